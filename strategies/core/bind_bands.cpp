@@ -1,5 +1,4 @@
-#include "bind_bands.hpp"
-
+// Programs in bands of rows, as Python sees them.
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,7 +10,7 @@
 #include <vector>
 
 #include "band_walk.hpp"
-#include "bind_records.hpp"
+#include "bindings.hpp"
 
 namespace nb = nanobind;
 
@@ -41,14 +40,6 @@ bool is_index(std::int64_t index, std::size_t end) {
 
 void check_indices(const std::vector<int>& indices, std::size_t end) {
   for (const int index : indices) check(is_index(index, end), "an index is out of range");
-}
-
-std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
-  check(b >= 0, "a size is negative");
-  if (a > Records::kMostBytes - b) {
-    throw std::overflow_error("the sizes add up to more than 2^62");
-  }
-  return a + b;
 }
 
 void check_reads(const BandReads& reads, const BandStep& step, const BandTensor& tensor) {

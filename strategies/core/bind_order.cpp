@@ -1,11 +1,11 @@
-#include "bind_order.hpp"
-
+// The order searches, as Python sees them.
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
 
+#include "bindings.hpp"
 #include "order_search.hpp"
 #include "polling.hpp"
 

@@ -76,8 +76,8 @@ def test_whole_programs_that_do_not_fit_are_told_of(run, run_json, network):
 
 def test_too_little_memory_is_one_line(refused, network):
     said = refused("fit", network, "--memory", "sram=4KiB", "--memory", "psram=4KiB")
-    assert "nothing fits 'sram' of 4,096 B and 'psram' of 4,096 B" in said
-    assert "would do beside the others" in said
+    assert "no program fits 'sram' of 4,096 B and 'psram' of 4,096 B" in said
+    assert "would suffice beside the others" in said
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_rows_are_spilled_where_neither_bands_nor_the_policy_get_there(
 ):
     model = save(tmp_path, with_random_weights(parse(SMALL_UNET)))
     output, entire = tmp_path / "small.arena", tmp_path / "whole.arena"
-    assert "with what is carried spilled or made again" in refused("fit", model, "--budget", 4096)
+    assert "with carried tensors spilled or recomputed" in refused("fit", model, "--budget", 4096)
     assert "comes to" in refused("fit", model, "--budget", "15KiB", "--policy", "joint")
     found = run_json("fit", model, "--budget", "15KiB", "-o", output)
     assert found["height"] <= 15 * 1024

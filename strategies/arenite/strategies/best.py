@@ -102,7 +102,7 @@ class Best:
 def _improved(
     search: Optimal, problem: Problem, plan: Plan, watch: Watch, *, until_it_fits: bool
 ) -> Plan:
-    """Return what the search makes of a plan: that one where it finds nothing better."""
+    """Return the plan that the search finds; the given plan if it finds nothing better."""
     if plan.optimal or watch(plan, plan.lower_bound):
         return plan
     found = search.improve(problem, plan, watch, until_it_fits=until_it_fits)

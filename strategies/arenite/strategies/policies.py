@@ -16,8 +16,7 @@ POLICIES: tuple[Policy, ...] = (OffloadPrefetch(), GreedyChains(), Joint())
 def known_policies() -> dict[str, Policy]:
     """Return ours and those that installed packages register, by name.
 
-    XX
-    only where the user names it.
+    A policy that is not exact (`planner.policy.is_exact`) is used only if the user names it.
 
     Raises:
         ValueError: Two policies have the same name, or a registered object is not a policy.

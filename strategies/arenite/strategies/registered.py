@@ -1,4 +1,4 @@
-"""What installed packages add to ours: strategies and policies, by entry points."""
+"""Strategies and policies that installed packages register by entry points."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Register(Generic[Entry]):
     """One kind of entry, ours and others'.
 
     Attributes:
-        kind: What an entry is, for errors.
+        kind: Kind of the entries, for errors.
         group: The group of entry points under which packages register theirs.
         taken: Returns an object that is such an entry, else None.
     """
@@ -32,7 +32,7 @@ class Register(Generic[Entry]):
     taken: Callable[[object], Entry | None]
 
     def others(self) -> tuple[tuple[str, Entry], ...]:
-        """Return what installed packages register, each with its origin.
+        """Return the entries that installed packages register, each with its origin.
 
         Raises:
             ValueError: A registered object is no such entry.
@@ -41,7 +41,7 @@ class Register(Generic[Entry]):
         return tuple((entry_point.value, self.loaded(entry_point)) for entry_point in found)
 
     def loaded(self, entry_point: EntryPoint) -> Entry:
-        """Return what an entry point names: an entry, or a class of entries.
+        """Return the entry of an entry point, which names an entry or a class of entries.
 
         Raises:
             ValueError: It is no such entry.

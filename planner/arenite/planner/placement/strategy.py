@@ -1,4 +1,4 @@
-"""What a strategy is. The strategies themselves live in `arenite.strategies`.
+"""The interface of strategies, which `arenite.strategies` has.
 
 A strategy is a frozen dataclass whose fields are its parameters and seed. It is pure:
 the same problem gives the same plan, byte for byte.
@@ -19,7 +19,7 @@ from arenite.planner.placement.problem import Problem
 
 
 class StrategyKind(StrEnum):
-    """What a strategy decides."""
+    """Kinds of decisions of strategies."""
 
     OFFSETS = "offsets"
     """An offset for each record."""
@@ -37,7 +37,7 @@ class Strategy(Protocol):
 
     Attributes:
         name: Name on the command line.
-        kind: What it decides.
+        kind: Kind of its decision.
         complexity: Time in the number of records n.
         source: The paper or system it comes from.
         quick: Whether `best` runs it: no search, and milliseconds on a network.
@@ -81,7 +81,7 @@ def silent(_best: Plan | None, _lower_bound: int) -> bool:
 
 
 class AbandonedError(BaseException):
-    """Raised inside a strategy whose plan nobody waits for: no failure, so nobody reports it."""
+    """Raised inside a strategy that was abandoned; it is not reported as a failure."""
 
 
 @runtime_checkable
@@ -99,7 +99,7 @@ class Abandoning(Protocol):
 
 @runtime_checkable
 class KnowsOutlines(Protocol):
-    """A strategy that lets others use what a record with an outline leaves free.
+    """A strategy that lets records share the bytes that an outline leaves free.
 
     Attributes:
         knows_outlines: True.

@@ -12,10 +12,10 @@ from arenite.planner.units import parse_size
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bytes, a percentage of what the program has live without a policy, or as few as can be.
+    """Bytes, a percentage of the peak without a policy, or the fewest possible.
 
     Attributes:
-        amount: Bytes, or a percentage if `is_percent`; None for as few as the policy reaches.
+        amount: Bytes, or a percentage if `is_percent`; None for the fewest possible.
         is_percent: Whether the amount is a percentage.
     """
 
@@ -54,7 +54,7 @@ class Budget:
 
 
 LEAST = Budget()
-"""As few bytes as the policy reaches."""
+"""The fewest bytes that the policy reaches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Records in several memories: what each costs to reach, and who lies where."""
+"""Records in several memories: costs of access, and which record is where."""
 
 import math
 from collections.abc import Container, Mapping, Sequence
@@ -12,7 +12,7 @@ from arenite.planner.tensors import Memory
 
 @dataclass(frozen=True, slots=True)
 class CostedMemory:
-    """A memory and what its bytes cost, relative to those of other memories.
+    """A memory and the costs of its bytes, relative to those of other memories.
 
     Attributes:
         memory: The memory.
@@ -43,7 +43,7 @@ class Traffic:
     written: int
 
     def cost_in(self, memory: CostedMemory) -> float:
-        """Return what the traffic costs in a memory."""
+        """Return the cost of the traffic in a memory."""
         return self.read * memory.read + self.written * memory.write
 
 
@@ -55,7 +55,7 @@ def traffic_of(problem: Problem, program: Program | None) -> tuple[Traffic, ...]
 
     Args:
         problem: The records.
-        program: What they are of; None for records alone.
+        program: Their program; None for records alone.
     """
     if program is None:
         return tuple(Traffic(record.size, record.size) for record in problem.records)
@@ -77,12 +77,12 @@ def traffic_of(problem: Problem, program: Program | None) -> tuple[Traffic, ...]
 def cost_of(
     problem: Problem, memories: Sequence[CostedMemory], traffic: Sequence[Traffic]
 ) -> float:
-    """Return what reading and writing all records costs where they lie.
+    """Return the cost of reading and writing all records where they lie.
 
     Args:
         problem: The records, each in one of the memories.
         memories: The memories.
-        traffic: What is read and written of each record.
+        traffic: Bytes of each record that are read and written.
     """
     by_name = {each.memory.name: each for each in memories}
     return sum(
@@ -94,12 +94,12 @@ def cost_of(
 def excess_of(
     problem: Problem, memories: Sequence[CostedMemory], traffic: Sequence[Traffic]
 ) -> float:
-    """Return what reading and writing costs beyond a cost of 1 a byte; nothing costs less.
+    """Return the cost of reading and writing beyond 1 a byte, at least 0 for each.
 
     Args:
         problem: The records, each in one of the memories.
         memories: The memories.
-        traffic: What is read and written of each record.
+        traffic: Bytes of each record that are read and written.
     """
     beyond = [
         replace(each, read=max(0.0, each.read - 1), write=max(0.0, each.write - 1))

@@ -1,4 +1,4 @@
-"""What an order of steps is. The strategies that find one are in `arenite.strategies.order`."""
+"""The interface of orders of steps; the searches are in `arenite.strategies.order`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a policy is: it trades time for memory. The policies live in `arenite.strategies`.
+"""The interface of policies, which trade time for memory; `arenite.strategies` has them.
 
 A policy is a frozen dataclass whose fields are its parameters. It is pure: the same program,
 budget and costs give the same program.
@@ -18,7 +18,7 @@ class Policy(Protocol):
     Attributes:
         name: Name on the command line.
         source: The paper or system it comes from.
-        decides: What it decides, in a few words.
+        decides: Its decision, in a few words.
         quick: Whether it takes at most seconds for thousands of steps.
     """
 
@@ -45,9 +45,9 @@ class Policy(Protocol):
 
 
 def is_exact(policy: Policy) -> bool:
-    """Tell whether what a policy makes has the same outputs to the bit.
+    """Tell whether the programs of a policy have the same outputs to the bit.
 
-    One that rounds says so by an attribute `rounds`, and is only used where it is named.
+    A policy that rounds has an attribute `rounds`, and is used only if the user names it.
     """
     return not getattr(policy, "rounds", False)
 

@@ -44,9 +44,9 @@ class RowStep:
             sums up.
         accumulators: Bytes in which it sums up rows of its operand; 0 if it does not.
         reads: The operands of which it reads some rows at a time.
-        overwritable: Operands in whose place rows of the result may lie, those of equal number.
-        multiply_adds: Of all its rows together.
-        constant_bytes: Of the constants that each turn reads, whatever its rows.
+        overwritable: Operands whose rows the rows of the result with equal numbers may overwrite.
+        multiply_adds: Multiply-adds of all its rows together.
+        constant_bytes: Bytes of the constants, all of which each turn reads.
         scratch: Bytes of working memory at each turn.
         turns_a_row: Steps that run for each row.
     """
@@ -122,7 +122,7 @@ def _reads(
     for row in range(num_rows(result)):
         region[ROW_AXIS] = (row, row + 1)
         low, high = step.operator.input_region(operands, position, tuple(region))[ROW_AXIS]
-        # What reads only padding has an operand all the same: the row next to it.
+        # A row that reads padding alone still has an operand: the row next to it.
         first.append(min(low, num_rows(operand) - 1))
         stop.append(max(high, first[-1] + 1))
     # Rows freed must not be needed later.

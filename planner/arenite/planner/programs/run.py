@@ -1,4 +1,4 @@
-"""What a run touches: which rows of which tensors its turns read and write, and where these lie.
+"""A run: the rows of tensors that its turns read and write, and where these rows lie.
 
 It is stated apart from the program: a reader draws a run without operators and aliases, and
 `verify_run` checks one without the code that made it.
@@ -54,8 +54,8 @@ class TouchingTurn:
         step: Name of the step.
         first: The first of the rows; of those that it sums up, if it does.
         rows: How many; 0 for the whole step.
-        reads: What it reads.
-        writes: What it writes.
+        reads: Rows that it reads.
+        writes: Rows that it writes.
     """
 
     step: str

@@ -30,7 +30,7 @@ class Lifetime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """The storages of a program, without those of constants.
+    """The storages of a program, constants aside.
 
     Attributes:
         reads: For each step the storages that it reads, in the order of its operands.

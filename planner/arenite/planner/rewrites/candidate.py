@@ -1,4 +1,4 @@
-"""What a search returns: a program with its plan, and what it is predicted to take."""
+"""The result of a search: a program with its plan and its predicted time."""
 
 from dataclasses import dataclass
 from typing import Self, TypeVar
@@ -64,7 +64,7 @@ class Candidate:
 
     @property
     def height(self) -> int:
-        """Bytes of the arena, without those of spilled tensors."""
+        """Bytes of the arena; spilled tensors lie elsewhere."""
         return self.plan.height - self.spilled
 
     @property

@@ -79,8 +79,8 @@ class Schedule:
 
     Attributes:
         slots: Indices of the program's steps; steps that are views are left out, they come
-            along with what they view.
-        spills: In any order; those of one tensor do not overlap.
+            along with the tensors they view.
+        spills: Spills in any order; those of one tensor do not overlap.
     """
 
     slots: tuple[int, ...]
@@ -89,12 +89,12 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Reschedulable:
-    """What the steps of a program do to its storages; views are seen through.
+    """Steps that may run again, and storages that may be recomputed or spilled.
 
     Attributes:
         views: Number of the step that makes each view; a lowered one has no step.
-        pinned: Storages of which there can only be one: what the caller reads, states, what
-            another lane touches, and what several tensors or steps write.
+        pinned: Storages with a single instance: outputs, states, storages that another lane
+            touches, and those that several tensors or steps write.
         repeatable: Numbers of the steps that may run again.
     """
 
@@ -139,18 +139,18 @@ class Reschedulable:
 def reschedule(program: Program, schedule: Schedule, link: Link | None = None) -> Program:
     """Return a program that runs as the schedule says and has the same outputs.
 
-    A step that runs again gets a name of its own, and so does what it makes; later readers read
-    that. Views are recomputed, just before their first reader, of each instance that has one.
+    A step that runs again gets a name of its own, and so do its results; later readers read them.
+    Views are recomputed, just before their first reader, of each instance that has one.
 
     Args:
         program: The program that the schedule's slots and spills name.
-        schedule: What runs when, and what moves.
-        link: What carries the moves; its lanes are theirs.
+        schedule: The order of the steps, and the spills.
+        link: The link of the spills; they run on its lanes.
 
     Raises:
         ValueError: The schedule repeats a step or spills a tensor that cannot be, or leaves out
             a step.
-        ModelError: A step of the schedule reads what is not there.
+        ModelError: A step of the schedule reads a tensor before it is made.
 
     Cost: O(tensors + operands of all slots).
     """
@@ -183,7 +183,7 @@ class _Rescheduling:
             events[span.returns].append((2, span))
             events[span.back].append((3, span))
         for place, number in enumerate(schedule.slots):
-            # What frees bytes comes before what takes them.
+            # Events that free bytes come before those that take them.
             for kind, span in sorted(events.get(place, ()), key=lambda event: event[0]):
                 (self._spill, self._forget, self._fetch, self._switch)[kind](span)
             self._execute(number)
@@ -216,7 +216,7 @@ class _Rescheduling:
         self._steps.append(replace(step, name=name, inputs=inputs, outputs=outputs))
 
     def _see(self, name: str) -> str:
-        """Return the present name of a tensor; make the view again if it is one."""
+        """Return the present name of a tensor; repeat the view if it is one."""
         number = self._storages.views.get(name)
         if number is None:
             return self._see_lowered(name)

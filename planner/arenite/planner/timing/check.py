@@ -1,4 +1,4 @@
-"""Check a simulated run; shares no code with what simulates it."""
+"""Check a simulated run; shares no code with the simulator."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -45,7 +45,7 @@ def check_timeline(program: Program, costs: Costs, timeline: Timeline) -> None:
         WrongStepsError: The spans are not those of the steps.
         TooQuickError: A step is quicker than the costs say.
         LaneBusyError: A lane does two things at once.
-        TooEarlyError: A step does not wait for what it reads, or for its turn.
+        TooEarlyError: A step does not wait for its operands, or for its turn.
         StillInUseError: Bytes may be overwritten while a step of another lane needs them.
         WrongPeakError: The most bytes live at once are not those stated.
 
@@ -109,7 +109,7 @@ def _check_reads(program: Program, spans: tuple[Span, ...], slack: float) -> Non
     for span, step in zip(spans, program.steps, strict=True):
         for name in step.reads:
             seen: str | None = name
-            while seen is not None:  # a view is there when what it views is
+            while seen is not None:  # a view is there when the viewed tensor is
                 if span.start < written.get(seen, 0.0) - slack:
                     raise TooEarlyError(
                         f"step {step.name!r} begins before {name!r} is there", step.name
@@ -122,7 +122,7 @@ def _check_reads(program: Program, spans: tuple[Span, ...], slack: float) -> Non
 def _check_storages(
     program: Program, records: tuple[UsageRecord, ...], spans: tuple[Span, ...], slack: float
 ) -> None:
-    """Check that records which may share bytes, as they share no step, share no time."""
+    """Check that records that share no step, and so may share bytes, share no time."""
     last_touch: dict[str, tuple[float, str]] = {}
     first_touch: dict[str, float] = {}
     for span, step in zip(spans, program.steps, strict=True):

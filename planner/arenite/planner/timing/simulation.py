@@ -45,7 +45,7 @@ def simulate(program: Program, costs: Costs) -> Timeline:
 
 
 class _Memory:
-    """The storages that hold something at the moment, by counting who still comes for them."""
+    """The live storages, by counts of the steps that will still touch them."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -68,7 +68,7 @@ class _Memory:
             self._take(storage)
 
     def enter(self, step: Step) -> None:
-        """Take the bytes of what a step touches, and note the peaks while it has its scratch."""
+        """Take the bytes of a step's storages, and note the peaks while it has its scratch."""
         for storage in self._storages(step):
             self._take(storage)
         workplace = self._program.memories[0].name
@@ -78,7 +78,7 @@ class _Memory:
             self.peaks[name] = max(self.peaks[name], used + more)
 
     def leave(self, step: Step) -> None:
-        """Give back the bytes of what no step comes for any more."""
+        """Free the bytes of storages that no later step touches."""
         storages = self._storages(step)
         self._visits.subtract(storages)
         for storage in (*storages, *self._unread):

@@ -1,4 +1,4 @@
-"""When each step of a program runs, and what that takes."""
+"""When each step of a program runs, and the bytes that are live and moved."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What keeps a program in bands from taking less: the step of the highest load, and what lives."""
+"""The binding step of a program in bands: the step of the highest load, and its live tensors."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Self
 
 from arenite.planner import Candidate, Program, TensorKind, diagnose
 from arenite.planner.errors import UnmetBudgetError
-from arenite.planner.operators import Band, Pieces
+from arenite.planner.operators import Band
 
 _NAMED = 3
 """Tensors that are named."""
@@ -16,7 +16,7 @@ _WORDS = {TensorKind.INPUT: "graph input", TensorKind.STATE: "state"}
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a tensor of the model takes at a step.
+    """Live bytes of a tensor of the model at a step.
 
     Attributes:
         tensor: Its name in the model, however many pieces it lies in.
@@ -30,7 +30,7 @@ class Held:
 
     @property
     def called(self) -> str:
-        """What it is and its name, of one that was fused the first of its names."""
+        """Kind and name; of a fused tensor the first of its names."""
         first, _, more = self.tensor.partition(";")
         name = f"{first!r}" + " and what is fused with it" * bool(more)
         return f"{self.what} {name}" if self.what else name
@@ -42,9 +42,9 @@ class BindingStep:
 
     Attributes:
         step: Its name in the model.
-        operator: What it is.
+        operator: Name of its operator.
         load: Bytes.
-        held: What they hold, the largest first.
+        held: Tensors in these bytes, the largest first.
     """
 
     step: str
@@ -65,10 +65,9 @@ class BandsLimitError(UnmetBudgetError):
     """Bands do not get as low as the budget.
 
     Attributes:
-        binding: What keeps the least program that was found from taking less; None if nothing
-            is live in it.
+        binding: Binding step of the lowest program that was found; None if nothing is live in it.
         is_stopped: Whether the search was stopped before its end.
-        traded: What a policy makes of programs in bands, at the least; None if that is no less.
+        traded: Lowest height that a policy reaches on programs in bands; None if not lower.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class BandsLimitError(UnmetBudgetError):
         )
 
     def __str__(self) -> str:
-        """Return what bands reach, and what binds."""
+        """Return the least height of bands, and the binding step."""
         least = f"the least arena that bands reach is {self.reached:,} B"
         remedy = "raise --budget"
         if self.is_stopped:
@@ -102,12 +101,12 @@ class BandsLimitError(UnmetBudgetError):
             remedy = "raise --budget or --time-limit"
         why = "" if self.binding is None else f": {self.binding}"
         if self.traded is not None:
-            why += f"; with what is carried spilled or made again {self.traded:,} B"
+            why += f"; with carried tensors spilled or recomputed {self.traded:,} B"
         return f"the budget is {self.budget:,} B, {least}{why}; {remedy}"
 
 
 def binding_of(found: Candidate) -> BindingStep | None:
-    """Return what binds a candidate, None if nothing is live in it.
+    """Return the binding step of a candidate, None if nothing is live in it.
 
     Cost: O(records + stairs + operands of the steps).
     """
@@ -137,27 +136,13 @@ def owners_of(program: Program) -> Mapping[str, str]:
     for step in program.steps:
         band = step.operator
         if isinstance(band, Band):
-            _own(owners, step.inputs, band.inputs, band.outputs)
-            _own(owners, step.outputs, band.outputs, band.outputs)
-    return owners
-
-
-def _own(
-    owners: dict[str, str],
-    names: Sequence[str],
-    operands: Sequence[Pieces | None],
-    made: Sequence[Pieces | None],
-) -> None:
-    place = 0
-    for pieces in operands:
-        count = 1 if pieces is None else pieces.count
-        if pieces is not None:
-            owners.update(dict.fromkeys(names[place : place + count], pieces.model_tensor))
-        place += count
-    result = made[0]
-    if result is not None:  # what is left are the sums
-        owners.update(dict.fromkeys(names[place:], result.model_tensor))
+            result = band.outputs[0]
+            if result is not None:  # sums are no pieces
+                owners.update(dict.fromkeys((*step.inputs, *step.outputs), result.model_tensor))
+            for name, pieces in band.pieces_by_name(step.inputs, step.outputs):
+                owners[name] = pieces.model_tensor
     owners.pop("", None)
+    return owners
 
 
 def _owner(

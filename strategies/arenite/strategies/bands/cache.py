@@ -1,6 +1,6 @@
-"""Run in bands what does not fit the cache of a processor.
+"""Run steps in bands whose tensors exceed the cache of a processor.
 
-No budget asks for it. Where a step makes a tensor larger than the cache for the next one alone,
+It needs no budget. Where a step makes a tensor larger than the cache for the next one alone,
 whole steps write it to memory and read it back. A few rows at a time it stays in the cache, and
 it takes a fraction of the arena. Each turn reads all weights of its step, so those must stay there
 too.
@@ -61,7 +61,7 @@ def bands_for_cache(
 
 
 def _hands_over(regions: Regions, readers: Counter[str], index: int) -> bool:
-    """Tell whether a step makes what the cache does not hold for the next step alone."""
+    """Tell whether a step makes a tensor beyond the cache, for the next step alone."""
     pair = regions.steps[index : index + 2]
     if len(pair) < 2 or any(each is None or each.constant_bytes > _CACHE for each in pair):
         return False

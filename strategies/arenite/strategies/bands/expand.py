@@ -1,9 +1,9 @@
 """Turn regions that run in bands into ordinary steps and tensors.
 
 A tensor that is made and read in one region falls into pieces: rows that are made at one turn and
-die at another, each a tensor of its own. What is needed whole before or after the region stays one
-tensor; the region reads and writes pieces that lie in it. So whatever derives, places, checks and
-runs a program sees nothing new.
+die at another, each a tensor of its own. A tensor that is needed whole before or after the region
+stays one; the region reads and writes pieces that lie in it. So derivation, placement, checks
+and the runtime see ordinary steps.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ class BandedRegion:
         start: Index of the first step.
         steps: Its steps.
         turns: Turns of its steps, by their index in the program.
-        surroundings: What its surroundings need.
+        surroundings: Tensors that the steps around it need.
     """
 
     start: int
@@ -63,7 +63,7 @@ class _RowPiece:
 
 
 class _Expansion:
-    """The steps of one region; its tensors are put in and taken out of those of the program."""
+    """The steps of one region; it adds its tensors to the program's and removes those it cuts."""
 
     def __init__(
         self, program: Program, region: BandedRegion, tensors: dict[str, Tensor], names: Names
@@ -177,7 +177,7 @@ class _Expansion:
         return Step(self._names.take(label), band, tuple(inputs), tuple(outputs))
 
     def _sum_up(self, row_step: RowStep, turn: Turn, inputs: list[str]) -> list[str]:
-        """Return what a turn that sums up rows writes, and add the sums that it reads."""
+        """Return the outputs of a turn that sums up rows, and add the sums to its inputs."""
         step = row_step.step.name
         before = self._sums.get(step)
         if before is not None:

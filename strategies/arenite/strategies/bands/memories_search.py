@@ -1,8 +1,8 @@
-"""Programs in bands whose records lie in several memories, the quickest as far as is predicted.
+"""Programs in bands over several memories: the one with the least predicted time.
 
-What runs whole needs a slow memory, and every byte that a step reads or writes there takes longer.
-What runs in bands fits a quick one, and takes more turns. So programs from whole to the least are
-spread over the memories, and that one is taken whose turns and slow bytes take least.
+A program that runs whole needs a slow memory, where every byte takes longer to read and write.
+A program in bands fits a quick memory and takes more turns. The search spreads programs from whole
+to the lowest over the memories, and returns the quickest.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from arenite.strategies.memories.spread import Spread, spread
 _LOWEST = 3
 """Programs that are tried in other ways where none fits by the costs."""
 _DEAR = 1e6
-"""What a byte costs in a memory that is to hold as little as can be."""
+"""Cost of a byte in a memory that should hold as little as possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class MemoriesLimitError(PlanError):
 
     Attributes:
         sizes: For each memory that has a limit the size at which one fits, the others as they are.
-        binding: What keeps the least program from taking less; None if nothing is live in it.
+        binding: The binding step of the lowest program; None if nothing is live in it.
         is_stopped: Whether the search was stopped before its end.
     """
 
@@ -66,8 +66,8 @@ class MemoriesLimitError(PlanError):
         enough = ", or ".join(f"{name!r} of {size:,} B" for name, size in sizes.items())
         why = "" if binding is None else f": {binding}"
         remedy = "raise --memory or --time-limit" if is_stopped else "raise --memory"
-        least = "would do" if len(sizes) == 1 else "would do beside the others"
-        super().__init__(f"nothing fits {given}{why}; {enough} {least}; {remedy}")
+        least = "would suffice" if len(sizes) == 1 else "would suffice beside the others"
+        super().__init__(f"no program fits {given}{why}; {enough} {least}; {remedy}")
         self.sizes = dict(sizes)
         self.binding = binding
         self.is_stopped = is_stopped
@@ -117,7 +117,7 @@ def quickest_over(
 
 
 def _programs(ways: StripsSearch, search: "_MemoriesSearch") -> Iterator[Candidate]:
-    """Yield programs from whole to what fits the quickest memory, or to the least."""
+    """Yield programs from whole to one that fits the quickest memory, or to the lowest."""
     yield ways.whole
     quick, *others = search.ranked
     room = quick.memory.capacity
@@ -162,14 +162,14 @@ class _MemoriesSearch:
                 self._keep(banded, found)
 
     def consider_reluctantly(self, banded: Candidate) -> None:
-        """Spread a program that does not fit by the costs: each memory once holds the least."""
+        """Spread a program that does not fit by the costs; each memory in turn holds least."""
         for last in self._memories:
             found = self._spread(banded, _with_dear(self._memories, last))
             if found is not None:
                 self._keep(banded, self._at_cost(found, banded))
 
     def sizes_for(self, banded: Candidate) -> dict[str, int]:
-        """Return for each memory with a limit what it would take for a program to fit."""
+        """Return for each memory with a limit the size at which a program fits."""
         sizes: dict[str, int] = {}
         for each in self._memories:
             name = each.memory.name

@@ -37,7 +37,7 @@ EdgePath: TypeAlias = tuple[Edge, ...]
 
 
 class SearchStoppedError(Exception):
-    """The caller wants no more of a search."""
+    """The caller stopped a search."""
 
 
 @dataclass(slots=True)
@@ -45,9 +45,9 @@ class Edges:
     """The edges of a program, found when they are asked for.
 
     Attributes:
-        regions: What can run in bands.
+        regions: The regions of the program.
         loads: Bytes that are live at each step of the program that runs whole.
-        should_stop: Asked between walks; what it says ends the search with `SearchStoppedError`.
+        should_stop: Asked between walks; True ends the search with `SearchStoppedError`.
     """
 
     regions: Regions
@@ -164,7 +164,7 @@ def quickest_above(edges: Edges, room: int, byte_s: float) -> EdgePath:
 
     Args:
         edges: The edges.
-        room: Bytes of a quick memory; what runs in bands stays within it.
+        room: Bytes of a quick memory; regions in bands stay within it.
         byte_s: Seconds that each byte above it adds to a step that runs whole.
     """
 

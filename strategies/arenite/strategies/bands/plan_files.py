@@ -1,4 +1,4 @@
-"""Programs in bands as a plan file states them: stated, and made again."""
+"""Programs in bands, into plan files and from them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from arenite.strategies.bands.strips import fuse
 
 
 def describe_bands(program: Program, candidate: Candidate) -> Bands:
-    """Return what a plan file says of a program in bands.
+    """Return the description of a program in bands, for a plan file.
 
     Args:
         program: The program that runs whole.
@@ -51,7 +51,7 @@ def rebuild_bands(
 
     Args:
         program: The program that runs whole, in any order.
-        bands: What the file states.
+        bands: The description.
         rules: How memory is counted.
         is_allowed: Whether a step that could run row by row may.
 
@@ -67,7 +67,7 @@ def rebuild_bands(
         program = fused
     regions = Regions(
         program, PCIE, lambda each: isinstance(each.step.operator, Strips) or is_allowed(each)
-    )  # whatever it costs: turns do not depend on it
+    )  # any costs: turns do not depend on them
     chosen: list[Region] = []
     for each in bands.regions:
         start, stop = _ends(program.steps, each.first, each.last)

@@ -1,7 +1,7 @@
-"""What can run in bands of rows, in which turns, and what it needs of its surroundings.
+"""Regions that can run in bands of rows, the order of their turns, and their surroundings.
 
-The rows of a region's results are asked for one band after the other. Each step makes the rows
-that the next one needs, and no row is made twice; a row is dead after its last reader.
+The results of a region are made one band after the other. Each step makes the rows that the next
+step needs, and no row is made twice; a row dies after its last reader.
 """
 
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -25,7 +25,7 @@ class Region(NamedTuple):
     Attributes:
         start: Index of the first step.
         stop: Index after the last step.
-        rows: Rows that are asked of its results at a time.
+        rows: Rows of a band of its results.
         inner_rows: Rows that every other step makes at a time, if as many are needed.
     """
 
@@ -51,13 +51,13 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What of a region's tensors its surroundings need.
+    """Tensors that a region shares with the steps before and after it.
 
     Attributes:
         consumed: Tensors from before the region that nothing needs after it; their rows die one
             after the other.
         kept: Tensors made in the region that something after it reads.
-        carried: Bytes that are live throughout and that the region does not change.
+        carried: Bytes that are live throughout and that the region does not touch.
     """
 
     consumed: frozenset[str]
@@ -69,8 +69,8 @@ class BandWalk(NamedTuple):
     """A region run in bands.
 
     Attributes:
-        peak: Most bytes that are live at a turn, what is carried included.
-        turns: How many turns it takes.
+        peak: Most bytes that are live at a turn, carried ones included.
+        turns: Number of its turns.
         seconds: Their estimated time.
     """
 
@@ -81,7 +81,7 @@ class BandWalk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What surrounds a region, and the same by the core's indices."""
+    """The surroundings of a region, also by the indices of the native core."""
 
     surroundings: Surroundings
     consumed: list[int]
@@ -89,7 +89,7 @@ class _Around:
 
 
 class Regions:
-    """The regions of a program, with what their surroundings need of them."""
+    """The regions of a program and their surroundings."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Regions:
 
         Args:
             program: The program, none of its storage shared yet.
-            costs: What turns cost.
+            costs: Speeds of the machine.
             is_allowed: Whether a step that could run row by row may.
             outside: Tensors that the caller holds; they take no bytes of the arena.
 
@@ -142,7 +142,7 @@ class Regions:
         yield from range(start + 1, start + 1 + len(self._surroundings(start)))
 
     def walk(self, region: Region, limit: int | None = None) -> BandWalk | None:
-        """Return how a region runs, None if it goes above a limit.
+        """Return peak and time of a region, None if it goes above a limit.
 
         Cost: O(turns x operands of a step).
         """
@@ -157,11 +157,11 @@ class Regions:
         return None if found[0] < 0 else BandWalk(*found)
 
     def turns(self, region: Region) -> tuple[Turn, ...]:
-        """Return in which order the rows of a region are made."""
+        """Return the turns of a region, in order."""
         return tuple(Turn(*turn) for turn in self._bands.turns(*region))
 
     def surroundings(self, region: Region) -> Surroundings:
-        """Return what surrounds a region."""
+        """Return the surroundings of a region."""
         return self._surroundings(region.start)[region.stop - region.start - 1].surroundings
 
     def seconds(self, step: int) -> float:
@@ -203,9 +203,9 @@ class Regions:
 
 
 def _times(each: RowStep | None, costs: Costs) -> "native.core.BandTimes":
-    """Return what a turn takes: besides, for constants, and for a row's bytes and its work.
+    """Return the seconds of a turn, of its constants, of the bytes of a row, and of its work.
 
-    A turn reads all of the weights, however few rows it makes.
+    A turn reads all weights of its step, however few rows it makes.
     """
     if each is None:
         return (0.0, 0.0, 0.0, 0.0)
@@ -237,7 +237,7 @@ class Storage:
 
 
 def storages(program: Program, outside: Container[str] = ()) -> dict[str, Storage]:
-    """Return what lives in the arena, by the tensor that owns the storage.
+    """Return the storages of the arena, by the tensors that own them.
 
     Args:
         program: The program.
@@ -256,7 +256,7 @@ def surroundings_from(
     lives: dict[str, Storage],
     start: int,
 ) -> Iterator[Surroundings]:
-    """Yield what surrounds the regions that begin at a step, from the shortest to the longest.
+    """Yield the surroundings of the regions that begin at a step, the shortest first.
 
     Args:
         program: The program.
@@ -264,7 +264,7 @@ def surroundings_from(
         lives: The program's storages.
         start: Index of the first step.
 
-    Cost: O(storages), and O(what the region has made and still needs) for each region.
+    Cost: O(storages), and for each region O(its results that are still needed).
     """
     entering = {root: life.size for root, life in lives.items() if life.start < start < life.stop}
     around = sum(entering.values())

@@ -22,7 +22,7 @@ from arenite.strategies.bands.regions import Region, Regions
 from arenite.strategies.bands.strips import unfold
 
 _LEVELS = 8
-"""Peaks that a frontier is asked for, from that of the whole program to the least."""
+"""Peaks that a frontier tries, from that of the whole program to the least."""
 _LEVELS_BELOW = 2
 """The same from the height of another program on."""
 _ATTEMPTS = 6
@@ -66,17 +66,17 @@ class BandsSearch:
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
         above: Candidate | None = None,
     ) -> None:
-        """Find what can run in bands.
+        """Find the regions that can run in bands.
 
         Args:
             program: The program in its final order, none of its storage shared.
             rules: How memory is counted.
-            costs: What a turn costs.
+            costs: Speeds of the machine.
             place: Makes plans.
-            should_stop: Asked again and again; once it says so, searches end with what they have.
+            should_stop: Asked repeatedly; True ends searches with their results so far.
             is_allowed: Whether a step that could run row by row may.
-            above: Another program of the same model, which these are to go below; they begin
-                with it instead of the program that runs whole.
+            above: Another program of the same model, to begin with instead of the whole one; the
+                search looks for lower ones.
         """
         self._rules = replace(rules, outlines=True)
         self._place = place
@@ -137,7 +137,7 @@ class BandsSearch:
         raise BandsLimitError(budget, lowest.height, binding, is_stopped=is_stopped)
 
     def frontier(self) -> Iterator[Candidate]:
-        """Yield programs that need less and less, and take longer and longer."""
+        """Yield programs of descending height, each slower than the one before."""
         lowest = self.whole
         yield lowest
         try:
@@ -149,10 +149,10 @@ class BandsSearch:
             return
 
     def above(self, room: int, byte_s: float) -> Candidate:
-        """Return what is the quickest where steps that run whole may exceed a room, at a price.
+        """Return the quickest program if steps that run whole may exceed a room, at a price.
 
         Args:
-            room: Bytes that bands stay within.
+            room: Most bytes of regions in bands.
             byte_s: Seconds that each byte above it adds to a step.
 
         Returns:
@@ -192,7 +192,7 @@ class BandsSearch:
 
 
 def run_in_bands(regions: Regions, chosen: Iterable[Region]) -> Program:
-    """Return a program with some regions in bands, what runs in strips as ordinary steps.
+    """Return a program with some regions in bands, and strips as ordinary steps.
 
     Args:
         regions: Those of the program.

@@ -1,7 +1,7 @@
 """Run a chain of steps as one, in strips of columns, and turn it back into ordinary steps.
 
-What lies between the steps of the chain is then narrower, and there for one row of its result at a
-time. What windows share is made again: it takes more multiply-adds.
+The tensors between the steps of the chain are then narrower, and live for one row of its result at
+a time. Overlaps of windows are recomputed, which takes more multiply-adds.
 """
 
 from bisect import bisect_right
@@ -43,7 +43,7 @@ def fuse(program: Program, start: int, stop: int, width: int) -> Program | None:
 
 
 def _is_chain(program: Program, steps: Sequence[Step]) -> bool:
-    """Tell whether each step reads one image, the next its result, and nobody else that."""
+    """Tell whether each step reads one image, and only the next step reads its result."""
     readers = Counter(
         [*program.output_tensors, *(n for step in program.steps for n in step.reads)]
     )
@@ -66,7 +66,7 @@ def _is_chain(program: Program, steps: Sequence[Step]) -> bool:
 
 
 def unfold(program: Program) -> Program:
-    """Return the program with what runs in strips as ordinary steps.
+    """Return the program with its steps in strips as ordinary steps.
 
     Cost: O(rows of the results x layers of all strips).
     """
@@ -90,7 +90,7 @@ def _whole_operator(step: Step) -> object:
 
 
 class _Labels:
-    """Names of tensors and steps that are strips: the same at every turn, and nobody else's.
+    """Unique names of tensors and steps in strips, the same at every turn.
 
     A step may have the name of a tensor.
     """
@@ -100,7 +100,7 @@ class _Labels:
         self._known: dict[tuple[str, str], str] = {}
 
     def of(self, name: str, chain: str) -> str:
-        """Return what a strip is called in the chain that makes a tensor."""
+        """Return the name of a strip in the chain that makes a tensor."""
         if (name, chain) not in self._known:
             self._known[name, chain] = self.names.take(name)
         return self._known[name, chain]
@@ -122,7 +122,7 @@ class _Rows:
 
 
 class _StripSteps:
-    """The steps of one turn; their tensors are put among those of the program."""
+    """The steps of one turn; it adds their tensors to the program's."""
 
     def __init__(
         self, operator: Strips, step: Step, tensors: dict[str, Tensor], labels: _Labels

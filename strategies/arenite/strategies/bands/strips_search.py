@@ -1,8 +1,8 @@
-"""Programs in bands that go lower by making some rows again, in strips of columns.
+"""Programs in bands that go lower by recomputing some rows, in strips of columns.
 
-Bands keep the rows that windows share. Where these are wide, in a layer that expands the channels
-say, they bind. In strips of columns (`arenite.strategies.bands.strips`) they take a fraction, and
-what windows share is made again.
+Bands keep the rows that windows share. Where these are wide, as in a layer that expands channels,
+they bind. In strips of columns (`arenite.strategies.bands.strips`) they take a fraction, and
+overlaps of windows are recomputed.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,15 +20,15 @@ from arenite.strategies.bands.strips import fuse
 _WIDTH = 8
 """Columns of a strip."""
 _LEAST_SHARE = 0.1
-"""Of what is live where most is, that a tensor must take for strips of it to be tried."""
+"""Share of the largest load that a tensor must take to be tried in strips."""
 _LENGTHS = (3, 2)
-"""Steps that are tried as one: two and the next, which makes few channels of many."""
+"""Numbers of steps that are tried as one: an expansion, its window, and the projection."""
 _MOST_WORK = 1.1
-"""Multiply-adds over those of the whole program, at most."""
+"""Most multiply-adds, as a multiple of those of the whole program."""
 
 
 class StripsSearch:
-    """The ways to run a program in bands, those that make some rows again among them."""
+    """Searches programs in bands, with and without strips of columns."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class StripsSearch:
         should_stop: ShouldStop = never,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
     ) -> None:
-        """Find what can run in bands.
+        """Find the regions that can run in bands.
 
         Args are those of `BandsSearch`.
         """
@@ -62,7 +62,7 @@ class StripsSearch:
     def within(self, budget: int) -> Candidate:
         """Return the quickest program whose plan fits a budget.
 
-        It makes no row again if there is one that need not.
+        It recomputes rows only if no program without recomputation fits.
 
         Raises:
             BandsLimitError: None fits, or none was found before the search was stopped.
@@ -79,11 +79,11 @@ class StripsSearch:
         raise refusal
 
     def above(self, room: int, byte_s: float) -> Candidate:
-        """Return what `BandsSearch.above` does; it makes no row again."""
+        """Return the result of `BandsSearch.above`, which recomputes no row."""
         return self._plain.above(room, byte_s)
 
     def frontier(self) -> Iterator[Candidate]:
-        """Yield programs that need less and less, and take longer and longer."""
+        """Yield programs of descending height, each slower than the one before."""
         yield self.whole
         way: BandsSearch | None = self._plain
         while way is not None:
@@ -91,7 +91,7 @@ class StripsSearch:
             way = self._narrower(way)
 
     def _narrower(self, way: BandsSearch) -> BandsSearch | None:
-        """Return the ways with what binds in strips; None if that cannot be, or is no use."""
+        """Return the search with the binding step in strips; None if that is no use."""
         if way.lowest is way.whole:
             return None
         binding = binding_of(way.lowest)

@@ -1,1 +1,1 @@
-"""What several kinds of strategies share; it knows none of them."""
+"""Parts that several kinds of strategies share."""

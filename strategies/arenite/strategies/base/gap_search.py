@@ -76,7 +76,7 @@ def lowest_gap(blocks: Iterable[tuple[int, int]], size: int, alignment: int) -> 
     Args:
         blocks: The first byte of each and the one after its last, in order of the first.
         size: Bytes to place.
-        alignment: What the offset is a multiple of.
+        alignment: Divisor of the offset, a power of two.
     """
     cursor = 0
     for offset, end in blocks:

@@ -35,7 +35,7 @@ def require(purpose: str) -> None:
     """Check that there is a native core.
 
     Args:
-        purpose: What needs it.
+        purpose: The feature that needs it.
 
     Raises:
         MissingDependencyError: There is none.
@@ -77,7 +77,7 @@ def check_sizes(kind: str, sizes: Iterable[tuple[str, int]]) -> None:
     """Return if no sum of these sizes exceeds the core's 64 bits.
 
     Args:
-        kind: What has these sizes, as "tensor".
+        kind: Kind of object, such as "tensor".
         sizes: Names and bytes.
 
     Raises:

@@ -23,7 +23,7 @@ class Choice:
 
     Attributes:
         taken: For each record, whether it is taken.
-        saving: Sum of what the taken save.
+        saving: Sum of the savings of the taken records.
         exact: Whether no other choice saves more.
     """
 
@@ -48,11 +48,11 @@ def best_choice(
     pinned: Mapping[int, bool],
     most_sets: int = _MOST_SETS,
 ) -> Choice | None:
-    """Return what the memory should hold; None if there is no room for the rest elsewhere.
+    """Return the records to hold; None if there is no room for the rest elsewhere.
 
     Args:
         records: The records.
-        savings: What each saves if it is taken.
+        savings: Saving of each record if it is taken.
         room: Bytes that may be live in the memory at once; None for any number.
         room_elsewhere: Bytes of the others that may be live at once; None for any number.
         pinned: Indices of records that must be taken, or must not.

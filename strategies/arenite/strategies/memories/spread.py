@@ -1,8 +1,8 @@
-"""Records spread over several memories, so that what is read and written most costs least.
+"""Records spread over several memories, so that reading and writing them costs least.
 
-Memory by memory, the cheapest first: an exact choice of what it should hold, by loads; that choice
-is placed, and what does not fit by its offset makes way for what does. The rest goes to the next
-memory. Where the rest finds no room, another choice is tried.
+Memory by memory, the cheapest first: its records are chosen exactly by loads, then placed; records
+whose offsets do not fit make way for others that do. The rest goes to the next memory. If the rest
+finds no room, another choice is tried.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class Unit:
 
     Attributes:
         members: Their indices, ascending.
-        record: One that takes what they take where that is most, for as long as one of them lives.
+        record: A record of their largest load, live as long as one of them lives.
         is_loose: Whether they take less than that at some step.
     """
 
@@ -65,7 +65,7 @@ def spread(
     Args:
         problem: The records; the memories that they are in do not matter.
         memories: The memories; of equally cheap ones the earlier is preferred.
-        traffic: What is read and written of each record.
+        traffic: Bytes of each record that are read and written.
         place: Places the records of one memory.
         pinned: Names of records with the names of the memories that they must lie in.
         together: Names of records of which all lie in one memory, in groups that may overlap.
@@ -104,7 +104,7 @@ def _named(memory: Memory) -> str:
 
 
 def _check_room(records: Sequence[UsageRecord], memories: Sequence[CostedMemory]) -> None:
-    """Return unless a record exceeds every memory, or what is live at once exceeds all."""
+    """Return unless a record exceeds every memory, or a load exceeds all together."""
     capacities = [each.memory.capacity for each in memories if each.memory.capacity is not None]
     if len(capacities) < len(memories):
         return
@@ -167,7 +167,7 @@ class _SpreadSearch:
     def _choices(
         self, units: Sequence[Unit], here: CostedMemory, others: Sequence[CostedMemory]
     ) -> Iterator[_Offsets]:
-        """Yield what may lie in a memory, first what saves most."""
+        """Yield choices of records for a memory, the one that saves most first."""
         memory = here.memory
         savings = [self._cost_in(unit, others[0]) - self._cost_in(unit, here) for unit in units]
         has_outlines = any(unit.is_loose for unit in units)

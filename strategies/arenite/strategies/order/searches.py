@@ -33,8 +33,8 @@ class Beam:
     Attributes:
         width: Sets kept at each step.
         max_bytes: Memory for the tables of sets; fewer sets are kept if it is short.
-        max_work: Words of sets that may be touched, a few nanoseconds each; what is left then
-            runs in the program's order or depth first.
+        max_work: Words of sets that may be touched, a few nanoseconds each; the remaining steps
+            run in the program's order or depth first.
     """
 
     name: ClassVar[str] = "beam"

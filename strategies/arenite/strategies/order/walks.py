@@ -36,7 +36,7 @@ class Given(_GraphOrder):
 
 @dataclass(frozen=True, slots=True)
 class DepthFirst(_GraphOrder):
-    """Finish a branch before the next begins: what was made last is used first."""
+    """Finish a branch before the next begins: the newest tensor is used first."""
 
     name: ClassVar[str] = "depth-first"
     complexity: ClassVar[str] = "O(n + edges)"
@@ -59,7 +59,7 @@ class BreadthFirst(_GraphOrder):
 
 
 def _ready_first(memory: MemoryGraph, *, newest_first: bool) -> list[int]:
-    """Run what is ready, the newest or the oldest first."""
+    """Return an order that runs ready steps, the newest or the oldest first."""
     missing = [len(before) for before in memory.predecessors]
     successors: list[list[int]] = [[] for _ in missing]
     for step, before in enumerate(memory.predecessors):

@@ -23,7 +23,7 @@ class Stairs:
     weighs least, and what is displaced is put elsewhere likewise.
 
     Attributes:
-        seed: Decides what is tried.
+        seed: Seed of the random choices.
         max_work: Limit of the search, in pairs of records looked at, by default a second or
             two on a network of 1,500 rows; None for no limit but attempts in vain.
     """
@@ -90,7 +90,7 @@ def _orders(records: Sequence[UsageRecord]) -> list[list[int]]:
     by_area = sorted(indices, key=lambda index: -areas[index])
     by_lifetime = sorted(indices, key=lambda index: -records[index].lifetime)
     by_start = sorted(indices, key=lambda index: (records[index].start, -records[index].size))
-    # What cannot be cut comes first; the small ones fill the gaps.
+    # Records that cannot be cut come first; the small ones fill the gaps.
     rigid_first = (
         sorted(order, key=lambda index: not records[index].outline)
         for order in (by_load, by_lifetime, by_start)

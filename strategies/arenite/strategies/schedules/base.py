@@ -1,4 +1,4 @@
-"""What policies have in common: the budget, and from a program to a schedule and back."""
+"""Base classes of policies: they check the budget, and turn programs into schedules and back."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -75,7 +75,7 @@ class SchedulePolicy(BudgetPolicy):
         """Return None, or what in the program the policy cannot handle."""
         for step in program.steps:
             if step.operator.fixes_order:
-                return "needs steps that can run again, and those of subgraphs cannot"
+                return "needs steps that can run again; steps of subgraphs cannot"
             if step.lane != COMPUTE:
                 return f"decides for all lanes, and step {step.name!r} is on another already"
         return None

@@ -150,7 +150,7 @@ class _ChainSearch:
         while candidates:
             estimate, storage, run, instance = candidates.pop()
             if best is not None and estimate > best[0]:
-                break  # prices seldom fall, so what was dearer still is
+                break  # prices seldom fall, so the others are dearer
             slot = draft.slot(run)
             chain = find_chain(draft, instance, slot, peak_slot, self._limits)
             price = float("inf") if chain is None else self._price(chain, peak - self._limit)

@@ -233,7 +233,7 @@ class Draft:
     ) -> tuple[Loads, list[list[tuple[int, Instance | None]]]]:
         """Return the loads with a chain in place, and which instances each of its runs reads.
 
-        None stands for what an earlier step of the chain makes.
+        None stands for an instance that an earlier step of the chain makes.
         """
         work, count = self.work, len(steps)
         base = int(self.loads[slot]) - self._born(slot)

@@ -32,7 +32,7 @@ class GreedyChains(SchedulePolicy):
 
     name: ClassVar[str] = "greedy-chains"
     source: ClassVar[str] = "ours"
-    decides: ClassVar[str] = "which tensors are recomputed, from what is live there"
+    decides: ClassVar[str] = "which tensors are recomputed, and from which live tensors"
 
     most_steps: int = 12
     prunes: bool = True

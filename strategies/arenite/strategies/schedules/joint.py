@@ -26,7 +26,7 @@ from arenite.strategies.schedules.work import Work
 
 @dataclass(frozen=True, slots=True)
 class Joint(SchedulePolicy):
-    """Try numbers of spills, fill up with chains, time the spills, and keep what is quickest.
+    """Try numbers of spills, fill up with chains, time the spills, and keep the quickest schedule.
 
     Attributes:
         counts: Numbers of spills to try.

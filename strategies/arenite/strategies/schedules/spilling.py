@@ -250,7 +250,7 @@ class _Timing:
         self._now = 0.0
         self._free = {"out": 0.0, "back": 0.0}
         gaps = spilled_gaps(draft)
-        self._queue = deque(gaps)  # what is still to be fetched
+        self._queue = deque(gaps)  # gaps whose instances are still to be fetched
         self._leaving: dict[int, list[Gap]] = {}
         for gap in gaps:
             self._leaving.setdefault(draft.slot(gap.left) + 1, []).append(gap)

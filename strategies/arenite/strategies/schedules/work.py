@@ -12,7 +12,7 @@ from arenite.planner.units import align_up
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The steps of a program that are not views, numbered anew, and the storages they touch.
+    """The steps of a program that are not views, numbered from 0, and the storages they touch.
 
     Attributes:
         program: The program, its views in the storage of what they view.

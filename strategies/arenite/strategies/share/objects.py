@@ -1,4 +1,4 @@
-"""What the strategies that give each record a whole buffer have in common."""
+"""Base class of the strategies that give each record a whole buffer."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
@@ -54,7 +54,7 @@ def refuse_fixed_offsets(problem: Problem) -> str | None:
 
 
 def order_of_use(records: Sequence[UsageRecord]) -> Sequence[int]:
-    """Return the indices by first step, those of one step in the problem's order."""
+    """Return the indices by first step, records of one step in the problem's order."""
     return sorted(range(len(records)), key=lambda index: records[index].start)
 
 

@@ -1,4 +1,4 @@
-"""Spill what has time to spare, then spill or recompute, whichever costs less."""
+"""Spill tensors with time to spare, then spill or recompute, whichever costs less."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class Capuchin(SchedulePolicy):
     def _at_a_price(
         self, draft: Draft, rest: Sequence[tuple[Gap, float]], required: int, peak_slot: int
     ) -> int:
-        """Spill or recompute what else is required, and return its bytes."""
+        """Spill or recompute further instances as required, and return their bytes."""
         limits = ChainLimits(self.most_steps)
         priced: list[tuple[float, int, Gap, float]] = []
         for gap, overhead in rest:
@@ -84,7 +84,7 @@ class Capuchin(SchedulePolicy):
         for _, storage, gap, overhead in sorted(priced, key=lambda each: each[:2]):
             if freed >= required:
                 break
-            # What was chosen meanwhile may have been a source of this one.
+            # An instance chosen meanwhile may have been a source of this one.
             chain = _chain(draft, gap, peak_slot, limits)
             if chain is not None and chain.seconds <= overhead:
                 draft.insert(chain.steps, draft.slot(gap.back))

@@ -18,7 +18,7 @@ class CDMA(VDNNAll):
     run; the time is predicted with the expected part.
 
     Attributes:
-        zeros: Expected part of zeros in what a clamp makes; the paper measures 0.5 to 0.9.
+        zeros: Expected part of zeros in results of clamps; the paper measures 0.5 to 0.9.
         mask: Bytes of the mask for each byte: one bit for 4 bytes.
     """
 

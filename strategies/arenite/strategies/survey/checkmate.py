@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checkmate(SchedulePolicy):
-    """Choose for each stage what is computed and what is kept, all at once.
+    """Choose for each stage the steps that run and the tensors that are kept, all at once.
 
     Stage t computes step t for the first time, and before it whatever runs again for it. What the
     solver gives is a lower bound of memory only in part: the loads decide whether it fits.
@@ -30,7 +30,7 @@ class Checkmate(SchedulePolicy):
 
     name: ClassVar[str] = "checkmate"
     source: ClassVar[str] = "Jain et al. 2020, Checkmate, arXiv 1910.02653, sections 4 and 5"
-    decides: ClassVar[str] = "what is kept into and recomputed in every stage, optimally"
+    decides: ClassVar[str] = "which tensors each stage keeps and recomputes, optimally"
     quick: ClassVar[bool] = False
 
     most_exact: int = 18

@@ -8,7 +8,7 @@ from arenite.strategies.schedules.work import Work
 
 
 class Model:
-    """What is computed (R), kept (S) and freed (F) in every stage, within a limit.
+    """Steps computed (R), tensors kept (S) and freed (F) in every stage, within a limit.
 
     Args:
         work: The program.
@@ -42,11 +42,11 @@ class Model:
         }
 
     def relaxed(self) -> dict[tuple[int, int], float] | None:
-        """Return what the relaxation keeps; None if the limit cannot be met."""
+        """Return the tensors that the relaxation keeps; None if the limit cannot be met."""
         return self._solve(pywraplp.Solver.CreateSolver("GLOP"))
 
     def exact(self, most_nodes: int) -> dict[tuple[int, int], float] | None:
-        """Return what the best schedule keeps; None if none is found within the nodes."""
+        """Return the tensors that the best schedule keeps; None if none is found in time."""
         solver = pywraplp.Solver.CreateSolver("SCIP")
         solver.SetSolverSpecificParametersAsString(f"limits/nodes = {most_nodes}")
         return self._solve(solver)

@@ -61,7 +61,7 @@ def forward_runs(cells: int, slots: int) -> tuple[int, int]:
 
 
 class _Cells:
-    """The forward pass as stretches between cut points, the backward pass as what needs them."""
+    """The forward pass as stretches between cut points, and the backward steps of each stretch."""
 
     def __init__(self, work: Work, passes: Passes) -> None:
         ends = [work.makers[storage] + 1 for storage in passes.cuts]
@@ -85,7 +85,7 @@ class _Cells:
         work = self._work
         for step in self._forward[cell]:
             again = step in self._has_run
-            # What cannot run again, or reads a state that has changed, stays.
+            # Steps that cannot run again, or read a state that has changed, run once.
             if not again or (work.may_repeat[step] and work.closed_by[step] not in self._has_run):
                 self._has_run.add(step)
                 out.append(step)

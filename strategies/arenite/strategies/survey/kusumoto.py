@@ -1,4 +1,4 @@
-"""Lower sets of the forward pass: what their boundaries keep, and what runs again between."""
+"""Keep tensors at the boundaries of lower sets of the forward pass, and recompute the others."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -119,7 +119,7 @@ class _Prefixes:
         return replayed(self._work, self._passes, keep, segment_of, Replay.SPEED)
 
     def _boundary(self, end: int) -> frozenset[int]:
-        """Return what a prefix makes and later forward steps read."""
+        """Return the storages that a prefix makes and later forward steps read."""
         found = self._boundaries.get(end)
         if found is None:
             found = frozenset(
@@ -129,7 +129,7 @@ class _Prefixes:
         return found
 
     def _segment(self, begin: int, end: int) -> tuple[int, float]:
-        """Return the bytes that a stretch of steps makes, and the time of what runs again."""
+        """Return the bytes that a stretch of steps makes, and the time of recomputing them."""
         if (begin, end) not in self._segments:
             self._segments[begin, end] = self._segment_made(begin, end)
         return self._segments[begin, end]

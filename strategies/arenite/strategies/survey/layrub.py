@@ -14,7 +14,7 @@ from arenite.strategies.survey.passes import Passes
 
 @dataclass(frozen=True, slots=True)
 class Layrub(SchedulePolicy):
-    """Copy out what a layer leaves while the next computes, and back while the next needs it.
+    """Copy the tensors of a layer out while the next computes, and back before they are read.
 
     That a gradient takes the place of its data is left to the sharing of storage.
 

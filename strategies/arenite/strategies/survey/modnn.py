@@ -13,7 +13,7 @@ from arenite.strategies.schedules.work import Work
 
 @dataclass(frozen=True, slots=True)
 class MoDNN(SchedulePolicy):
-    """Evict what is needed last; fetch the earliest deadline first when it has room to its use.
+    """Spill the tensor that is read last; fetch the earliest deadline first when there is room.
 
     The choice of convolution algorithms and of smaller batches has no counterpart here.
     """

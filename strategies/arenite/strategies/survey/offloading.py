@@ -11,7 +11,7 @@ from arenite.strategies.survey.passes import Passes
 
 
 def gaps_over_turn(draft: Draft, passes: Passes) -> tuple[Gap, ...]:
-    """Return what is carried from the forward to the backward pass, by its first reader there.
+    """Return the gaps between the forward and the backward pass, by the first backward reader.
 
     Cost: O(instances).
     """

@@ -105,12 +105,12 @@ def replayed(
     segment_of: Mapping[int, int],
     replay: Replay,
 ) -> Draft:
-    """Return the draft in which the backward pass recomputes what is not kept.
+    """Return the draft in which the backward pass recomputes tensors that are not kept.
 
     Args:
         work: The program.
         passes: Its passes.
-        keep: Storages that stay; small ones and what cannot be recomputed stay as well.
+        keep: Storages that stay; small ones and those that cannot be recomputed stay as well.
         segment_of: Segment of each forward step.
         replay: How much of a segment runs again.
 

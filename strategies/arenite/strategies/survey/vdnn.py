@@ -53,7 +53,7 @@ class VDNNConv(_VDNN):
 
 @dataclass(frozen=True, slots=True)
 class VDNNDynamic(_VDNN):
-    """Spill nothing, else the inputs of heavy layers, else those of all, whatever fits first.
+    """Spill nothing, else the inputs of heavy layers, else those of all, the first that fits.
 
     The choice of algorithms by their working memory has no counterpart here.
     """

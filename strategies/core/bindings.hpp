@@ -1,15 +1,17 @@
-// Usage records as Python hands them over: five columns, checked once.
+// What the files that bind the core to Python share.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "usage_record.hpp"
 
 namespace arenite {
 
+// Usage records as Python hands them over: five columns, checked once.
 class Records {
  public:
   // No sum of bytes goes beyond.
@@ -28,6 +30,17 @@ class Records {
   std::int64_t num_bytes_ = 0;
 };
 
-void bind_records(nanobind::module_& module);
+// The sum of sizes.
+inline std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
+  if (b < 0) throw std::invalid_argument("a size is negative");
+  if (a > Records::kMostBytes - b) {
+    throw std::overflow_error("the sizes add up to more than 2^62");
+  }
+  return a + b;
+}
+
+void bind_bands(nanobind::module_& module);
+void bind_order(nanobind::module_& module);
+void bind_placement(nanobind::module_& module);
 
 }  // namespace arenite
