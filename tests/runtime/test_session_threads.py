@@ -42,7 +42,7 @@ def test_a_call_while_another_threads_goes_on_is_refused(program, call):
         thread.start()
         try:
             assert begun.wait(60)
-            with pytest.raises(SessionBusyError, match="give each thread a session"):
+            with pytest.raises(SessionBusyError, match="open one session per thread"):
                 CALLS[call](session, others)
         finally:
             may_end.set()
