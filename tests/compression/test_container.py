@@ -55,5 +55,5 @@ def test_truncation_is_refused(tensors, cut):
 
 
 def test_what_follows_the_last_tensor_is_refused(tensors):
-    with pytest.raises(CodedError, match="follows"):
+    with pytest.raises(CodedError, match="bytes follow"):
         unpack(pack(tensors) + b"x")

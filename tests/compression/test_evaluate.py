@@ -200,7 +200,7 @@ def test_quantising_leaves_the_level_of_the_root_logger_as_it_was(source, monkey
 def test_a_model_that_onnxruntime_refuses_is_told_in_its_words_alone(source, capfd):
     model = source.original()
     model.graph.node[0].op_type = "Unheard"
-    with pytest.raises(EvaluationError, match="ONNX Runtime refuses it: ") as caught:
+    with pytest.raises(EvaluationError, match="ONNX Runtime cannot run it: ") as caught:
         Judge(model, dataset())
     assert "ONNXRuntimeError" not in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -87,7 +87,7 @@ def huffman_decode(code: bytes | memoryview, count: int) -> NDArray[np.uint8]:
     except zstandard.ZstdError as error:
         raise CodedError(str(error)) from error
     if len(decoded) != count:
-        raise CodedError(f"a code is not of {count} symbols")
+        raise CodedError(f"a code does not hold {count} symbols")
     return np.frombuffer(decoded, np.uint8)
 
 
@@ -241,9 +241,9 @@ def parse(coded: bytes | memoryview) -> Code:
         raise CodedError("they are truncated")
     version, layout, gap_bits, flags, num_values, _, count, num_bytes = _HEAD.unpack_from(coded)
     if version != _VERSION:
-        raise CodedError(f"they are of version {version}, this reads version {_VERSION}")
+        raise CodedError(f"version {version} is unsupported; supported: {_VERSION}")
     if layout not in tuple(Layout) or not 1 <= num_values <= MAX_VALUES or gap_bits > 8:
-        raise CodedError("their head is damaged")
+        raise CodedError("the header is damaged")
     dtype = np.dtype("<f2" if flags & _HALF else "<f4")
     start = _HEAD.size + num_values * dtype.itemsize
     middle = start + num_bytes
@@ -366,7 +366,7 @@ def unpack(packed: bytes) -> dict[str, NDArray[np.float32]]:
         CodedError: The bytes are damaged.
     """
     if not packed.startswith(_MAGIC):
-        raise CodedError("this is no container of weights of version 1")
+        raise CodedError("it is not a container of weights of version 1")
     contents = _Reader(packed, len(_MAGIC))
     size = contents.number()
     if size > _LARGEST_INDEX:
@@ -381,10 +381,10 @@ def unpack(packed: bytes) -> dict[str, NDArray[np.float32]]:
             raise CodedError("a name is not UTF-8 text") from error
         shape = tuple(index.number() for _ in range(index.number()))
         if name in tensors:
-            raise CodedError(f"tensor {name!r} is there twice")
+            raise CodedError(f"tensor {name!r} occurs twice")
         tensors[name] = _restored(form, contents.take(index.number()), shape)
     if contents.at != len(packed) or index.at != size:
-        raise CodedError("something follows the last tensor")
+        raise CodedError("bytes follow the last tensor")
     return tensors
 
 
@@ -436,5 +436,5 @@ def _restored(form: int, content: bytes, shape: tuple[int, ...]) -> NDArray[np.f
         raise CodedError(f"a tensor has the unknown form {form}")
     dtype = np.dtype("<f2" if form == _HALF else "<f4")
     if len(content) != int(np.prod(shape, dtype=object)) * dtype.itemsize:
-        raise CodedError("a tensor is not of its stated shape")
+        raise CodedError("the bytes of a tensor do not match its shape")
     return np.frombuffer(content, dtype).astype(np.float32).reshape(shape)

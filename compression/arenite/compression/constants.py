@@ -49,7 +49,9 @@ def array_of(name: str, tensor: onnx.TensorProto) -> Array:
     except _READING_ERRORS as error:
         raise ModelFormatError(f"tensor {name!r} cannot be read: {_one_line(error)}") from error
     if array.shape != tuple(tensor.dims):
-        raise ModelFormatError(f"tensor {name!r} is not of its shape, {list(tensor.dims)}")
+        raise ModelFormatError(
+            f"the elements of tensor {name!r} do not match its shape {list(tensor.dims)}"
+        )
     return array
 
 

@@ -87,17 +87,17 @@ def read_dataset(path: Path) -> Dataset:
         raise DatasetError(f"cannot be read: {error.strerror or error}", path=path) from error
     except Exception as error:  # damaged archives raise whatever their parts do
         text = " ".join(str(error).split())
-        raise DatasetError(f"is no .npz of arrays: {text}", path=path) from error
+        raise DatasetError(f"is not an .npz file of arrays: {text}", path=path) from error
     labels = arrays.pop(LABELS, None)
     counts = {len(each) if each.ndim else 0 for each in arrays.values()}
     if len(counts) != 1 or 0 in counts:
-        raise DatasetError("its arrays have no samples, or not as many each", path=path)
+        raise DatasetError("its arrays are empty or differ in their number of samples", path=path)
     if labels is not None and labels.shape != (*counts,):
         raise DatasetError(
-            f"labels have shape {labels.shape}; one a sample was expected", path=path
+            f"labels have shape {labels.shape}, not one label per sample", path=path
         )
     if labels is not None and labels.dtype.kind not in "iu":
-        raise DatasetError(f"labels are of type {labels.dtype}; integers were expected", path=path)
+        raise DatasetError(f"labels are of type {labels.dtype}, not integers", path=path)
     return Dataset(path, arrays, labels)
 
 

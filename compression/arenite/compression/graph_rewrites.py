@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from arenite.compression.constants import Array, array_of, constants_of, set_array
 from arenite.planner.errors import ModelFormatError
-from arenite.planner.importers.onnx.order import node_reads
+from arenite.planner.importers.onnx import node_reads
 
 _LAST_WITH_INPUTS = 3
 """The last IR version in which an initialiser has to be an input of the graph too."""
@@ -164,7 +164,7 @@ def remove_channels(model: onnx.ModelProto, density: float) -> Narrowed:
         ModelFormatError: The shapes of the model contradict each other.
     """
     if not 0 < density <= 1:
-        raise ValueError(f"a density of {density} is not above 0 and at most 1")
+        raise ValueError(f"density={density} must be above 0 and at most 1")
     narrowed = onnx.ModelProto()
     narrowed.CopyFrom(model)
     editor = _Editor(narrowed)

@@ -32,7 +32,7 @@ def mask_by_density(weights: Array, density: float) -> Mask:
     Cost: O(n).
     """
     if not 0 < density <= 1:
-        raise ValueError(f"a density of {density} is not above 0 and at most 1")
+        raise ValueError(f"density={density} must be above 0 and at most 1")
     if weights.size == 0:
         return np.ones(weights.shape, bool)
     magnitudes = np.abs(weights.reshape(-1))
@@ -55,7 +55,7 @@ def mask_by_deviation(weights: Array, multiple: float) -> Mask:
         ValueError: The multiple is below 0.
     """
     if not multiple >= 0:
-        raise ValueError(f"a multiple of {multiple} is below 0")
+        raise ValueError(f"multiple={multiple} must be at least 0")
     return np.asarray(np.abs(weights) > multiple * np.std(weights, dtype=np.float64))
 
 

@@ -79,13 +79,13 @@ def share(
     Cost: O(n log n) for n weights; 12 B a weight of memory beside them.
     """
     if not 1 <= bits <= MAX_BITS:
-        raise ValueError(f"{bits} bits are not 1 to {MAX_BITS}")
+        raise ValueError(f"bits={bits} must be 1 to {MAX_BITS}")
     if mask is not None and mask.shape != weights.shape:
-        raise ValueError(f"a mask of {mask.shape} does not fit weights of {weights.shape}")
+        raise ValueError(f"the mask has shape {mask.shape}, the weights {weights.shape}")
     flat = np.ascontiguousarray(weights, np.float32).reshape(-1)
     kept = flat if mask is None else flat[mask.reshape(-1)]
     if not np.isfinite(kept).all():
-        raise ValueError("a weight is not finite")
+        raise ValueError("weights must be finite")
     is_pruned = kept.size < flat.size
     values = _clusters(np.sort(kept), (1 << bits) - is_pruned, start, seed)
     if half:
@@ -134,7 +134,7 @@ def bits_by_budget(layers: Mapping[str, Array], bits_per_weight: float) -> dict[
     Cost: eight times `share` for each layer.
     """
     if not 1 <= bits_per_weight <= MAX_BITS:
-        raise ValueError(f"{bits_per_weight} bits a weight are not 1 to {MAX_BITS}")
+        raise ValueError(f"bits_per_weight={bits_per_weight} must be 1 to {MAX_BITS}")
     errors = {
         name: [
             relative_error(weights, share(weights, bits).restore())

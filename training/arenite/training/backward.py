@@ -9,7 +9,7 @@ from arenite.training.graph import Array, Node, StepGraph, Value
 
 
 class NoRuleError(Exception):
-    """A rule does not hold for an operator with these attributes or operands."""
+    """A rule does not support an operator with these attributes or operands."""
 
 
 @dataclass(slots=True)
@@ -19,11 +19,11 @@ class Backward:
     Attributes:
         graph: Where the gradient is written.
         node: The node.
-        gradients: Gradients of its outputs by position; None where nothing depends on one.
-        wanted: Positions of the inputs whose gradient something needs.
+        gradients: Gradients of its outputs by position; None for outputs without one.
+        wanted: Positions of the inputs whose gradient is needed.
         makers: The node that makes each value, by the value's name.
         image_by_image: Whether the gradient of weights is summed an image at a time.
-        given: The gradients of inputs that the rule has given, by position.
+        given: Gradients of inputs from the rule, by position.
     """
 
     graph: StepGraph
@@ -42,7 +42,7 @@ class Backward:
             NoRuleError: Only another output has one.
         """
         if self.gradients[0] is None:
-            raise NoRuleError("only an output besides the first leads to the loss")
+            raise NoRuleError("the loss depends on a later output only")
         return self.gradients[0]
 
     @property
@@ -51,7 +51,7 @@ class Backward:
         return len(self.node.inputs)
 
     def needs(self, position: int) -> bool:
-        """Tell whether something needs the gradient of an input."""
+        """Tell whether the gradient of an input is needed."""
         return position in self.wanted
 
     def has(self, position: int) -> bool:
@@ -67,7 +67,7 @@ class Backward:
         return self.graph.values[self.node.outputs[position]]
 
     def constant(self, position: int) -> Array:
-        """Return the elements of an input that is known before the run.
+        """Return the elements of a constant input.
 
         Raises:
             NoRuleError: It is not.
@@ -87,13 +87,13 @@ class Backward:
         return [int(axis) % rank for axis in axes]
 
     def give(self, position: int, gradient: Value) -> None:
-        """State the gradient of an input; broadcasting is undone."""
+        """Give the gradient of an input; broadcasting is undone."""
         source = self.input(position)
         self.given[position] = self.graph.sum_to(gradient, source.shape)
 
 
 Rule: TypeAlias = Callable[[Backward], None]
-"""Gives the gradients of the inputs of a node that are wanted."""
+"""Gives the wanted gradients of the inputs of a node."""
 
 
 def differentiate(
@@ -105,15 +105,15 @@ def differentiate(
     ready: Callable[[str, Value], None],
     image_by_image: Callable[[Node], bool],
 ) -> None:
-    """Write the gradients of `wanted`, and of nothing that they do not need.
+    """Write the gradients of `wanted` and their intermediate gradients.
 
     Args:
         graph: Where they are written.
         nodes: What is differentiated, in the order it runs.
-        seeds: Gradients of the results, by name.
+        seeds: Gradients of the results by name.
         wanted: Names of the values whose gradient is wanted.
         rules: The rules by name.
-        ready: Called with each wanted name and its whole gradient, as soon as there is one.
+        ready: Called with each wanted name and its complete gradient, as early as possible.
         image_by_image: Tells for a node whether the gradient of its weights is to be summed
             an image at a time.
 
@@ -154,7 +154,7 @@ def differentiate(
 
 
 def _uses(nodes: Sequence[Node], seeds: Mapping[str, Value], active: set[str]) -> dict[str, int]:
-    """Return how many operands give each value a gradient."""
+    """Return the number of gradients that each value sums."""
     reached = set(seeds)
     uses: dict[str, int] = {}
     for node in reversed(nodes):
@@ -171,7 +171,7 @@ def _apply(state: Backward, rules: Mapping[str, Rule]) -> None:
     rule = rules.get(node.rule)
     try:
         if rule is None:
-            raise NoRuleError("there is no rule for it")
+            raise NoRuleError("there is no rule for this operator")
         state.graph.named(f"d/{node.name}/")
         rule(state)
     except NoRuleError as reason:

@@ -7,7 +7,7 @@ from arenite.planner.errors import ModelError
 
 
 class TrainingError(ModelError):
-    """No training step can be made of the model."""
+    """The model has no training step."""
 
 
 class NotDifferentiableError(TrainingError):
@@ -22,8 +22,8 @@ class NotDifferentiableError(TrainingError):
         self, step: str, operator: str, reason: str, *, path: Path | str | None = None
     ) -> None:
         super().__init__(
-            f"operator {step!r} ({operator}) has no gradient here: {reason}; train only what "
-            "comes after it, with --train-only",
+            f"operator {step!r} ({operator}) cannot be differentiated: {reason}; train only "
+            "parameters behind it, with --train-only",
             path=path,
         )
         self.step = step
@@ -31,10 +31,10 @@ class NotDifferentiableError(TrainingError):
 
 
 class NothingToTrainError(TrainingError):
-    """No weights of the model can be trained, or none of those that were asked for.
+    """No weights of the model can be trained, or none of the requested ones.
 
     Attributes:
-        known: Names of the parameters that could be.
+        known: Names of the trainable parameters.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class NothingToTrainError(TrainingError):
 
 
 class UnfitLossError(TrainingError):
-    """The loss does not go with what the model makes."""
+    """The loss is not defined for the output of the model."""
 
 
 class BatchError(TrainingError):
-    """The model cannot take a batch of the size that was asked for."""
+    """The model cannot take a batch of the requested size."""
 
 
 class MaskError(TrainingError):

@@ -22,9 +22,7 @@ from arenite.planner.errors import (
     named_instead,
 )
 from arenite.planner.files import write_atomically
-from arenite.planner.importers.onnx import read_onnx
-from arenite.planner.importers.onnx.external_data import embed
-from arenite.planner.importers.onnx.file import load_model, opset_versions
+from arenite.planner.importers.onnx import embed, load_model, opset_versions, read_onnx
 from arenite.planner.quiet_onnxruntime import quiet_options
 from arenite.training.errors import BatchError, TrainingError
 
@@ -106,13 +104,13 @@ def _converted(model: onnx.ModelProto) -> onnx.ModelProto:
     except (RuntimeError, ValueError, IndexError) as error:
         reason = " ".join(str(error).split())
         raise TrainingError(
-            f"it cannot be brought to operator set {OLDEST_OPSET}: {reason[:200]}; export it at "
-            "that or later"
+            f"it cannot be converted to operator set {OLDEST_OPSET}: {reason[:200]}; export it at "
+            f"operator set {OLDEST_OPSET} or later"
         ) from error
 
 
 def _set_batch(model: onnx.ModelProto, batch: int) -> None:
-    """Set the first axis of every input, and of the shapes that state the old one."""
+    """Set the first axis of every input, and of shapes that contain the old batch."""
     graph = model.graph
     known = {tensor.name for tensor in graph.initializer}
     old: int | None = None
@@ -131,7 +129,7 @@ def _set_batch(model: onnx.ModelProto, batch: int) -> None:
 
 
 def _free_reshapes(graph: onnx.GraphProto, old: int) -> None:
-    """Let each Reshape whose shape begins with the old batch keep the first axis as it is."""
+    """Make each Reshape whose shape begins with the old batch keep the first axis."""
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute[:1] and node.attribute[0].name == "value":
@@ -153,7 +151,7 @@ TRAINING_KEY: Final = "arenite.training"
 
 def state_metadata(model: onnx.ModelProto, pairs: Mapping[str, str]) -> None:
     """Write the pairs into a model's metadata: input by input, the output that replaces it."""
-    from arenite.planner.importers.onnx.states import STATES_KEY
+    from arenite.planner.importers.onnx import STATES_KEY
 
     entry = model.metadata_props.add()
     entry.key, entry.value = STATES_KEY, json.dumps(pairs)
@@ -170,11 +168,11 @@ MOST_BYTES: Final = (1 << 31) - 1
 
 
 def write_step(path: Path, model: onnx.ModelProto) -> None:
-    """Write a step whole or not at all: after the checker of ONNX, and ONNX Runtime if it is here.
+    """Write a step whole or not at all, once the ONNX checker and ONNX Runtime load it.
 
     Raises:
         TrainingError: It takes 2 GiB or more, or does not load.
-        OutputError: It cannot be written; what was there is as it was.
+        OutputError: It cannot be written; an existing file stays as it was.
     """
     with about_file(path):
         if model.ByteSize() > MOST_BYTES:
@@ -186,7 +184,7 @@ def _check(path: Path) -> None:
     try:
         onnx.checker.check_model(str(path), full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise TrainingError(f"the step is no valid ONNX model: {_line(error)}") from error
+        raise TrainingError(f"the step is not a valid ONNX model: {_line(error)}") from error
     try:
         options = quiet_options("loading a training step")
     except MissingDependencyError:

@@ -22,12 +22,12 @@ from arenite.training.graph import Node, StepGraph, Value
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of a batch, and the constants that keep their average.
+    """Statistics of a batch, and the constant that holds their running average.
 
     Attributes:
         name: Name of the constant.
         value: The statistics of the batch.
-        momentum: How much of the average stays.
+        momentum: Share of the old average in the new one.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Forward:
 
     Attributes:
         values: The graph's value of each tensor of the program.
-        statistics: Averages that the step keeps.
+        statistics: Running averages that the step updates.
     """
 
     values: Mapping[str, Value]
@@ -77,7 +77,7 @@ def write_forward(
     *,
     batch_statistics: bool,
 ) -> Forward:
-    """Write a program's steps into a graph; those that are differentiated, by simpler ones.
+    """Write a program's steps into a graph; differentiated ones may become simpler operators.
 
     Args:
         graph: The graph, empty.
@@ -88,7 +88,7 @@ def write_forward(
             the batch.
 
     Raises:
-        NotDifferentiableError: A step cannot be written, or not as simpler ones.
+        NotDifferentiableError: A step is unsupported.
     """
     return _Writer(graph, program, trained, shared, batch_statistics=batch_statistics).write()
 
@@ -125,9 +125,9 @@ class _Writer:
         operator = step.operator
         origin = operator.origin if isinstance(operator, Imported) else None
         if not isinstance(operator, Imported) or not isinstance(origin, Origin):
-            raise NotDifferentiableError(step.name, operator.label, "its node is not known")
+            raise NotDifferentiableError(step.name, operator.label, "its ONNX node is unknown")
         if any(subgraphs(origin.node)):
-            raise NotDifferentiableError(step.name, operator.op_type, "it has a subgraph")
+            raise NotDifferentiableError(step.name, operator.op_type, "subgraphs are unsupported")
         node = Node(
             step.name, operator.op_type, step.inputs, step.outputs, operator.attributes,
             operator.op_type, origin.node,
@@ -168,7 +168,7 @@ class _Writer:
         for name, value in zip(node.outputs, made, strict=False):
             if name:
                 if value is None:
-                    reason_text = f"its output {name!r} is not made by simpler operators"
+                    reason_text = f"output {name!r} is unsupported"
                     raise NotDifferentiableError(node.name, node.op_type, reason_text)
                 self._values[name] = value
         return True
@@ -181,7 +181,7 @@ class _Writer:
                 self._statistics.append(Statistics(name, value, momentum))
 
     def _value(self, name: str) -> Value:
-        """Return the graph's value of a tensor, constants when they are first read."""
+        """Return the graph's value of a tensor; constants are added when they are first read."""
         found = self._values.get(name)
         if found is None:
             tensor, graph = self._program.tensors[name], self._graph

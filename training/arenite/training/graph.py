@@ -109,7 +109,7 @@ class StepGraph:
         self._prefix = ""
 
     def named(self, prefix: str) -> None:
-        """Begin the names of what is made from now on with this."""
+        """Set the prefix of the names of further nodes."""
         self._prefix = prefix
 
     def define(self, name: str, dtype: DType, shape: Sequence[int]) -> Value:
@@ -119,11 +119,11 @@ class StepGraph:
         return value
 
     def new(self, wanted: str, dtype: DType, shape: Sequence[int]) -> Value:
-        """Return a value of a name that nothing has."""
+        """Return a value with a new name."""
         return self.define(self._names.take(wanted), dtype, shape)
 
     def constant(self, array: Array, dtype: DType | None = None) -> Value:
-        """Return a constant; small ones that are equal are one.
+        """Return a constant; equal small constants are shared.
 
         Args:
             array: Elements.
@@ -262,7 +262,7 @@ class StepGraph:
         return self.node("Cast", [value], value.shape, dtype, to=write_dtype(dtype))
 
     def zeros_like(self, value: Value) -> Value:
-        """Return zeros that are made in the run: no constant of that size is kept."""
+        """Return zeros that the run computes, instead of a constant of that size."""
         zero = self.scalar(0, value)
         return self.node("Clip", [value, zero, zero], value.shape)
 
@@ -290,7 +290,7 @@ class StepGraph:
         ends: Sequence[int],
         steps: Sequence[int] | None = None,
     ) -> Value:
-        """Return what lies from `starts` to before `ends`, none of which is negative."""
+        """Return the elements from `starts` to before `ends`, none of them negative."""
         strides = steps or [1] * len(axes)
         shape = list(value.shape)
         for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True):
@@ -303,7 +303,7 @@ class StepGraph:
         return self.node("Slice", operands, shape)
 
     def pad(self, value: Value, before: Sequence[int], after: Sequence[int]) -> Value:
-        """Return the value with zeros around it, cut where a number is negative."""
+        """Return the value with zeros around it; a negative number cuts."""
         inner = self.slice(
             value,
             range(value.rank),
@@ -368,7 +368,7 @@ class StepGraph:
         return self.scaled(self.reduce_sum(value, axes, keepdims=True), 1 / max(1, count))
 
     def sum_to(self, value: Value, shape: Sequence[int]) -> Value:
-        """Return the sum over what a shape was broadcast along: the gradient of that."""
+        """Return the sum over broadcast axes: the gradient of broadcasting from a shape."""
         added = value.rank - len(shape)
         axes = [
             axis
@@ -408,7 +408,7 @@ class StepGraph:
 def reduced(
     shape: Sequence[int], axes: Sequence[int], *, keepdims: bool = False
 ) -> tuple[int, ...]:
-    """Return the shape that is left of a reduction."""
+    """Return the shape of a reduction's result."""
     if keepdims:
         return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
     return tuple(length for axis, length in enumerate(shape) if axis not in axes)

@@ -22,14 +22,14 @@ POSITIONS: Final[Mapping[str, tuple[int, ...]]] = {
     "Gemm": (0, 1, 2),
     "PRelu": _SECOND,
 }  # fmt: skip
-"""Where operators read weights: elsewhere a constant is a bound, a statistic or a factor."""
+"""Inputs of operators that are weights; other constants are bounds, statistics or factors."""
 
 
 def parameters(program: Program) -> tuple[str, ...]:
-    """Return the names of what can be trained, in the order it is first read.
+    """Return the names of the trainable constants, in the order of their first reader.
 
-    Those are floating-point constants where an operator reads weights, single numbers among
-    them: what `--train-only` names is trained, whatever its size.
+    These are floating-point constants in the positions where operators read weights, scalars
+    among them: `--train-only` may name them.
     """
     found: dict[str, None] = {}
     for step in program.steps:
@@ -46,11 +46,11 @@ def chosen(program: Program, globs: Sequence[str] = ()) -> tuple[str, ...]:
 
     Args:
         program: The model.
-        globs: Patterns of names; without any, all parameters but single numbers that are added
-            or multiplied, which are factors rather than weights.
+        globs: Patterns of names; empty for all parameters but scalars that are added or
+            multiplied, which are factors rather than weights.
 
     Raises:
-        NothingToTrainError: There are none, or none of such a name.
+        NothingToTrainError: There are none, or a pattern matches none.
     """
     known = parameters(program)
     if not globs:
@@ -68,7 +68,7 @@ def chosen(program: Program, globs: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def _read_by_layers(program: Program) -> set[str]:
-    """Return what operators read as weights that do more than add or multiply."""
+    """Return the weights of operators other than additions and multiplications."""
     return {
         name
         for step in program.steps

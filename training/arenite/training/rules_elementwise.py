@@ -154,7 +154,7 @@ def relu(s: Backward) -> None:
 def clip(s: Backward) -> None:
     """Clip: g where the result lies between its bounds; ask the result, not the operand."""
     if not s.wanted <= {0}:
-        raise NoRuleError("a bound would be trained")
+        raise NoRuleError("training min or max is unsupported")
     result, mask = s.output(), None
     for position, attribute, op_type in ((1, "min", "Greater"), (2, "max", "Less")):
         if s.has(position):

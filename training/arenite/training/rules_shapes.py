@@ -132,7 +132,7 @@ def resize(s: Backward) -> None:
     """Resize to the nearest by whole factors: the sum over the copies of each element."""
     source, result = s.input(0), s.output()
     if s.node.attributes.get("mode", "nearest") != "nearest":
-        raise NoRuleError(f"its mode is {s.node.attributes['mode']!r}")
+        raise NoRuleError(f"mode={s.node.attributes['mode']} is unsupported")
     factors = [
         after // before if before and after % before == 0 else 0
         for before, after in zip(source.shape, result.shape, strict=True)
@@ -141,7 +141,9 @@ def resize(s: Backward) -> None:
     for length, factor in zip(source.shape, factors, strict=True):
         apart += [length, factor]
     if 0 in factors or not _repeats(s, factors):
-        raise NoRuleError("it does not repeat each element a whole number of times")
+        raise NoRuleError(
+            "scales that do not repeat each element a whole number of times are unsupported"
+        )
     wide = s.graph.reshape(s.gradient, apart)
     total = s.graph.reduce_sum(wide, list(range(1, 2 * source.rank, 2)))
     s.give(0, s.graph.reshape(total, source.shape))
@@ -232,7 +234,7 @@ def reduce_sum_square(s: Backward) -> None:
 def _kept(s: Backward) -> tuple[Value, list[int]]:
     """Return the gradient with the axes that were reduced, and those."""
     if s.wanted != {0}:
-        raise NoRuleError("its axes would be trained")
+        raise NoRuleError("training the axes is unsupported")
     axes = s.axes()
     if not axes and not s.node.attributes.get("noop_with_empty_axes", 0):
         axes = list(range(s.input(0).rank))

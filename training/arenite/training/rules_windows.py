@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arenite.planner import DType
-from arenite.planner.operators.windows import AutoPad, Window
+from arenite.planner.operators import AutoPad, Window
 from arenite.training.backward import Backward, NoRuleError
 from arenite.training.graph import Array, StepGraph, Value
 
@@ -104,10 +104,10 @@ def conv(s: Backward) -> None:
 
 
 def conv_transpose(s: Backward) -> None:
-    """ConvTranspose: a convolution seen from behind."""
+    """ConvTranspose: the adjoint of a convolution."""
     image, weights, g = s.input(0), s.input(1), s.gradient
     if "output_shape" in s.node.attributes:
-        raise NoRuleError("it states its output_shape instead of its padding")
+        raise NoRuleError("output_shape is unsupported")
     windows = windows_of(s, g.shape[2:], image.shape[2:], weights.shape[2:])
     groups = int(s.node.attributes.get("group", 1))
     if s.needs(1):
@@ -118,13 +118,13 @@ def conv_transpose(s: Backward) -> None:
 
 
 _MOST_PARTS = 3
-"""Of so many parts the gradient of the weights is put together."""
+"""Most parts of a concatenated image that get gradients of weights of their own."""
 
 
 def _parts(s: Backward, image: Value, groups: int) -> list[Value]:
-    """Return what an image was joined from along its channels, else the image itself.
+    """Return the parts of an image that is a concatenation along its channels, else the image.
 
-    The parts are kept where other gradients need them; then the whole need not be.
+    The parts live anyway where other gradients need them; then the whole may die.
     """
     maker = s.makers.get(image.name)
     if groups > 1 or maker is None or maker.op_type != "Concat":
@@ -165,7 +165,7 @@ def _gather(graph: StepGraph, g: Value, weights: Value, windows: Windows, groups
 
 _Form: TypeAlias = Callable[[StepGraph, Value, Value, Windows, int, Value | None], Value]
 _FEWEST_CHANNELS = 16
-"""From how many on a product of matrices for each tap is quicker than the convolution."""
+"""Fewest channels for which a matrix product per tap is faster than the convolution."""
 
 
 def to_weights(s: Backward, image: Value, g: Value, windows: Windows, groups: int) -> Value:
@@ -357,7 +357,7 @@ def global_max_pool(s: Backward) -> None:
 def give_to_equal(s: Backward, result: Value, g: Value, axes: list[int]) -> None:
     """Give the gradient to the elements that equal a result kept with axes of length 1."""
     if not axes:
-        raise NoRuleError("it reduces no axis")
+        raise NoRuleError("an input without spatial axes is unsupported")
     graph = s.graph
     equal = graph.cast(graph.compare("Equal", s.input(0), result), g.dtype)
     share = graph.over(g, graph.reduce_sum(equal, axes, keepdims=True))

@@ -25,7 +25,7 @@ class StateFileError(FileError):
 
 
 class StepInputError(FileError):
-    """What a training step is fed does not fit it."""
+    """The inputs of a training step do not fit it."""
 
 
 class StepEngine(Protocol):
@@ -47,7 +47,7 @@ class StepRunner:
     """A training step and its states in ONNX Runtime.
 
     Attributes:
-        states: The states as they are now, by name.
+        states: The current states by name.
         inputs: Type and shape of the inputs besides the states, by name.
         outputs: Names of the outputs besides the states.
 
@@ -105,7 +105,7 @@ class StepRunner:
             )
         except Exception as error:  # ONNX Runtime's own classes are all but Exception itself
             reason = " ".join(str(error).split())
-            raise ModelFormatError(f"ONNX Runtime does not take it: {reason}") from error
+            raise ModelFormatError(f"ONNX Runtime cannot run it: {reason}") from error
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run once, keep the new states, and return the other outputs by name.
@@ -147,19 +147,19 @@ def fitted_feeds(feeds: Mapping[str, Array], inputs: StepInputs) -> dict[str, Ar
 
 
 def restore(states: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
-    """Write what was saved into states; those that it leaves out stay as they are.
+    """Write saved values into states; states without a saved value stay as they are.
 
     Args:
         states: Arrays by name, which are written to.
         saved: The values to write.
 
     Raises:
-        StateFileError: There is no such state, or it is of another type or shape.
+        StateFileError: There is no such state, or its type or shape differs.
     """
     for name, array in saved.items():
         if name not in states:
             known = ", ".join(map(repr, list(states)[:6])) + (" ..." if len(states) > 6 else "")
-            raise StateFileError(f"{name!r} is no state of the step, which has {known}")
+            raise StateFileError(f"the step has no state {name!r}; its states: {known}")
         now = states[name]
         if (array.dtype, array.shape) != (now.dtype, now.shape):
             raise StateFileError(
@@ -171,10 +171,10 @@ def restore(states: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
 
 
 class Batches:
-    """Batches cut out of arrays along their first axis, again from the first after the last.
+    """Batches cut out of arrays along their first axis; after the last comes the first.
 
     Args:
-        arrays: What is fed, by name: as many samples each as are in one batch or several.
+        arrays: Samples by name of the input: those of one batch or of several.
         inputs: Type and shape of the inputs of the step.
 
     Raises:

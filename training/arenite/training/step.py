@@ -12,14 +12,18 @@ import onnx.helper
 import onnx.numpy_helper
 from numpy.typing import NDArray
 
-from arenite.planner import AliasKind, Program, Step, liveness
-from arenite.planner.importers.onnx.node import Dialect, Origin
-from arenite.planner.importers.onnx.operators import onnx_operator
-from arenite.planner.importers.onnx.states import States, placed
-from arenite.planner.importers.onnx.types import TensorType, write_type
-from arenite.planner.operators.imported import Imported
+from arenite.planner import AliasKind, Program, Step, Tensor, TensorKind, liveness
+from arenite.planner.importers.onnx import (
+    Dialect,
+    Origin,
+    States,
+    TensorType,
+    onnx_operator,
+    placed,
+    write_type,
+)
+from arenite.planner.operators import Imported
 from arenite.planner.rewrites import share
-from arenite.planner.tensors import Tensor, TensorKind
 from arenite.training.backward import differentiate
 from arenite.training.errors import MaskError, NothingToTrainError, UnfitLossError
 from arenite.training.files import state_metadata, training_metadata
@@ -32,7 +36,7 @@ from arenite.training.rules import RULES
 
 _SHARED = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.SLICES)
 _FORMER = {"Slice": ("starts", "ends", "axes", "steps"), "Pad": ("pads",)}
-"""What the planner wants as attributes: inputs by position, from the second on."""
+"""Inputs that the planner reads as attributes, by position from the second on."""
 
 
 def loads(
@@ -42,12 +46,12 @@ def loads(
     states: Mapping[str, str],
     loss: str,
 ) -> dict[str, int]:
-    """Return the bytes that are live at each node, states aside, by its name.
+    """Return the live bytes at each node by its name, states left out.
 
     Args:
         graph: The graph.
         nodes: Its nodes that run, in order.
-        inputs: Names of the inputs that are no states.
+        inputs: Names of the inputs that are not states.
         states: The value that replaces each state.
         loss: Name of the result.
     """
@@ -128,7 +132,7 @@ class TrainingStep:
         states: The output that replaces each state.
         state_types: Type of each state.
         trained: Names of the parameters that are trained.
-        peak: Bytes that are live at once besides the states, when the nodes run in order.
+        peak: Most live bytes besides the states, when the nodes run in order.
         num_gradients: Number of nodes that compute gradients and updates.
     """
 
@@ -165,7 +169,7 @@ def make_step(
         NothingToTrainError: There are no such parameters, or the loss does not depend on them.
         MaskError: A mask or a codebook fits no trained parameter.
         NotDifferentiableError: An operator between the parameters and the loss has no rule.
-        UnfitLossError: The loss does not go with the output.
+        UnfitLossError: The loss is not defined for the output.
 
     Cost: the steps three times, if the batch has several images.
     """
@@ -276,7 +280,7 @@ class _Draft:
             self._updates.append(StateUpdate(state, new))
 
     def _finish(self) -> None:
-        """Drop what leads to no result."""
+        """Drop nodes that no result needs."""
         needed = {self._loss.name, *(each.new.name for each in self._updates)}
         kept: list[Node] = []
         num_forward = 0
@@ -290,7 +294,7 @@ class _Draft:
         self._needed = needed
 
     def loads(self) -> dict[str, int]:
-        """Return the bytes that are live at each node, by its name; states aside."""
+        """Return the live bytes at each node by its name, states left out."""
         if not self._loads:
             states = {each.state.name: each.new.name for each in self._updates}
             inputs = [each.name for each in self._inputs]
@@ -371,15 +375,15 @@ def _declare(field: onnx.ValueInfoProto, name: str, value: Value) -> None:
 
 
 def _boundary(program: Program) -> set[str]:
-    """Return the names that the step's own outputs are to have."""
+    """Return the names of the step's outputs."""
     return {"loss", *(f"{name}/next" for name in program.tensors)}
 
 
 def _output(program: Program, recipe: TrainingRecipe) -> str:
-    """Return the tensor that the loss is of.
+    """Return the tensor that the loss reads.
 
     Raises:
-        UnfitLossError: It is not clear which, or there is none of that name.
+        UnfitLossError: The model has several outputs, or none of that name.
     """
     ports = {port.name: port.tensor for port in program.outputs}
     known = ", ".join(map(repr, ports))

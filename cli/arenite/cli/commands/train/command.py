@@ -74,15 +74,15 @@ class RateType(click.ParamType[float]):
 )  # fmt: skip
 @click.option(
     "--batch-statistics", is_flag=True,
-    help="Let batch norms take the statistics of the batch and keep their average.",
+    help="Normalise by the statistics of the batch, and update the running averages.",
 )  # fmt: skip
 @click.option(
     "--batch", type=NumberType(1), metavar="N",
-    help="Images or sequences a step: the first axis of every input.  [default: the model's]",
+    help="Images or sequences per step: the first axis of every input.  [default: the model's]",
 )  # fmt: skip
 @click.option(
     "--of", "output_name", metavar="NAME",
-    help="Output that the loss is of, where the model has several.",
+    help="Output that the loss reads, if the model has several.",
 )  # fmt: skip
 @dim_option
 @shape_option
