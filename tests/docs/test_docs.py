@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from click import MissingParameter
 
-from arenite.cli.group import GLANCE, commands
 from arenite.planner.programs.rules import AliasKind
+from support.command import GLANCE, commands
 from support.documentation import (
     DOCS,
     EXAMPLES,

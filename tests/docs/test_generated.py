@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from arenite.cli.group import commands
 from arenite.planner.importers.csv import read_csv
 from arenite.strategies import ORDERS, STRATEGIES, find
+from support.command import commands
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))

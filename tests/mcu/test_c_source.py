@@ -14,7 +14,6 @@ import pytest
 
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
-from arenite.cli.main import main
 from boards.board import board as board_named
 from boards.build import BuildError, Subject, build
 from boards.exported import exported
@@ -22,6 +21,7 @@ from boards.reference import joined, litert_outputs, random_inputs, tflm_outputs
 from boards.run import BoardError, Report, run
 from boards.sections import Footprint, footprint
 from support import tflite_networks as networks
+from support.command import main
 from support.shared_material import shared
 
 STACK = 300

@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
-from arenite.cli.main import main
 from boards.board import LARGE_M3, board
 from boards.build import BuildError, build
 from boards.exported import exported, with_cmsis_nn
@@ -17,6 +16,7 @@ from boards.run import run
 from boards.sections import footprint
 from support import tflite_networks as networks
 from support.cmsis_nn import own, own_library
+from support.command import main
 from support.shared_material import shared
 
 RUNS = 3

@@ -7,9 +7,9 @@ import onnx
 import pytest
 
 import arenite
-from arenite.cli.main import main
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_model
+from support.command import main
 from support.running import MANY_KINDS, with_random_weights
 from support.shared_material import SHARED
 from support.tiny_onnx import parse, save

@@ -8,7 +8,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from arenite.cli.main import main
 from arenite.planner import planfile
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.placement.outline import Stair
@@ -28,6 +27,7 @@ from arenite.planner.planfile.errors import (
 )
 from arenite.planner.programs.rules import AliasKind, Boundary
 from arenite.planner.tensors import Memory
+from support.command import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 DIGEST = "ab" * 32

@@ -33,6 +33,6 @@ network with skips, `parts` a tensor in parts, `children` that are forked, `c_li
 installed, `exported_c` compiled here, with `cmsis_nn` or what stands in for it,
 `shared_material` that may lie beside the checkout.
 
-Beside them: `documentation` with the blocks of the pages, `entry_points` with those that a
-checkout states.
+Beside them: `command` to call as a user types it, `documentation` with the blocks of the pages,
+`entry_points` with those that a checkout states.
 """

@@ -16,7 +16,7 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any, Final
 
-from arenite.cli.main import main
+from support.command import main
 from support.hostile_models import ONNX_TEXTS, onnx_model, tflite_chains
 from support.quantised_chain import mobile, residual
 from support.small_networks import NETWORKS, network

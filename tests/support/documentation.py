@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 
 import onnx
 
-from arenite.cli.main import main
 from harness.inputs import zoo_file
+from support.command import main
 from support.named_mobilenet import write as write_mobilenet
 from support.shared_material import SHARED
 

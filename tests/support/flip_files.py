@@ -162,7 +162,7 @@ def warm_up(folder: Path) -> None:
     for module in _LATE:
         with suppress(ImportError):
             import_module(module)
-    from arenite.cli.group import commands
+    from support.command import commands
 
     assert dict(commands())
     assert folder.exists()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from arenite.cli.main import main
+from support.command import main
 
 _RAISED = 99
 _PORTIONS = "cli|compression|pipeline|planner|runtime|strategies|training"

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from arenite.cli.main import main
+from support.command import main
 from support.hostile_models import ONNX_TEXTS, onnx_model, tflite_chains, with_external_data
 
 Files: TypeAlias = Mapping[str, bytes]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from arenite.cli.main import main
+from support.command import main
 from support.command_models import CLASSIFIER
 from support.hostile_models import onnx_model, tflite_chains
 from support.running import with_random_weights

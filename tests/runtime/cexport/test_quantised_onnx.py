@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.cli.main import main
 from arenite.pipeline.session import Session
 from arenite.strategies import find
+from support.command import main
 from support.exported_c import Machine, compiled, drawn, exported
 from support.quantised_onnx import FORMS, assert_within_few_quanta, outputs_of, quantised
 from support.shared_material import shared

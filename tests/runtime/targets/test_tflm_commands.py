@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from arenite.cli.main import main
 from arenite.runtime.targets.tflm import measure as measure_module
+from support.command import main
 from support.tflite_networks import keyword
 from support.tiny_chains import dense_chain
 

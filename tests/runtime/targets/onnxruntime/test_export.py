@@ -6,7 +6,6 @@ import numpy as np
 import onnx
 import pytest
 
-from arenite.cli.main import main
 from arenite.planner.errors import (
     BindingError,
     MissingDependencyError,
@@ -26,6 +25,7 @@ from arenite.runtime.targets.onnxruntime import (
 from arenite.runtime.targets.onnxruntime import recording as recording_module
 from arenite.strategies import find_order
 from support import tiny_onnx
+from support.command import main
 
 pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 
