@@ -188,7 +188,7 @@ def test_states_of_another_step_are_refused(step, batch, refused, tmp_path):
     np.savez(state, other=np.zeros(3, np.float32))
     before = state.read_bytes()
     said = refused("run", step, "--input", batch, "--state", state, "--steps", "1")
-    assert "'other' is no state" in said
+    assert "the step has no state 'other'" in said
     np.savez(state, f1=np.zeros(3, np.float32))
     said = refused("run", step, "--input", batch, "--state", state, "--steps", "1")
     assert "'f1' is float32 [3]" in said
