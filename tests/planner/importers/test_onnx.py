@@ -196,7 +196,7 @@ def test_a_binding_that_does_not_fit_is_refused(
 def test_dead_nodes_are_dropped_and_counted(tmp_path: Path) -> None:
     graph = read_text(tmp_path, "(float[2] x) => (y) { y = Neg(x) a = Abs(x) b = Nope(a) }")
     assert op_types(graph) == ["Neg"]
-    assert graph.notes == ("operators left out because they reach no output: 2",)
+    assert graph.notes == ("operators removed because no output depends on them: 2",)
 
 
 def test_nodes_out_of_order_are_sorted_and_others_stay_where_they_are(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Operators that make as much as their data say: planned for the most, never run by a plan."""
+"""Operators whose output sizes depend on data: planned at the upper bound, never run by a plan."""
 
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def test_a_bound_is_not_taken_for_the_shape(tmp_path: Path) -> None:
     text = BOXES.replace("LIMIT", "int64 most = {3}").replace("y = Abs(rows)", "y = Shape(rows)")
     program = read_text(tmp_path, text.replace("float[n,3] y", "int64[2] y"))
     assert program.steps[-1].operator.label == "Shape"
-    with pytest.raises(UnsupportedModelError, match="only the run computes"):
+    with pytest.raises(UnsupportedModelError, match="depends on values of the run"):
         read_text(
             tmp_path,
             "(float[4] x) => (y) { k = NonZero(x) s = Shape(k) y = ConstantOfShape(s) }",

@@ -145,7 +145,9 @@ def test_branches_of_different_shapes_are_refused_by_name(tmp_path: Path) -> Non
 def test_a_branch_that_cannot_run_is_refused_with_the_way_to_choose_the_other(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(UnsupportedModelError, match=r"one cannot: .*--value INPUT=") as caught:
+    with pytest.raises(
+        UnsupportedModelError, match=r"branch is unsupported: .*--value INPUT="
+    ) as caught:
         read_text(
             tmp_path,
             """
@@ -211,14 +213,14 @@ def test_rows_of_a_loop_that_may_end_early_are_planned_for_all_of_them(
     graph = read_text(tmp_path, text.replace("X", again))
     assert graph.tensors["rows"].shape == (3, 8)
     assert graph.steps[-1].operator.is_bound
-    assert any("depends on the data; planned for the most" in note for note in graph.notes)
+    assert any("depends on data; planned at its upper bound" in note for note in graph.notes)
 
 
 @pytest.mark.parametrize(("count", "go"), [("count", "true"), ("count", "go"), ('""', "true")])
 def test_rows_of_an_unknown_number_are_refused_by_name(
     tmp_path: Path, count: str, go: str
 ) -> None:
-    with pytest.raises(UnsupportedModelError, match="how often") as caught:
+    with pytest.raises(UnsupportedModelError, match="number of iterations") as caught:
         read_text(tmp_path, LOOP.replace("COUNT", count).replace("GO", go))
     assert caught.value.culprit == "repeat"
 
@@ -237,7 +239,7 @@ def test_a_loop_that_only_carries_may_run_any_number_of_times(tmp_path: Path) ->
 
 
 def test_a_loop_whose_state_grows_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedModelError, match="carries") as caught:
+    with pytest.raises(UnsupportedModelError, match="carried value") as caught:
         read_text(
             tmp_path,
             """

@@ -79,7 +79,7 @@ WRONG: Mapping[str, tuple[str, Resized, str]] = {
     "sizes": ("SPLIT_V", asked([(2, 5), (2,), ()], {1: [4, 2], 2: [1]}, {}, 2), "is not cut"),
     "squeeze": ("SQUEEZE", asked([(2, 5)], {}, {"SqueezeDims": (0,)}, 1), "have length 1"),
     "slice": ("SLICE", asked([(5,), (1,), (1,)], {1: [3], 2: [3]}, {}, 1), "it cuts outside"),
-    "unknown": ("SLICE", asked([(5,), (1,), (1,)], {1: [3]}, {}, 1), "known only in the run"),
+    "unknown": ("SLICE", asked([(5,), (1,), (1,)], {1: [3]}, {}, 1), "unknown before the run"),
     "filter": (
         "CONV_2D", asked([(1, 8, 8, 3), (4, 3, 3, 2)], {}, {}, 1), "reads 3 .* filter has 2",
     ),
@@ -188,7 +188,7 @@ def test_sizes_that_follow_from_a_shape_and_cannot_be_computed_are_noted(tmp_pat
     path = written(tmp_path, replace(subgraph, operators=[*others, replace(last, code="theirs")]))
     program = load(path)
     assert program.tensors["frames"].shape == (1, 1, 8)
-    assert any("as the file states them: " in note for note in program.notes)
+    assert any("are taken from the file: " in note for note in program.notes)
 
 
 def test_a_shape_of_what_is_known_only_in_the_run_is_no_value(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_an_operator_whose_shapes_are_not_known_is_refused_only_on_the_way(
     tensors = [int32("two", 1) if each.name == "two" else each for each in subgraph.tensors]
     path = written(tmp_path, replace(subgraph, tensors=tensors))
     assert load(path, shapes={"x": (1, 4, 6)}) == load(path)
-    with pytest.raises(BindingError, match="theirs_3: it is not known what shape"):
+    with pytest.raises(BindingError, match="theirs_3: the shapes of its outputs are unknown"):
         load(path, shapes={"x": (2, 4, 6)})
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from arenite.planner.operators.operator import Operands, Operator
-from arenite.planner.operators.strips import Layer, in_strips
+from arenite.planner.operators.strips import WideLayer, in_strips
 from arenite.planner.operators.windows import Sliding, Window
 from arenite.planner.tensors import DType, Tensor
 
@@ -42,7 +42,7 @@ def image(name, rows, columns, channels):
 
 
 def layer(name, source, result, **window):
-    return Layer(name, Windowed(**window), Operands((source,), (result,)))
+    return WideLayer(name, Windowed(**window), Operands((source,), (result,)))
 
 
 X, A, B, C = image("x", 6, 8, 2), image("a", 6, 8, 12), image("b", 3, 4, 12), image("c", 3, 4, 2)
@@ -100,7 +100,7 @@ def test_a_row_depends_on_the_rows_under_its_window(found):
     [
         [EXPAND, PROJECT],
         [DEPTHWISE, layer("again", B, image("c", 1, 2, 2), kernel=3, strides=(2, 2))],
-        [EXPAND, Layer("other", Operator(), Operands((A,), (B,)))],
+        [EXPAND, WideLayer("other", Operator(), Operands((A,), (B,)))],
         # Its first row reads nothing but padding; its second reaches into padding, too.
         [layer("far", X, image("a", 7, 8, 2), padding=(1, 0, 0, 0))],
         [layer("deep", X, image("a", 8, 8, 2), kernel=5, padding=(4, 2, 2, 2))],

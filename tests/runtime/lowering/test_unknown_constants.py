@@ -91,7 +91,7 @@ def test_sparse_weights_are_said_to_be_sparse(tmp_path: Path) -> None:
     indices = onnx.numpy_helper.from_array(np.array([2]), "w_indices")
     sparse = onnx.SparseTensorProto(values=values, indices=indices, dims=[4])
     model.graph.sparse_initializer.append(sparse)
-    with pytest.raises(UnknownConstantError, match="'w': it is stored sparse"):
+    with pytest.raises(UnknownConstantError, match="'w': sparse constants are unsupported"):
         compile_model(save(tmp_path, model))
 
 
@@ -144,7 +144,7 @@ def test_no_few_bytes_become_gigabytes(nodes: str, tmp_path: Path) -> None:
     path = save(tmp_path, parse(f"(float[1] x) => (y) <{constants}> {{ {nodes} y = Add(x, r) }}"))
     tracemalloc.start()
     try:
-        with pytest.raises(UnknownConstantError, match="B of it before the run; all such"):
+        with pytest.raises(UnknownConstantError, match="B of it before the run; at most"):
             compile_model(path)
         assert tracemalloc.get_traced_memory()[1] < MAX_FOLDED_BYTES
     finally:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from arenite.planner import AliasKind, Program, Step, Tensor, TensorKind, liveness
 from arenite.planner.importers.onnx import (
+    FORMER_ATTRIBUTES,
     Dialect,
     Origin,
     States,
@@ -35,8 +36,6 @@ from arenite.training.parameters import chosen
 from arenite.training.rules import RULES
 
 _SHARED = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.SLICES)
-_FORMER = {"Slice": ("starts", "ends", "axes", "steps"), "Pad": ("pads",)}
-"""Inputs that the planner reads as attributes, by position from the second on."""
 
 
 def loads(
@@ -80,7 +79,7 @@ def loads(
 
 def _step(graph: StepGraph, node: Node) -> Step:
     attributes = dict(node.attributes)
-    for position, name in enumerate(_FORMER.get(node.op_type, ()), 1):
+    for position, name in enumerate(FORMER_ATTRIBUTES.get(node.op_type, ()), 1):
         if position < len(node.inputs) and node.inputs[position] in graph.constants:
             numbers = graph.constants[node.inputs[position]]
             attributes[name] = tuple(int(each) for each in numbers.reshape(-1))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         whole,
     )
     from arenite.planner.operators.parts import Part, part_at, parts_along_axis
-    from arenite.planner.operators.strips import Layer, NarrowLayer, Strip, Strips, in_strips
+    from arenite.planner.operators.strips import NarrowLayer, Strip, Strips, WideLayer, in_strips
     from arenite.planner.operators.traits import ElementWise, Keeping, Normalising, Viewing
     from arenite.planner.operators.windows import (
         AutoPad,
@@ -41,16 +41,45 @@ else:
             "moving": "Fetch Narrow Spill Wait Widen",
             "operator": "Operands Operator Region broadcast_region same_layout same_places whole",
             "parts": "Part part_at parts_along_axis",
-            "strips": "Layer NarrowLayer Strip Strips in_strips",
+            "strips": "WideLayer NarrowLayer Strip Strips in_strips",
             "traits": "ElementWise Keeping Normalising Viewing",
             "windows": "AutoPad Sliding Window num_positions sliding_over",
         },
     )
 
 __all__ = [
-    "AttributeValue", "AutoPad", "Band", "ElementWise", "Fetch", "Imported", "Keeping", "Layer",
-    "Narrow", "NarrowLayer", "Normalising", "Opaque", "Operands", "Operator", "Part", "Pieces",
-    "Region", "Sliding", "Spill", "Strip", "Strips", "Viewing", "Wait", "Widen", "Window",
-    "broadcast_region", "in_strips", "num_positions", "part_at", "parts_along_axis", "same_layout",
-    "same_places", "sliding_over", "whole",
+    "AttributeValue",
+    "AutoPad",
+    "Band",
+    "ElementWise",
+    "Fetch",
+    "Imported",
+    "Keeping",
+    "Narrow",
+    "NarrowLayer",
+    "Normalising",
+    "Opaque",
+    "Operands",
+    "Operator",
+    "Part",
+    "Pieces",
+    "Region",
+    "Sliding",
+    "Spill",
+    "Strip",
+    "Strips",
+    "Viewing",
+    "Wait",
+    "WideLayer",
+    "Widen",
+    "Window",
+    "broadcast_region",
+    "in_strips",
+    "num_positions",
+    "part_at",
+    "parts_along_axis",
+    "same_layout",
+    "same_places",
+    "sliding_over",
+    "whole",
 ]  # fmt: skip

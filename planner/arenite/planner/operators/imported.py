@@ -28,7 +28,7 @@ class Imported(Operator):
         attributes: Its attributes or options.
         reserve: Bytes that hidden subgraphs need while it runs.
         origin: The operator as the file has it, for lowering.
-        is_bound: Whether how much it makes depends on data: the sizes of its outputs are bounds.
+        is_bound: Whether the sizes of its outputs depend on data, and are upper bounds here.
     """
 
     op_type: str
@@ -50,7 +50,7 @@ class Imported(Operator):
 
 
 class Opaque(Imported):
-    """An operator that nothing is known of, or that draws random numbers."""
+    """An operator without known traits, or one that draws random numbers."""
 
     __slots__ = ()
 

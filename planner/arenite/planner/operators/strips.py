@@ -23,7 +23,7 @@ from arenite.planner.tensors import Tensor, TensorKind, row_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class WideLayer:
     """A step as it was before it became part of another.
 
     Attributes:
@@ -102,7 +102,7 @@ class Strips(Operator):
             first to before the second.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[WideLayer, ...]
     strips: tuple[Strip, ...]
     blocks: tuple[tuple[int, int], ...]
 
@@ -151,7 +151,7 @@ class Strips(Operator):
         return tuple(found)
 
 
-def in_strips(layers: Sequence[Layer], width: int) -> Strips | None:
+def in_strips(layers: Sequence[WideLayer], width: int) -> Strips | None:
     """Return layers as one operator, None if they cannot run in strips.
 
     Args:
@@ -205,7 +205,7 @@ def _blocks(rows: Window) -> tuple[tuple[int, int], ...] | None:
 
 
 def _strip(
-    layers: Sequence[Layer],
+    layers: Sequence[WideLayer],
     windows: Sequence[tuple[Window, Window]],
     moving: int,
     blocks: Sequence[tuple[int, int]],

@@ -131,7 +131,7 @@ def run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
     parts = problem.by_memory()
     if len(parts) == 1:
         return _run_one(strategy, problem, watch)
-    progress = _Progress(problem, parts, watch)
+    progress = _MergedProgress(problem, parts, watch)
     for memory, part in zip(problem.memories, parts, strict=True):
         try:
             progress.plans.append(_run_one(strategy, part, progress.watch))
@@ -182,7 +182,7 @@ def run_on_hulls(strategy: Strategy, problem: Problem, watch: Watch = silent) ->
         ) from error
 
 
-class _Progress:
+class _MergedProgress:
     """Progress on a problem whose memories are planned one after another.
 
     Attributes:

@@ -74,7 +74,7 @@ def verify(problem: Problem, plan: Plan) -> None:
     Overlaps are found by a sweep over the steps that keeps what is live sorted by
     offset: if any two share bytes, then so do two neighbours. With permitted overlaps that
     no longer holds, and each record is compared with all that are live. Of a record with an
-    outline only its stairs are live, and they are a record's own affair.
+    outline only its stairs are live; stairs of one record are not compared.
 
     Raises:
         InvalidPlanError: By the subclass of the first rule broken.

@@ -1,4 +1,4 @@
-"""How a target counts memory: what may share storage, and whose the boundary is."""
+"""How a target counts memory: storage that may be shared, and the owner of inputs and outputs."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -68,11 +68,11 @@ class _Walk:
         self._tensors = {tensor.name: tensor for tensor in run.tensors}
         self._starting: dict[int, list[Rectangle]] = {}
         self._ending: dict[int, list[Rectangle]] = {}
-        self._live: dict[str, _Live] = {}
+        self._live: dict[str, _LiveBytes] = {}
         for each in rectangles:
             self._starting.setdefault(each.start, []).append(each)
             self._ending.setdefault(each.end, []).append(each)
-            self._live.setdefault(each.memory, _Live())
+            self._live.setdefault(each.memory, _LiveBytes())
         writes = (rows.tensor for turn in run.turns for rows in turn.writes)
         self._own = {*run.inputs, *writes}
 
@@ -140,15 +140,15 @@ class _Walk:
                     sorted({tensor.name, other.name}),
                 )
 
-    def _of(self, tensor: PlacedRows) -> "_Live":
-        return self._live.setdefault(tensor.memory, _Live())
+    def _of(self, tensor: PlacedRows) -> "_LiveBytes":
+        return self._live.setdefault(tensor.memory, _LiveBytes())
 
 
 def _shown(tensor: PlacedRows, row: int) -> str:
     return f"{tensor.name!r}" if len(tensor.offsets) == 1 else f"row {row} of {tensor.name!r}"
 
 
-class _Live:
+class _LiveBytes:
     """The bytes of one memory that lie in live records; no stretch reaches over two of them."""
 
     def __init__(self) -> None:

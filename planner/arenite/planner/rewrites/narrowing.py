@@ -1,4 +1,4 @@
-"""Keep tensors of 32-bit floats as 16-bit ones while nothing reads them."""
+"""Keep 32-bit floats as 16-bit ones between two uses."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from arenite.planner.tensors import DType, TensorKind
 
 
 def keep_narrow(program: Program, stays: Mapping[str, tuple[int, int]]) -> Program:
-    """Return a program in which tensors are narrow for a while: its results are rounded.
+    """Return a program that keeps tensors as 16-bit floats for a while, which rounds results.
 
     Args:
         program: The program.
         stays: By tensor of 32-bit floats that no other shares storage with, the step after which
-            it is narrowed, and the later one before which it is widened; who reads it from that
-            one on reads it rounded.
+            it is narrowed, and the later one before which it is widened; steps from that one on
+            read it rounded.
 
     Cost: O(operands of the steps).
     """

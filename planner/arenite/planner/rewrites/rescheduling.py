@@ -254,7 +254,7 @@ class _Rescheduling:
         return self._viewed[name]
 
     def _instance(self, name: str) -> str:
-        """Return a new tensor that takes the place of one; nobody reads that of a pinned one."""
+        """Return a new tensor in place of one; no step reads that of a pinned tensor."""
         made = self._add(self._tensors[name], None)
         if name not in self._storages.pinned:
             self._rename(name, made)

@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from arenite.planner import Alias, Program, Step, Tensor, TensorKind
-from arenite.planner.operators import Band, Layer, NarrowLayer, Pieces, Strip, Strips, in_strips
+from arenite.planner.operators import (
+    Band,
+    NarrowLayer,
+    Pieces,
+    Strip,
+    Strips,
+    WideLayer,
+    in_strips,
+)
 from arenite.planner.programs import Names
 from arenite.planner.tensors import has_rows, num_rows, row_bytes
 
@@ -28,7 +36,7 @@ def fuse(program: Program, start: int, stop: int, width: int) -> Program | None:
     steps = program.steps[start:stop]
     if not _is_chain(program, steps):
         return None
-    layers = [Layer(step.name, step.operator, program.operands(step)) for step in steps]
+    layers = [WideLayer(step.name, step.operator, program.operands(step)) for step in steps]
     operator = in_strips(layers, width)
     if operator is None:
         return None
@@ -190,7 +198,7 @@ class _StripSteps:
 
     def _step(
         self,
-        layer: Layer,
+        layer: WideLayer,
         narrow: NarrowLayer,
         rows: tuple[int, int],
         sources: Sequence[tuple[int, str]],

@@ -177,7 +177,7 @@ TWICE = concat(joined=("a", "a", "b"), shapes=((1, 2, 4), (1, 1, 4), (1, 5, 4)))
         (concat(first=TensorKind.STATE), "'a' has its place already"),
         (TWICE, "it is joined more than once"),
         (INNER, "axis 1 is not the outermost"),
-        (UINT8, "uint8 inputs may be scaled anew as they are joined"),
+        (UINT8, "uint8 inputs may be rescaled as they are joined"),
     ],
 )
 def test_what_cannot_be_written_inside_the_result_is_joined_by_copying(graph, reason):

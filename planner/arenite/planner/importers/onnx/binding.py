@@ -202,7 +202,7 @@ class _Binder:
 
 
 def _examples(shape: tuple[int | str, ...]) -> dict[str, int]:
-    """Return a size for each open dimension: nobody means images of a single pixel."""
+    """Return an example size for each open dimension; images get more than a single pixel."""
     return {
         size: _SIDE if len(shape) == _IMAGE_RANK and axis > 1 else 1
         for axis, size in enumerate(shape)
@@ -219,7 +219,7 @@ def _text(shape: tuple[int | str, ...]) -> str:
 
 
 _MAX_ELEMENTS = 65_536
-"""One value fills an input; what is longer is data and no setting."""
+"""One value fills an input of at most this length; a longer input is data, not a setting."""
 
 
 def filled(name: str, tensor_type: TensorType, value: float) -> NDArray[np.generic]:
@@ -229,7 +229,9 @@ def filled(name: str, tensor_type: TensorType, value: float) -> NDArray[np.gener
         BindingError: The type does not have the value, or the input is too long for one.
     """
     if math.prod(tensor_type.shape) > _MAX_ELEMENTS:
-        raise BindingError(name, f"is {tensor_type}; one value fills {_MAX_ELEMENTS} elements")
+        raise BindingError(
+            name, f"is {tensor_type}; a value fills at most {_MAX_ELEMENTS} elements"
+        )
     dtype = numpy_dtype(tensor_type.dtype)
     try:
         with np.errstate(all="ignore"):
@@ -241,7 +243,7 @@ def filled(name: str, tensor_type: TensorType, value: float) -> NDArray[np.gener
     except (OverflowError, TypeError, ValueError):
         fits = False
     if not fits:
-        raise BindingError(name, f"is {tensor_type}, which cannot be {value}")
+        raise BindingError(name, f"is {tensor_type}, which cannot hold {value}")
     return array
 
 

@@ -80,13 +80,12 @@ def _placed_height(problem: Problem) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What an operator has to know about its subgraph.
+    """The interface of a subgraph, and the bytes it needs.
 
     Attributes:
         outputs: Names of the tensors it returns.
         types: Types of the outputs.
-        reserve: Bytes that hold what it receives and makes while it runs, nested subgraphs
-            included.
+        reserve: Bytes of its inputs and results while it runs, nested subgraphs included.
     """
 
     outputs: tuple[str, ...]
@@ -99,7 +98,7 @@ def subgraph(node: onnx.NodeProto, name: str, key: str) -> onnx.GraphProto:
     graph = onnx.AttributeProto.GRAPH
     found = next((a.g for a in node.attribute if a.name == key and a.type == graph), None)
     if found is None:
-        raise ModelFormatError(f"operator {name!r} lacks its {key!r}")
+        raise ModelFormatError(f"operator {name!r} has no attribute {key!r}")
     return found
 
 
@@ -110,7 +109,7 @@ def require(name: str, fits: bool, what: str) -> None:
         ModelFormatError: `fits` is false.
     """
     if not fits:
-        raise ModelFormatError(f"operator {name!r} and its subgraph disagree on the {what}")
+        raise ModelFormatError(f"operator {name!r} and its subgraph differ in the {what}")
 
 
 def define_inputs(
@@ -131,7 +130,7 @@ def walk_body(
     *,
     outputs_elsewhere: bool = False,
 ) -> Body:
-    """Return what the operator has to know about its subgraph.
+    """Return the interface of a subgraph, and the bytes it needs.
 
     Args:
         walk: The walk over the model.
@@ -228,8 +227,8 @@ def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[S
         if local and one != other:
             raise UnsupportedModelError(
                 name,
-                f"its output {local!r} is {one} in one branch and {other} in the other, "
-                "and which one runs is not known before the run",
+                f"output {local!r} is {one} in one branch and {other} in the other, and the "
+                "condition is unknown before the run",
             )
     return [opaque_step(walk, node, name, scope, on_true.types, (on_true, on_false))]
 
@@ -241,8 +240,8 @@ def _either(walk: Walk, branch: onnx.GraphProto, name: str, scope: Scope) -> Bod
     except (ModelFormatError, UnsupportedModelError) as error:
         raise UnsupportedModelError(
             name,
-            f"which of its branches runs is not known before the run, and one cannot: "
-            f"{error.reason}; an input that decides can be fixed with --value INPUT=NUMBER",
+            f"the condition is unknown before the run, and one branch is unsupported: "
+            f"{error.reason}; fix an input that decides it with --value INPUT=NUMBER",
         ) from error
 
 
@@ -304,8 +303,8 @@ def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
         if count is None:
             raise UnsupportedModelError(
                 name,
-                "how often its body runs is not known before the run, "
-                f"and the shape of its output {node.output[-1]!r} depends on that",
+                "the number of iterations is unknown before the run, and the shape of output "
+                f"{node.output[-1]!r} depends on it",
             )
         types += [_with_axis(tensor_type, 0, count) for tensor_type in stacked]
     return [opaque_step(walk, node, name, scope, types, (walked,), is_bound=is_bound)]
@@ -321,7 +320,7 @@ def walk_scan(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
     if walk.dialect.opsets.get("", 0) < _FIRST_SCAN_WITHOUT_BATCH:
         raise UnsupportedModelError(
             name,
-            "Scan of operator set 8 is not supported; convert the model to 9 or later",
+            "Scan of operator set 8 is unsupported; convert the model to operator set 9 or later",
         )
     operands = walk.operands(node, scope)
     body = subgraph(node, name, "body")
@@ -379,8 +378,7 @@ def _check_carried(name: str, before: Sequence[TensorType], after: Sequence[Tens
         if given != made:
             raise UnsupportedModelError(
                 name,
-                f"the value it carries at position {number} is {given} before an iteration "
-                f"and {made} after it",
+                f"carried value {number} is {given} before an iteration and {made} after it",
             )
 
 

@@ -85,7 +85,7 @@ def _check_versions(model: onnx.ModelProto) -> None:
     """Return if the versions are numbers that the onnx package takes for such."""
     for number in (model.ir_version, *(opset.version for opset in model.opset_import)):
         if not 0 <= number <= _LARGEST_VERSION:
-            raise ModelFormatError(f"not an ONNX model: {number} is no version")
+            raise ModelFormatError(f"not an ONNX model: version {number} is out of range")
 
 
 def _check_opset(model: onnx.ModelProto) -> None:

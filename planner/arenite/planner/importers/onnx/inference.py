@@ -27,7 +27,7 @@ _Bound = Callable[[onnx.NodeProto, Sequence[Operand], Values], TensorType | None
 def bounded_type(
     node: onnx.NodeProto, inputs: Sequence[Operand], values: Values
 ) -> TensorType | None:
-    """Return the largest type that the node's output can have; None if its type is known.
+    """Return the largest type of the node's output; None if its type is known.
 
     Args:
         node: A node without subgraphs.
@@ -41,11 +41,11 @@ def bounded_type(
 
 
 def _boxes(_node: onnx.NodeProto, inputs: Sequence[Operand], values: Values) -> TensorType | None:
-    """Return a row for each box that NonMaxSuppression may keep, by image and class."""
+    """Return the type of NonMaxSuppression with a row for each box, image and class."""
     if len(inputs) < 2 or inputs[1].type is None or len(inputs[1].type.shape) != 3:
         return None
     num_images, num_classes, num_boxes = inputs[1].type.shape
-    most = 0  # of each class; what is left out is 0
+    most = 0  # of each class; the default of ONNX
     if len(inputs) > 2 and inputs[2].type is not None:
         stated = values.get(inputs[2].name)
         known = stated is not None and stated.size == 1
@@ -60,7 +60,7 @@ def _boxes(_node: onnx.NodeProto, inputs: Sequence[Operand], values: Values) -> 
 def _places(
     _node: onnx.NodeProto, inputs: Sequence[Operand], _values: Values
 ) -> TensorType | None:
-    """Return a column for each element that may not be zero."""
+    """Return the type of NonZero with a column for each element."""
     if not inputs or inputs[0].type is None:
         return None
     shape = inputs[0].type.shape
@@ -68,7 +68,7 @@ def _places(
 
 
 def _slices(node: onnx.NodeProto, inputs: Sequence[Operand], _values: Values) -> TensorType | None:
-    """Return the input of Compress, all of whose slices may be taken."""
+    """Return the type of Compress with every slice of its input."""
     if len(inputs) < 2 or inputs[0].type is None or inputs[1].type is None:
         return None
     dtype, shape = inputs[0].type
@@ -196,7 +196,7 @@ class Inference:
             return found
         if complete([read_type(proto) if proto is not None else None for proto in declared]):
             return found
-        reason = "it depends on values that only the run computes"
+        reason = "it depends on values of the run"
         if schema is None or normal_domain(node.domain):
             model = single_node_model(node, self._dialect, inputs, self._constants(inputs))
             try:
@@ -258,7 +258,7 @@ class Inference:
         ]
         return UnsupportedModelError(
             output,
-            f"operator {name!r} ({op_type(node)}) makes it with a type not known before the run: "
+            f"operator {name!r} ({op_type(node)}) gives it a type that is unknown before the run: "
             f"{reason}{''.join(failures)}",
         )
 

@@ -1,4 +1,4 @@
-"""A class for each ONNX operator; the opaque one for those that nothing is known about."""
+"""The class of each ONNX operator; unknown operators are opaque."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -208,7 +208,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
     "Split": _Split,
     "Transpose": _Transpose,
 }  # fmt: skip
-"""The class of each operator that something is known about."""
+"""The class of each known operator."""
 
 
 def onnx_operator(
@@ -226,7 +226,7 @@ def onnx_operator(
         attributes: Attributes of the node.
         reserve: Bytes that hidden subgraphs need.
         origin: The node as the file has it, for lowering.
-        is_bound: Whether the sizes of its outputs are what it makes at most.
+        is_bound: Whether the sizes of its outputs are upper bounds.
     """
     kind = _CLASSES.get(op_type, Opaque if "." in op_type else Imported)
     return kind(op_type, attributes or {}, reserve, origin, is_bound)

@@ -32,7 +32,7 @@ def ordered_nodes(
     if len(order) < len(live):
         stuck = graph.node[min(live.difference(order))]
         label = stuck.name or next(filter(None, stuck.output))
-        raise ModelFormatError(f"the nodes form a cycle that {label!r} waits for")
+        raise ModelFormatError(f"the nodes form a cycle that includes or feeds {label!r}")
     nodes = [(index, graph.node[index]) for index in order]
     return nodes, len(graph.node) - len(nodes)
 

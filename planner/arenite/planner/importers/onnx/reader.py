@@ -131,13 +131,13 @@ def _notes(walk: Walk, steps: Sequence[Step], num_dead: int) -> list[str]:
         if step.operator.label in _HIDDEN
     ]
     notes += [
-        f"{step.operator.label} {step.name!r}: how much it makes depends on the data; planned for "
-        f"the most, {', '.join(f'{name!r} of {walk.types[name]}' for name in step.writes)}"
+        f"{step.operator.label} {step.name!r}: the size of its output depends on data; planned at "
+        f"its upper bound, {', '.join(f'{name!r} of {walk.types[name]}' for name in step.writes)}"
         for step in steps
         if isinstance(step.operator, Imported) and step.operator.is_bound
     ]
     if walk.num_folded:
-        notes.append(f"operators left out because they make constants only: {walk.num_folded}")
+        notes.append(f"operators removed because their outputs are constants: {walk.num_folded}")
     if num_dead:
-        notes.append(f"operators left out because they reach no output: {num_dead}")
+        notes.append(f"operators removed because no output depends on them: {num_dead}")
     return notes

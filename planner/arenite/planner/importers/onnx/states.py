@@ -5,7 +5,7 @@ of each input with that of the output. A runtime that knows nothing of it is fed
 hands back the outputs. An initialiser of the input's name is what the state starts with; without
 one it starts as zeros.
 
-In a program the new value lies in the place of the old one wherever nobody reads that any more::
+In a program the new value lies in the place of the old one if no later step reads that::
 
     w --> Conv ... ConvTranspose ... Sub --> w/next, in the storage of w
 """
@@ -57,7 +57,7 @@ def take_states(model: onnx.ModelProto, values: Mapping[str, float]) -> States:
     pairs = _pairs(model)
     for name in values:
         if name in pairs:
-            raise BindingError(name, "is a state of the model, which each run changes")
+            raise BindingError(name, "is a state of the model; only inputs can be fixed")
     graph = model.graph
     names = Names(
         [

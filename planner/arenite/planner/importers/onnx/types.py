@@ -22,7 +22,7 @@ _RUNTIME_NAMES = {
 
 
 class TensorType(NamedTuple):
-    """What is known about a tensor before the run."""
+    """Element type and shape of a tensor, known before the run."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -92,7 +92,7 @@ def why_no_dtype(code: int) -> str | None:
     if code == onnx.TensorProto.UNDEFINED or code in _BY_CODE:
         return None
     if code == onnx.TensorProto.STRING:
-        return "strings have no fixed size"
+        return "element type string is unsupported: strings have no fixed size"
     known = onnx.TensorProto.DataType.values()
     name = onnx.TensorProto.DataType.Name(code).lower() if code in known else str(code)
-    return f"the size of element type {name} is not known here"
+    return f"element type {name} is unsupported: its size is unknown"

@@ -20,12 +20,12 @@ from arenite.planner.importers.onnx.node import Dialect, Operand, input_name, si
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_dtype, why_no_dtype
 
 MAX_ELEMENTS = 65_536
-"""Larger values are not computed to size a model: they are weights, not shapes."""
+"""Values of more elements are weights, not shapes; they are not computed to size a model."""
 MAX_FOLDED_BYTES = 1 << 30
-"""What operators may make of nothing: a few bytes can state an array that fills memory. Networks
-of the onnx package state their weights so; VGG-19 has 575 MB of them."""
+"""Bytes of constants that operators may compute whatever the file holds: a few bytes can state an
+array that fills memory. Networks of the onnx package state their weights so (VGG-19: 575 MB)."""
 MAX_FOLDED_GROWTH = 16
-"""Beyond that, times the bytes read: int8 weights become floats, and pass several operators."""
+"""Further bytes for each byte read: int8 weights become floats and pass several operators."""
 
 # Operators that compute shapes: quick at MAX_ELEMENTS, stateless and deterministic.
 _EVALUATED = frozenset(
@@ -39,7 +39,7 @@ _EVALUATED = frozenset(
      "Unsqueeze", "Where", "Xor"}
 )  # fmt: skip
 _SHAPED_BY_VALUES = frozenset({"Compress", "NonZero"})
-# What numpy and onnx.reference raise on operands that do not fit together.
+# Exceptions of numpy and onnx.reference for operands that do not fit together.
 _EVALUATION_ERRORS = (
     ArithmeticError,
     AssertionError,
@@ -91,7 +91,7 @@ class Values:
         self._known[name] = array
 
     def add_failure(self, name: str, reason: str) -> None:
-        """Say why a constant has no value here."""
+        """Record why a constant has no value."""
         self.failures[name] = reason
 
     def add_tensor(self, name: str, tensor: onnx.TensorProto) -> None:
@@ -144,7 +144,7 @@ class Values:
         return self._known.get(name)
 
     def why_unknown(self, name: str) -> UnknownConstantError:
-        """Return the error that says why a constant, or what it is made of, is not known."""
+        """Return the error that says why a constant, or an operand of it, is unknown."""
         current = name
         while current not in self.failures:
             source = self._sources.get(current)
@@ -157,7 +157,7 @@ class Values:
         if current in self._missing:
             return MissingDataError(current, reason)
         if current != name:
-            reason = f"it is made of {current!r}: {reason}"
+            reason = f"computed from {current!r}: {reason}"
         return UnknownConstantError(name, reason)
 
     def computation(self, name: str) -> tuple[onnx.NodeProto, tuple[str, ...]] | None:
@@ -207,8 +207,8 @@ class Values:
         limit = MAX_FOLDED_BYTES + MAX_FOLDED_GROWTH * self._num_read
         if self._num_folded + size > limit:
             self.failures[name] = (
-                f"{source.node.op_type} makes {size:,} B of it before the run; all such "
-                f"constants of this model may take {limit:,} B"
+                f"{source.node.op_type} computes {size:,} B of it before the run; at most "
+                f"{limit:,} B of this model's constants may be computed"
             )
             return dict.fromkeys(outputs)
         results = self._evaluate(name, source.node, source.inputs)

@@ -214,7 +214,7 @@ class Walk:
         """
         name = scope.find(local)
         if name is None:
-            raise ModelFormatError(f"tensor {local!r} is read but nothing writes it")
+            raise ModelFormatError(f"tensor {local!r} is read, but no node writes it")
         if name in self._unsizable:
             raise UnsupportedModelError(local, self._unsizable[name])
         return name
@@ -239,7 +239,8 @@ class Walk:
             return control_flow(self, node, name, scope)
         if any(subgraphs(node)):
             raise UnsupportedModelError(
-                name, f"{op_type(node)} has a subgraph that cannot be sized"
+                name,
+                f"subgraphs of {op_type(node)} are unsupported; of If, Loop, Scan supported",
             )
         constant = constant_tensor(node)
         if constant is not None:
@@ -265,7 +266,7 @@ class Walk:
         name = self.define(scope, local, TensorType(dtype, tuple(tensor.dims)))
         self.constants.add(name)
         if is_sparse:
-            self.values.add_failure(name, "it is stored sparse, which is not read here")
+            self.values.add_failure(name, "sparse constants are unsupported; store it dense")
         else:
             self.values.add_tensor(name, tensor)
 
@@ -324,7 +325,8 @@ class Walk:
         training = self.values.get(inputs[2].name)
         if training is None or training.any():
             raise UnsupportedModelError(
-                name, "Dropout in training mode; export the model for inference"
+                name,
+                "training_mode=true of Dropout is unsupported; export the model for inference",
             )
 
 

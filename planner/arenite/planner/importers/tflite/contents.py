@@ -54,7 +54,7 @@ class TfliteContents(Mapping[str, Array]):
         model = model_of(name, subgraphs, variables)
         if variables.refusal is not None:
             culprit, reason = variables.refusal
-            raise UnsupportedModelError(culprit, f"{reason}; it is planned, but not run")
+            raise UnsupportedModelError(culprit, f"{reason}; the model is planned, but not run")
         for number, operator in enumerate(subgraphs[0].operators):
             if operator.entries and number not in variables.skipped:
                 raise UnsupportedModelError(

@@ -31,7 +31,7 @@ _MAX_READ = 2**25
 _TABLE_BYTES = 32
 _INDEX_BYTES = 4
 DAMAGE = (struct.error, IndexError, OverflowError, TypeError, ValueError)
-"""What the generated readers raise when an offset leads outside the file."""
+"""Exceptions of the generated readers for an offset outside the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def decode(data: bytes) -> tuple[FileSubgraph, ...]:
         import tflite
     except ImportError as error:
         raise MissingDependencyError("tflite", "tflite", "reading a TFLite model") from error
-    reader = _Reader(len(data), tflite)
+    reader = _FlatReader(len(data), tflite)
     try:
         return reader.subgraphs(tflite.Model.GetRootAs(data, 0))
     except DAMAGE as error:
@@ -126,7 +126,7 @@ class _OperatorCode:
     custom: bool
 
 
-class _Reader:
+class _FlatReader:
     """Reads one file; remembers where it is and how much it may still read."""
 
     def __init__(self, num_bytes: int, schema: ModuleType) -> None:

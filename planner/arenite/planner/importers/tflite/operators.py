@@ -1,4 +1,4 @@
-"""A class for each TFLite operator; the opaque one for those that nothing is known about."""
+"""The class of each TFLite operator; unknown operators are opaque."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -19,7 +19,7 @@ from arenite.planner.operators.parts import Part, parts_along_axis
 from arenite.planner.tensors import DType
 
 
-class _Split(Imported):
+class _SplitV(Imported):
     """SPLIT_V; SPLIT has the axis first."""
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class _Split(Imported):
         return () if whole is None else parts_along_axis(whole, operands.outputs)
 
 
-class _SplitAxisFirst(_Split):
+class _SplitAxisFirst(_SplitV):
     __slots__ = ()
 
     _whole = 1
@@ -49,7 +49,7 @@ class _Concatenation(ImportedConcatenation):
         """Return the inputs as parts of the result, except for uint8."""
         parts = super().parts(operands)
         if operands.result is not None and operands.result.dtype is DType.UINT8:
-            reason = "uint8 inputs may be scaled anew as they are joined"
+            reason = "uint8 inputs may be rescaled as they are joined"
             return tuple(Part(part.inner, part.outer, None, reason) for part in parts)
         return parts
 
@@ -153,10 +153,10 @@ _CLASSES: Mapping[str, type[Imported]] = {
     "DEPTHWISE_CONV_2D": _DepthwiseConv2D,
     "FULLY_CONNECTED": _FullyConnected,
     "SPLIT": _SplitAxisFirst,
-    "SPLIT_V": _Split,
+    "SPLIT_V": _SplitV,
     "TRANSPOSE_CONV": _TransposeConv,
 }  # fmt: skip
-"""The class of each operator that something is known about."""
+"""The class of each known operator."""
 
 
 def tflite_operator(

@@ -121,7 +121,7 @@ _DAMAGE = (
     struct.error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
     ValueError,
 )  # fmt: skip
-"""What the reader of FlexBuffers raises when the bytes are none, or damaged."""
+"""Exceptions of the reader of FlexBuffers for bytes that are damaged, or no FlexBuffer."""
 _MAX_OPTIONS = 64
 _MAX_NAME = 64
 
@@ -129,8 +129,7 @@ _MAX_NAME = 64
 def custom_options(data: bytes) -> dict[str, int | float | bool]:
     """Return the options that are numbers; none if the bytes hold no map of names to them.
 
-    What the bytes mean is between a custom operator and its kernel, so bytes that cannot be read
-    are no damage to the model.
+    A custom operator and its kernel agree on the format, so bytes of another format are no damage.
 
     Args:
         data: The bytes that the operator has in the file.

@@ -62,10 +62,10 @@ def read_bound_tflite(
     program = read_tflite(path, weights=weights)
     for name in dims:
         raise BindingError(
-            name, "cannot be given; a TFLite file has no names of dimensions, take --shape"
+            name, "cannot be given; dimensions of TFLite models have no names, use --shape"
         )
     for name in values:
-        raise BindingError(name, "cannot be given a value; only inputs of ONNX models can")
+        raise BindingError(name, "cannot be fixed; only inputs of ONNX models can")
     wanted = {}
     for name, shape in shapes.items():
         if name not in program.input_tensors:
@@ -94,7 +94,7 @@ def _inferred(path: Path, program: Program, shapes: Mapping[str, tuple[int, ...]
     except ModelError as reason:
         if shapes:
             raise
-        note = f"sizes that the model computes are as the file states them: {reason}"
+        note = f"sizes that the model computes are taken from the file: {reason}"
         return replace(program, notes=(*program.notes, note))
 
 

@@ -1,9 +1,9 @@
-"""Infer anew what the file states for one shape of its inputs, or does not know.
+"""Infer the sizes of tensors for other shapes of the inputs.
 
-The file has the sizes of all tensors for one shape of its inputs. What depends on a resized input
-is inferred, operator by operator, and so is what depends on values that the model computes from
-shapes alone: converters leave a size open there, and the file states one that is wrong. All else
-keeps the shape in the file.
+The file states the sizes of all tensors for one shape of its inputs. Tensors that depend on a
+resized input are inferred, operator by operator. So are tensors that depend on values that the
+model computes from shapes alone: converters leave such sizes open, and the file states a wrong
+one. All other tensors keep the shape in the file.
 """
 
 import math
@@ -27,7 +27,7 @@ from arenite.planner.programs.program import Array, Program, Step
 from arenite.planner.tensors import DType, TensorKind
 
 MAX_VALUES = 65_536
-"""Elements of values that are computed: larger ones are weights, not shapes."""
+"""Most elements of a computed value; larger ones are weights, not shapes."""
 
 
 def _shape(code: str, r: Resized) -> Shape:
@@ -64,7 +64,7 @@ VALUES: Mapping[str, Callable[[Resized, list[Array]], list[Array]]] = {
     "TRANSPOSE": lambda _r, a: [a[0].transpose(a[1])],
     "UNPACK": lambda r, a: list(np.moveaxis(a[0], r.integer("Axis"), 0)),
 }
-"""The arithmetic that converters do on shapes: elements of the outputs, of types to be cast."""
+"""Shape arithmetic that converters emit: the elements of the outputs, whatever their type."""
 
 
 _MOST_BYTES = 2**62
@@ -101,7 +101,7 @@ class _Inference:
             for name, tensor in program.tensors.items()
         }
         self._values: dict[str, Array] = {}
-        # Whose shape does not depend on values that are known only in the run.
+        # Tensors whose shape does not depend on values of the run.
         self._certain = {
             name
             for name, tensor in program.tensors.items()
@@ -139,7 +139,7 @@ class _Inference:
         infer = SHAPES.get(step.operator.label)
         try:
             if infer is None:
-                raise MisfitError("it is not known what shape it gives its outputs")
+                raise MisfitError("the shapes of its outputs are unknown")
             asked = self._asked(step)
             found = infer(asked)
             if len(found) != len(step.outputs):

@@ -24,7 +24,7 @@ class MisfitError(Exception):
 
 
 class UnknownShapeError(MisfitError):
-    """What shape the operator makes is known only in the run."""
+    """The shape of the output depends on values of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Resized:
     def integers(self, position: int) -> Shape:
         """Return the elements of an input that must be known."""
         if position not in self.values:
-            raise UnknownShapeError(f"its input {position} is known only in the run")
+            raise UnknownShapeError(f"its input {position} is unknown before the run")
         return tuple(int(each) for each in self.values[position].reshape(-1))
 
     def integer(self, name: str, default: int = 0) -> int:

@@ -24,9 +24,9 @@ from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.programs.program import Array
 
 MOST_BYTES = 16 << 20
-"""What a few elements may be made; a sparse constant can state a shape that fills memory."""
+"""Bytes that a sparse constant may take when dense, however few are stored."""
 MOST_GROWTH = 256
-"""Beyond that, times the bytes that are stored."""
+"""Further bytes for each byte that is stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class _Search:
             if o.op_type == HANDLE and o.variable is not None and len(o.outputs) == 1
         }
         if handles.keys() & {*self._main.inputs, *self._main.outputs}:
-            raise _NoStateError(HANDLE, "what it makes is an input or an output of the model")
+            raise _NoStateError(HANDLE, "its handle is an input or an output of the model")
         by_handle, first_handle = self._states(handles, starts)
         dropped = {n for n, o in enumerate(self._main.operators) if o.op_type == HANDLE}
         return Variables(by_handle, first_handle, frozenset({*dropped, *once}))
@@ -125,12 +125,12 @@ class _Search:
             elif operator.op_type == ASSIGN and len(operator.inputs) == 2:
                 handle, value = operator.inputs
                 if handle not in handles or value < 0 or not subgraph.tensors[value].constant:
-                    raise _NoStateError(ONCE, "it assigns what is not a constant")
+                    raise _NoStateError(ONCE, "it assigns a tensor that is not a constant")
                 found[handles[handle]] = (index, value)
             else:
                 raise _NoStateError(
                     ONCE,
-                    f"besides constants that are assigned to variables it has {operator.op_type}",
+                    f"{operator.op_type} is unsupported in it; it may assign constants only",
                 )
         return found
 
@@ -164,9 +164,9 @@ class _Search:
             value = operator.outputs[0] if is_read else operator.inputs[1] if is_assigned else -1
             if value >= 0 and operator.inputs[0] in handles:
                 return [(operator.inputs[0], value)]
-            raise _NoStateError(operator.op_type, "no VAR_HANDLE says which variable it means")
+            raise _NoStateError(operator.op_type, "no VAR_HANDLE names its variable")
         if operator.op_type != HANDLE and handles.keys() & {*operator.inputs, *operator.outputs}:
-            raise _NoStateError(operator.op_type, "it takes or makes a variable's handle")
+            raise _NoStateError(operator.op_type, "a variable's handle is one of its operands")
         return []
 
     def _refuse_unlike(self, places: Sequence[Place]) -> None:

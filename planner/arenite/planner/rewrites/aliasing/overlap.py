@@ -133,7 +133,7 @@ _LOOK_AHEAD = 16
 
 
 @dataclass(slots=True)
-class Outcome:
+class OverlapSearch:
     """State of the search for overlaps.
 
     Attributes:
@@ -153,7 +153,7 @@ class Outcome:
 
 def overlap_at_peaks(
     program: Program, storages: Storages, loads: Loads, alignment: int
-) -> Outcome:
+) -> OverlapSearch:
     """Return the storages with the overlaps that lower the peak.
 
     The operator at the peak gets an overlap, then the one at the new peak, and so on. The
@@ -161,9 +161,9 @@ def overlap_at_peaks(
 
     Cost: O(tensors + steps) for each overlap tried; at most 16 for each of those kept.
     """
-    best = Outcome(storages, loads)
+    best = OverlapSearch(storages, loads)
     while program.steps and loads.height[0]:
-        state = Outcome(best.storages.copy(), best.loads.copy(), best.num_overlaps)
+        state = OverlapSearch(best.storages.copy(), best.loads.copy(), best.num_overlaps)
         improved = False
         for _ in range(_LOOK_AHEAD):
             state.step = state.loads.peak
@@ -172,7 +172,7 @@ def overlap_at_peaks(
                 break
             state.num_overlaps += 1
             if state.loads.height < best.loads.height:
-                best = Outcome(state.storages.copy(), state.loads.copy(), state.num_overlaps)
+                best = OverlapSearch(state.storages.copy(), state.loads.copy(), state.num_overlaps)
                 improved = True
         if not improved:
             best.step, best.reason = state.step, state.reason or "it would not lower the load"
@@ -180,7 +180,7 @@ def overlap_at_peaks(
     return best
 
 
-def _overlap(program: Program, state: Outcome, alignment: int) -> str:
+def _overlap(program: Program, state: OverlapSearch, alignment: int) -> str:
     """Put operand and result into a new storage, or return why that is impossible."""
     storages, step = state.storages, program.steps[state.step]
     permitted = permitted_overlap(program, step)

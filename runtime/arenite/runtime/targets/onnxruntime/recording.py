@@ -113,7 +113,7 @@ def _filled(
     except (OverflowError, ValueError):
         fits = False
     if not fits:
-        raise BindingError(value.name, f"is {value.type}, which cannot be {wanted}", path=path)
+        raise BindingError(value.name, f"is {value.type}, which cannot hold {wanted}", path=path)
     return array
 
 
