@@ -13,12 +13,11 @@ Other packages import the names of `__all__` and nothing else from here:
 - `binding_of`, `Held`, `owners_of`, `Region`: what binds a program in bands, and its parts;
 - `Spread`, `spread`: records over several memories;
 - `deadline`, `time_is_up`: time limits.
-
-A module is loaded when a name of it is used.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
     from arenite.strategies.bands.binding import BandsLimitError, Held, binding_of, owners_of
@@ -38,6 +37,25 @@ if TYPE_CHECKING:
     from arenite.strategies.policies import POLICIES, find_policy, known_policies
     from arenite.strategies.table import STRATEGIES, find, known
     from arenite.strategies.time_limits import deadline, time_is_up
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "bands.binding": "BandsLimitError Held binding_of owners_of",
+            "bands.cache": "bands_for_cache",
+            "bands.memories_search": "MemoriesLimitError OverMemories quickest_over",
+            "bands.plan_files": "describe_bands rebuild_bands",
+            "bands.regions": "Region",
+            "bands.search": "BandsSearch InBands",
+            "bands.strips_search": "StripsSearch",
+            "best": "Best",
+            "memories.spread": "Spread spread",
+            "order.table": "ORDERS find_order",
+            "policies": "POLICIES find_policy known_policies",
+            "table": "STRATEGIES find known",
+            "time_limits": "deadline time_is_up",
+        },
+    )
 
 __all__ = [
     "ORDERS", "POLICIES", "STRATEGIES", "BandsLimitError", "BandsSearch", "Best", "Held",
@@ -46,27 +64,3 @@ __all__ = [
     "find_policy", "known", "known_policies", "owners_of", "quickest_over", "rebuild_bands",
     "spread", "time_is_up",
 ]  # fmt: skip
-
-_HOMES = {
-    "bands.binding": ("BandsLimitError", "Held", "binding_of", "owners_of"),
-    "bands.cache": ("bands_for_cache",),
-    "bands.memories_search": ("MemoriesLimitError", "OverMemories", "quickest_over"),
-    "bands.plan_files": ("describe_bands", "rebuild_bands"),
-    "bands.regions": ("Region",),
-    "bands.search": ("BandsSearch", "InBands"),
-    "bands.strips_search": ("StripsSearch",),
-    "best": ("Best",),
-    "time_limits": ("deadline", "time_is_up"),
-    "memories.spread": ("Spread", "spread"),
-    "order.table": ("ORDERS", "find_order"),
-    "policies": ("POLICIES", "find_policy", "known_policies"),
-    "table": ("STRATEGIES", "find", "known"),
-}
-
-
-def __getattr__(name: str) -> object:
-    """Return a public name, and load its module."""
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
