@@ -16,22 +16,23 @@ ROOT = Path(__file__).parents[2]
 _COMPONENTS = ("pipeline", "planner", "strategies", "runtime", "compression", "training", "cli")
 sys.path[:0] = [str(ROOT / component) for component in _COMPONENTS]
 
-from reference import command_line, heights, orders, policies, strategies  # noqa: E402  # needs the path
+import reference  # noqa: E402  # needs the path
 
 from arenite.planner.importers import read_csv  # noqa: E402
 from arenite.strategies import find  # noqa: E402
 
 _EXAMPLE = read_csv(ROOT / "docs" / "examples" / "worked-example.csv")
 _PARTS: dict[str, Callable[[], str]] = {
-    "command-line": command_line,
-    "strategies": strategies,
-    "orders": orders,
-    "policies": policies,
+    "command-line": reference.command_line,
+    "strategies": reference.strategies,
+    "orders": reference.orders,
+    "policies": reference.policies,
+    "public-packages": reference.public_packages,
     "worked-example-load": lambda: load_chart(_EXAMPLE),
     "worked-example-map": lambda: memory_map(_EXAMPLE, find("greedy-by-size")(_EXAMPLE)),
-    "worked-example-heights": lambda: heights(_EXAMPLE),
+    "worked-example-heights": lambda: reference.heights(_EXAMPLE),
 }
-_PART = re.compile(r"^\{\{ ([\w-]+) \}\}$", re.MULTILINE)
+_PART = re.compile(r"^\{\{ ([\w-]+)(?: ([\w.]+))? \}\}$", re.MULTILINE)
 _REMOTE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//")
 
 
@@ -54,6 +55,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Put the parts where the page asks for them."""
 
     def part(match: re.Match[str]) -> str:
+        if match[1] == "public-names":
+            return reference.public_names(match[2])
         if match[1] not in _PARTS:
             raise PluginError(f"{page.file.src_uri}: no part is named {match[1]!r}")
         return _PARTS[match[1]]()

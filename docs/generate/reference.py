@@ -4,9 +4,13 @@ import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import fields
+from importlib import import_module
+from pkgutil import walk_packages
 
 from click.testing import CliRunner
 
+from arenite import compression, planner, runtime, training
+from arenite import strategies as strategies_package
 from arenite.cli.group import arenite, commands
 from arenite.planner import Problem, Strategy, StrategyKind
 from arenite.planner.programs import OrderStrategy
@@ -56,6 +60,23 @@ def policies() -> str:
     lines = ["| name | decides | source |", "|---|---|---|"]
     for policy in known_policies().values():
         lines.append(f"| `{policy.name}` | {policy.decides} | {policy.source} |")
+    return "\n".join(lines)
+
+
+def public_names(package: str) -> str:
+    """Return a reference of the public names of a package, in the order of its list."""
+    names = import_module(package).__all__
+    return "\n\n".join(f"::: {package}.{name}" for name in names)
+
+
+def public_packages() -> str:
+    """Return a table of the packages below the components that list public names."""
+    lines = ["| package | public names |", "|---|---|"]
+    for component in (planner, strategies_package, runtime, compression, training):
+        for found in walk_packages(component.__path__, f"{component.__name__}."):
+            names = getattr(import_module(found.name), "__all__", ()) if found.ispkg else ()
+            if names:
+                lines.append(f"| `{found.name}` | {', '.join(f'`{name}`' for name in names)} |")
     return "\n".join(lines)
 
 
