@@ -144,15 +144,12 @@ def test_the_blocks_of_a_page_do_what_it_shows(page, tmp_path, monkeypatch):
             run_block(block, page, scope)
 
 
-_UNFENCED = {DOCS / "how-to" / "export-c.md"}
-"""Pages whose commands are not in fences yet."""
-
-
-@pytest.mark.parametrize("page", sorted(set(PAGES) - _UNFENCED), ids=name_of)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_command_stands_in_a_block_that_is_run_or_says_why_not(page):
     text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     programs = "arenite|python|pip|pipx|make|cmake|sudo|cc|scp|scripts/|PYTHONPATH="
     assert re.findall(rf"^ {{4,}}(?:\$ )?(?:{programs}).*$", text, re.MULTILINE) == []
+    assert "```{" not in page.read_text()
     reasons = [block.reason for block in blocks(page) if block.reason is not None]
     marks = re.findall(r"^ *<!-- not run", page.read_text(), re.MULTILINE)
     assert len(marks) == len(reasons)
