@@ -75,7 +75,7 @@ arenite_status guarded(Function function) {
   } catch (const std::exception& error) {
     return fail(ARENITE_ERROR_INTERNAL, error.what());
   } catch (...) {
-    return fail(ARENITE_ERROR_INTERNAL, "an error that is unknown");
+    return fail(ARENITE_ERROR_INTERNAL, "unknown error");
   }
 }
 

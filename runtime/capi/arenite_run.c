@@ -1,4 +1,4 @@
-/* arenite-run: run a model, say how long it takes and what comes out. */
+/* arenite-run: runs a model and prints its time and outputs. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>
@@ -19,12 +19,11 @@ static const char usage[] =
     "usage: arenite-run MODEL.arena [--input FILE.raw]... [--output FILE.raw] [--runs N] "
     "[--threads N]\n"
     "\n"
-    "  --input FILE   bytes of an input, contiguous under the model's axes; once for each input,\n"
-    "                 in order. Inputs without one are zeros.\n"
-    "  --output FILE  write the outputs, one after the other\n"
-    "  --runs N       times to run; 1 by default. Before each the inputs are fed again and kept\n"
-    "                 tensors start anew.\n"
-    "  --threads N    that compute; 1 by default\n";
+    "  --input FILE   raw bytes of an input, with the model's axes; once for each input, in order\n"
+    "                 (default: zeros)\n"
+    "  --output FILE  file for the outputs, one after another\n"
+    "  --runs N       number of runs (default 1); each run feeds the inputs and resets the states\n"
+    "  --threads N    number of compute threads (default 1)\n";
 
 typedef struct arguments {
   const char* model;
@@ -35,7 +34,7 @@ typedef struct arguments {
   unsigned threads;
 } arguments;
 
-/* What a program ends with; it is not freed, as the process ends. */
+/* Prints an error and returns the exit status. */
 static int failed(const char* label, const char* reason) {
   fprintf(stderr, "error: %s: %s\n", label, reason);
   return 1;

@@ -49,7 +49,7 @@ void Arena::map(std::size_t alignment, bool guard) {
       mmap(nullptr, mapping_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) {
     mapping_ = nullptr;
-    throw SystemError("no memory for an arena of " + std::to_string(size_) +
+    throw SystemError("out of memory for an arena of " + std::to_string(size_) +
                       " B: " + std::strerror(errno));
   }
   auto* begin = static_cast<std::byte*>(mapping_);

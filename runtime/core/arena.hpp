@@ -1,4 +1,4 @@
-// A memory that a plan is laid over.
+// One memory of a plan, at an address.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace arenite {
 
-// Memory of the caller; the library takes its own where `data` is null.
+// Memory of the caller; if `data` is null, the library allocates its own.
 struct Buffer {
   std::byte* data = nullptr;
   std::size_t size = 0;
@@ -14,13 +14,13 @@ struct Buffer {
 
 class Arena {
  public:
-  // Behind the end, kernels may read this far.
+  // Kernels may read so many bytes beyond the end.
   static constexpr std::size_t kSlack = 128;
-  // Kernels expect no less, whatever a program asks for.
+  // The least alignment that kernels expect.
   static constexpr std::size_t kMinAlignment = 64;
   static constexpr std::size_t kMaxAlignment = 4096;
 
-  // No memory: what lies in it is elsewhere.
+  // An arena without memory, for tensors in a file.
   Arena() = default;
   // Maps memory of its own, zeros, with `guard` between pages that cannot be touched; or uses the
   // caller's, size + kSlack bytes at `alignment`, at least kMinAlignment. Throws SystemError.

@@ -70,7 +70,7 @@ nb::object view(nb::handle self, std::size_t index) {
     throw nb::value_error("the tensor is a coded constant, whose elements do not lie in memory");
   }
   if (tensor.is_spilled) {
-    throw nb::value_error("the tensor is spilled, and need not lie in memory");
+    throw nb::value_error("the tensor is spilled and may not be in memory");
   }
   if (tensor.rows != nullptr) {
     throw nb::value_error("the tensor lies row by row");
@@ -221,7 +221,7 @@ void open(Session* self, int descriptor, int threads, std::optional<std::uint8_t
     }
   }
   if (num_found != buffers.size()) {
-    throw nb::value_error("a buffer is of no memory of the program");
+    throw nb::value_error("a buffer has the name of no memory of the program");
   }
   new (self) Session(std::move(file), options);
 }

@@ -1,6 +1,6 @@
 // Programs to and from JSON, as the Python module `arenite.runtime._schema`.
 //
-// Apart from the core because it needs the FlatBuffers library, which running does not.
+// A separate module, because only this one needs the FlatBuffers library.
 #include <flatbuffers/idl.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>

@@ -1,4 +1,4 @@
-// What the checks of a program file share.
+// Helpers of the checks of a program file.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace arenite {
 
 inline std::string quoted(const flatbuffers::String* name) { return "'" + name->str() + "'"; }
 
-// A vector that is absent is empty.
+// The length of a vector; an absent one has 0.
 template <typename T>
 std::size_t count(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : vector->size();

@@ -16,32 +16,32 @@ namespace arenite {
 
 class Constants {
  public:
-  // A constant without its code.
+  // A decoded constant.
   struct Decoded {
     std::size_t input;  // of its step
     std::vector<float> elements;
     std::unique_ptr<TensorView> view;
   };
 
-  // Both outlive it; tensors lie where they are when steps are made.
+  // Both must outlive this object; tensors must not move once steps exist.
   Constants(const MappedFile& file, const std::vector<TensorView>& tensors)
       : file_(file), tensors_(tensors) {}
 
-  // What decodes the weights of a step, in its runs too. Decoders are used by one thread each.
+  // Returns the decoder of a step's weights. Each decoder is used by one thread.
   SymbolDecoder* decoder_of(const program::Step& step);
-  // Returns the constants of a step that are coded, decoded, and lets the operands be those.
+  // Decodes the coded constants of a step and makes them its operands.
   std::vector<Decoded> decode(Operands& operands);
-  // Sees to what a step that was made no longer reads, and to what it still does. Null stands for
-  // a step of another runtime.
+  // Releases the constants that a step has packed, and keeps those that it still reads. `made` is
+  // null for a step of another runtime.
   void settle(const program::Step& step, const Step* made, std::vector<Decoded> decoded);
-  // Counts a tensor, if it is a constant, among those that runs read from the file.
+  // Notes that runs read a tensor from the file, if it is a constant.
   void note_resident(const TensorView& tensor);
-  // Gives back what decodes for the steps of the computation, if none decodes in its runs.
+  // Frees the decoder of steps that compute, if none of them decodes in its runs.
   void release_decoder();
 
   // Bytes of the file that runs read.
   std::uint64_t resident_bytes() const;
-  // Bytes of constants without their code, and of what decodes.
+  // Bytes of decoded constants and of the decoders.
   std::uint64_t decoded_bytes() const;
 
  private:

@@ -1,4 +1,4 @@
-// What every kernel of a convolution, or of a product with weights, checks and needs to know.
+// Checks of convolutions and of products with weights.
 //
 // Filters in floating point are packed (kernels/convolution/convolve.hpp). Those of integers are,
 // too (kernels/convolution/convolve_int8.hpp), or lie as they are: outputs, rows, columns, inputs.
@@ -14,7 +14,7 @@ namespace arenite {
 
 inline bool is_packed(const TensorView& filter) { return filter.type == program::Type::float32; }
 
-// Whether a packed filter has the panels of so many outputs, and is not beyond them.
+// Whether a packed filter has exactly the panels of so many outputs.
 inline bool has_panels(const TensorView& filter, std::size_t groups, std::size_t outputs) {
   const std::size_t panels = (outputs / groups + kPanel - 1) / kPanel;
   return filter.shape.back() == kPanel && filter.shape[0] == groups * panels;
@@ -68,8 +68,8 @@ struct MatrixProduct {
     const auto& result = *operands.outputs[0];
     const bool packed = is_packed(weights);
     require(operands, source.rank() > 0 && weights.rank() == (packed ? 3 : 2) && result.rank() > 0,
-            packed ? "it must read rows, and a matrix in panels of 16 outputs"
-                   : "it must read rows and a matrix");
+            packed ? "its inputs must be rows and a matrix in panels of 16 outputs"
+                   : "its inputs must be rows and a matrix");
     num_inputs = weights.shape[1];
     num_outputs = result.shape.back();
     require(operands,

@@ -1,4 +1,4 @@
-// What can be wrong with a program file.
+// The errors of program files and sessions.
 #pragma once
 
 #include <stdexcept>
@@ -6,7 +6,7 @@
 
 namespace arenite {
 
-// The file is not a program, is damaged, or asks for what it cannot have.
+// The file is not a program, is damaged, or is invalid.
 class ProgramError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -18,19 +18,19 @@ class VersionError : public ProgramError {
   using ProgramError::ProgramError;
 };
 
-// The operating system refuses memory or a file.
+// The operating system denies memory or a file.
 class SystemError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The device of a temporary file cannot write or read in a run.
+// A temporary file could not be written or read during a run.
 class SpillError : public SystemError {
  public:
   using SystemError::SystemError;
 };
 
-// A session with threads is used in a child process, which has the memory and not the threads.
+// A session with threads is used after fork(), in a process without those threads.
 class ForkedError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,4 +1,4 @@
-// Whose kernels compute what several kernel sets can.
+// Selects among implementations of an operator.
 #pragma once
 
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 namespace arenite {
 
-// Whether XNNPACK makes convolutions in floating point. On x86-64 our own are as fast, and need
+// Whether XNNPACK computes floating-point convolutions. On x86-64 our own are as fast and need
 // neither tables nor a second copy of the weights; on ARM they have not been timed yet.
 //
 // ARENITE_KERNELS=arenite or =xnnpack in the environment decides otherwise.

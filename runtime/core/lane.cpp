@@ -20,7 +20,7 @@ Lane::Lane(std::vector<Step*> steps) : steps_(std::move(steps)), nanoseconds_(st
   const int reason = pthread_create(&thread_, nullptr, entry, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (reason != 0) {
-    throw SystemError(std::string("no thread for what moves beside the computation: ") +
+    throw SystemError(std::string("cannot create the thread that moves tensors: ") +
                       std::strerror(reason));
   }
 }

@@ -1,4 +1,4 @@
-// A lane: steps that run one after another on a thread of their own, beside those that compute.
+// A lane: a thread that runs steps in order, beside the steps that compute.
 #pragma once
 
 #include <pthread.h>
@@ -13,29 +13,29 @@
 
 namespace arenite {
 
-// Runs its steps in their order, each once it is issued. Whoever issues them may wait for any that
-// it has issued, so nobody waits for ever.
+// Runs its steps in order, each after it is issued. Callers wait only for steps that were issued,
+// so that a wait always ends.
 //
-// A child that is forked has no such thread: there nothing may be called, the destructor included.
+// After fork() the child lacks the thread: it may call nothing here, not even the destructor.
 class Lane {
  public:
   // Starts the thread. Throws SystemError.
   explicit Lane(std::vector<Step*> steps);
-  // Lets the step at work end.
+  // Waits for the step at work.
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Goes on with a run where all steps before this one were issued, or begins one there.
+  // Begins or continues a run at this step; all steps before it count as issued.
   void begin(std::size_t first);
-  // Lets all steps before this one run.
+  // Issues all steps before this one.
   void issue(std::size_t end);
-  // Returns when all steps before this one are done, which are issued.
+  // Waits until all steps before this one, which must be issued, are done.
   void wait(std::size_t end);
-  // Returns when all that were issued are done.
+  // Waits until all issued steps are done.
   void drain();
 
-  // What a step took when it last ran.
+  // The duration of a step's last run.
   std::int64_t nanoseconds(std::size_t step) const { return nanoseconds_[step]; }
 
  private:

@@ -1,4 +1,4 @@
-// Which steps of a program run on which lane, and what waits for them.
+// The lanes of a program's steps.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace arenite {
 
-// The lane of steps that run beside those that compute, which are on lane 0. There is one.
+// The only lane besides lane 0, on which steps compute.
 constexpr std::uint8_t kBeside = 1;
 
 inline bool runs_beside(const program::Step& step) { return step.lane() == kBeside; }
 
-// Whether a step may run beside others: it moves bytes, and computes with none.
+// Whether a step may run beside others: it only moves bytes.
 inline bool may_run_beside(const program::Step& step) {
   return step.kernel_type() == program::Operator::Spill ||
          step.kernel_type() == program::Operator::Fetch ||

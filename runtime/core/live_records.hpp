@@ -1,4 +1,4 @@
-// The records of a plan, walked turn by turn: which bytes of which memory are live.
+// The live bytes of each memory, turn by turn.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ class LiveRecords {
   // memory, leads outside it, or lives at no turn.
   explicit LiveRecords(const program::Program& program);
 
-  // Goes on to a turn, the next one. Throws ProgramError where two records share bytes at it.
+  // Advances to the next turn. Throws ProgramError if two records share bytes at it.
   void enter(std::size_t turn);
 
-  // Whether the bytes lie in records that are live: one, or several without a gap between them.
+  // Whether all of the bytes lie in live records.
   bool hold(const Extent& extent) const { return held_until(extent) != 0; }
-  // The first turn after this one at which some of them no longer do; 0 if some do not now.
+  // The first turn at which some of them no longer do; 0 if some do not now.
   std::size_t held_until(const Extent& extent) const;
-  // The same, of records that are live at every turn.
+  // The same for records that are live at every turn.
   bool hold_throughout(const Extent& extent) const;
 
  private:
@@ -49,7 +49,7 @@ class LiveRecords {
   RecordCursor next_;  // the next to live, if there is one
   bool has_next_;
   std::vector<Lives> live_;  // by memory
-  // What dies, by the turn from which on it is dead: where it begins, and in which memory.
+  // Live records by the first turn at which they are dead: their start and memory.
   using Death = std::tuple<std::uint32_t, std::size_t, std::uint64_t>;
   std::priority_queue<Death, std::vector<Death>, std::greater<>> dying_;
 };

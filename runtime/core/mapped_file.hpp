@@ -1,5 +1,5 @@
-// A program file, read-only: its head checked, its weights mapped. All in the caller's memory, or
-// the program a copy and the weights where the file has them.
+// A program file, read-only: its header checked, its weights mapped. Either all of it is in the
+// caller's memory, or the program is a copy and the weights are mapped.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ namespace arenite {
 class MappedFile {
  public:
   static constexpr std::size_t kAlignment = 64;
-  // Behind the last constant, kernels may read this far.
+  // Kernels may read so many bytes beyond the last constant.
   static constexpr std::size_t kSlack = 128;
 
   // Reads the program of an open file and maps the weights; the descriptor may be closed after.
-  // What is checked is a copy: whoever writes over the file can change no offset or size, but
-  // weights change with it, and where it is cut short they are gone (SIGBUS).
+  // The program is copied before it is checked. Writing over the file changes only weights;
+  // cutting it short makes reads of them fail (SIGBUS).
   // Throws ProgramError or SystemError.
   explicit MappedFile(int descriptor);
   // Takes bytes that the caller has in memory, aligned to kAlignment, and keeps as they are
@@ -34,7 +34,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Verified as a FlatBuffer; what it says is not.
+  // Verified as a FlatBuffer, but not validated (validation.hpp).
   const program::Program& program() const { return *program_; }
   const std::uint8_t* program_data() const { return head_ + kHeadSize; }
   std::size_t program_size() const { return program_size_; }
@@ -43,9 +43,9 @@ class MappedFile {
   }
   std::size_t weights_size() const { return size_ - weights_offset_; }
 
-  // Gives back the pages of these bytes of the weights, and those around that the system maps along
-  // with them; they are read again from the file when touched, by whichever thread. Bytes of the
-  // caller stay, and what is not of the file.
+  // Releases the pages of these weights, and those that the system maps along with them; a later
+  // access from any thread reads them from the file again. Memory of the caller and bytes outside
+  // of the file stay.
   void release(const std::byte* begin, std::size_t size) const;
 
  private:

@@ -1,4 +1,4 @@
-// Bytes that steps of another lane may still read or write.
+// Bytes that issued steps of another lane may still read or write.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace arenite {
 
-// Remembers of each byte the turn at which the last step that reads it was issued, and the last
-// that writes it. As a lane does one step after another, those before are done when that one is.
+// Remembers for each byte when its last reader and its last writer were issued. A lane runs steps
+// in order, so when that step is done, those before it are done too.
 class MovingBytes {
  public:
   explicit MovingBytes(std::size_t num_memories) : read_(num_memories), written_(num_memories) {}
@@ -21,7 +21,7 @@ class MovingBytes {
 
   // Whether a step that was issued at turn `done` or later reads some of the bytes.
   //
-  // Forgets what it passes that is done, so all calls together cost no more than the notes.
+  // Forgets finished steps on the way, so that all calls together cost no more than the notes.
   bool are_read(const Extent& extent, std::size_t done) { return is_any(read_, extent, done); }
   bool are_written(const Extent& extent, std::size_t done) {
     return is_any(written_, extent, done);

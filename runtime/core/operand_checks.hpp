@@ -1,4 +1,4 @@
-// What every operator checks of its operands.
+// Checks that operators share.
 #pragma once
 
 #include <array>
@@ -23,17 +23,17 @@ inline void require(const Operands& operands, bool fits, const char* reason) {
   }
 }
 
-// Requires that the first inputs are given, the rest are at most `most`, and one output, or up
-// to `most_outputs`.
+// Requires `least` to `most` inputs, of which the first `least` are present, and 1 to
+// `most_outputs` outputs.
 inline void require_arity(const Operands& operands, std::size_t least, std::size_t most,
                           std::size_t most_outputs = 1) {
   const std::size_t given = operands.inputs.size();
-  require(operands, given >= least && given <= most, "it has too few inputs, or too many");
+  require(operands, given >= least && given <= most, "it has too few or too many inputs");
   for (std::size_t i = 0; i < least; ++i) {
-    require(operands, operands.inputs[i] != nullptr, "an input is left out");
+    require(operands, operands.inputs[i] != nullptr, "a required input is missing");
   }
   require(operands, !operands.outputs.empty() && operands.outputs.size() <= most_outputs,
-          "it has no output, or too many");
+          "it has no output or too many");
 }
 
 inline const TensorView* optional_input(const Operands& operands, std::size_t position) {

@@ -1,4 +1,4 @@
-// Fills what is dead as a run goes on, so that a step which reads it shows.
+// Fills dead memory during a run, so that wrong reads show in the outputs.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace arenite {
 
-// Two runs with different bytes give different outputs where a step reads what nobody wrote. One
-// run is not enough: of 0xff, NaN to every floating-point type, kernels that clamp make 0.
+// If a step reads unwritten memory, runs with different bytes give different outputs. One run is
+// not enough: kernels that clamp turn 0xff, a NaN of every floating-point type, into 0.
 class Poison {
  public:
-  // Takes a program that was validated, with its memories, and what to fill with.
+  // Takes a validated program, its memories and the byte to fill with.
   Poison(const program::Program& program, const std::vector<Arena>& arenas, std::uint8_t byte);
 
   // Fills the records that begin at a turn. Inputs and states hold what they should before the
@@ -23,7 +23,7 @@ class Poison {
   void after(std::size_t turn) const;
 
  private:
-  // What a record takes.
+  // The bytes of a record.
   struct Stretch {
     std::size_t memory;
     std::uint64_t offset;

@@ -7,11 +7,11 @@
 
 namespace arenite {
 
-// What the system states of its first core, or of the board where it says nothing of cores. Two
-// processors may have the same name, and virtual machines give names of their own; nothing but
-// speed follows from it.
+// The name that the system states for its first core, or else for the board. Different processors
+// may share a name, and virtual machines make up names; the name affects only
+// speed.
 //
-// It takes nothing from the heap, so that what a session holds does not depend on it.
+// It allocates nothing, so that the memory of a session does not depend on it.
 class ProcessorName {
  public:
   ProcessorName();

@@ -1,4 +1,4 @@
-// What FlatBuffers' verifier leaves unchecked: the text of names, and where numbers lie.
+// Checks that FlatBuffers' verifier leaves out: names and the alignment of numbers.
 #pragma once
 
 #include "program_generated.h"

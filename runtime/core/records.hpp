@@ -8,7 +8,7 @@
 
 namespace arenite {
 
-// What the plan reserves: a stretch of a memory for a stretch of turns.
+// A usage record of the plan: a range of bytes for a range of turns.
 struct Record {
   const program::Owner* owner = nullptr;
   std::uint64_t offset = 0;  // bytes
@@ -19,13 +19,13 @@ struct Record {
   std::size_t memory() const { return owner->memory(); }
 };
 
-// Walks records one after another, so that they need not be written out.
+// Reads packed records one after another, without unpacking them all.
 class RecordCursor {
  public:
   explicit RecordCursor(const program::Program& program);
 
-  // Goes to the next record, the first at first; tells whether there is one. Throws ProgramError
-  // where the bytes are no records.
+  // Advances to the next record, or to the first one; returns false after the last. Throws
+  // ProgramError if the bytes are damaged.
   bool next();
   const Record& operator*() const { return record_; }
   const Record* operator->() const { return &record_; }

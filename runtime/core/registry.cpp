@@ -33,15 +33,15 @@ bool is_by_rows(const Operands& operands) {
 // Refuses rows that the step does not find, and turns that it cannot make.
 void require_rows(const Operands& operands, const Step& step) {
   require(operands, !operands.in_bands || step.makes_rows(),
-          "it runs by rows, and makes all at once");
+          "it runs by rows, but its kernel makes the whole output");
   require(operands, !has_rows(operands.scratch), "its working memory lies row by row");
   for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
     require(operands, !has_rows(operands.inputs[i]) || step.finds_rows(i),
-            "an input lies row by row, and it reads it as a whole");
+            "an input is stored row by row, but its kernel reads it as a whole");
   }
   for (const auto* output : operands.outputs) {
     require(operands, !has_rows(output) || step.makes_rows(),
-            "an output lies row by row, and it makes it as a whole");
+            "an output is stored row by row, but its kernel writes it as a whole");
   }
 }
 

@@ -1,4 +1,4 @@
-// For each operator, what makes its step.
+// The makers of steps, by operator.
 //
 // A file of a kernel set registers its makers itself, so that a new operator is a new file.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace arenite {
 
-// In order of preference: the first that takes the operands makes the step.
+// In order of preference: the first maker that accepts the operands makes the step.
 enum class KernelSet {
   integers,  // our own, of quantised numbers whose filters are packed
   xnnpack,
@@ -23,19 +23,19 @@ enum class KernelSet {
 //
 //     const Registration registered{program::Operator::Softmax, make_softmax};
 //
-// An operator has one maker of each kernel set. A second one ends the process: which of them came
-// first would be for the linker to say.
+// An operator has one maker in each kernel set. A second one ends the process, as the linker would
+// decide which of them comes first.
 class Registration {
  public:
   Registration(program::Operator kind, MakeStep make, KernelSet kernels = KernelSet::arenite);
 };
 
-// Returns the step, from the first maker that takes the operands.
+// Returns the step of the first maker that accepts the operands.
 //
-// Throws ProgramError where the operands do not fit the operator, or nothing runs it.
+// Throws ProgramError if the operands do not fit the operator, or no kernel runs it.
 std::unique_ptr<Step> make_step(const Operands& operands);
 
-// Names of the operators that something runs, whatever the types of their operands, in the schema's
+// Names of the operators that have a maker, whatever the types of their operands, in the schema's
 // order.
 std::vector<std::string> supported_operators();
 

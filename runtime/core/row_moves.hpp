@@ -26,7 +26,7 @@ struct RowMove {
     std::int64_t source;
     std::int64_t target;
   };
-  // A stretch of one row that is moved to one row.
+  // A part of one row that is moved to one row.
   struct Piece {
     std::int64_t source_row;
     std::int64_t target_row;

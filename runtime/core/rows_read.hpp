@@ -1,4 +1,4 @@
-// Which rows of its operands a step touches for some of its rows.
+// The rows of its operands that a step touches for some rows of its results.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace arenite {
 
-// Whether rows of a step are those of its first input, which it takes into sums: sums and means
-// over rows with channels kept, and averages whose windows make one row.
+// Whether a step adds rows of its first input to sums: sums and means over rows that keep the
+// channels, and average pools with one row of output.
 bool takes_rows(const program::Step& step, const std::vector<TensorView>& tensors);
 
 // The rows along axis 1 of an input that a step reads to make rows of its results, or to take rows

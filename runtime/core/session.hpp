@@ -1,4 +1,4 @@
-// A program ready to run: memory laid out, steps made, all set up once.
+// A program that is ready to run: memory allocated and steps made.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,22 @@ struct SessionThreads;
 
 struct SessionOptions {
   int threads = 1;
-  std::optional<std::uint8_t> poison;  // what is dead is filled with this byte
-  bool guard = false;                  // pages around each memory that cannot be touched
-  // Memory of the caller, one a memory of the program in that order; empty: the library takes all.
+  std::optional<std::uint8_t> poison;  // byte that dead memory is filled with
+  bool guard = false;                  // inaccessible pages around each memory
+  // Memory of the caller, by memory of the program; empty: the library allocates all of it.
   std::vector<Buffer> buffers;
 };
 
-// Bytes that a session holds while it lives. Not in it: threads and their stacks, and what another
-// runtime holds for its steps.
+// Bytes that a session holds. It leaves out threads, their stacks, and the memory of another
+// runtime.
 struct SessionMemory {
   std::uint64_t memories = 0;          // the library's or the caller's, with the slack behind
   std::uint64_t program = 0;           // a copy of the file's
   std::uint64_t weights = 0;           // of the file, mapped
-  std::uint64_t weights_resident = 0;  // of those, what is read in runs and not given back
-  std::uint64_t decoded = 0;           // constants without their code, and what decodes
+  std::uint64_t weights_resident = 0;  // the part of them that runs read
+  std::uint64_t decoded = 0;           // decoded constants and decoders
   std::uint64_t kernels = 0;           // packed weights, tables and the steps themselves
-  std::uint64_t other = 0;             // what describes tensors, inputs and outputs
+  std::uint64_t other = 0;             // descriptions of tensors, inputs and outputs
 };
 
 class Session {
@@ -61,39 +61,39 @@ class Session {
   }
   std::size_t num_tensors() const { return tensors_.size(); }
   std::size_t num_steps() const { return steps_.size(); }
-  // What a run counts (turns.hpp): as many as there are steps, unless some run by rows.
+  // Turns of a run (turns.hpp): as many as there are steps, unless some run by rows.
   std::size_t num_turns() const { return arenite::num_turns(program()); }
 
-  // Whether kernels are those that were measured on this processor.
+  // Whether the program's kernels were tuned on this processor.
   Tuning tuning() const { return tuning_; }
 
-  // Whether a thread of its own moves tensors beside the computation. On one processor there is
-  // none unless a device is waited for: those steps run in their turn.
+  // Whether a separate thread moves tensors beside the computation. With a single processor there
+  // is one only for spilling to a file; otherwise those steps run in their turn.
   bool has_lane() const { return !beside_.empty(); }
 
-  // A session with threads, that of a lane included, in a child of the process that created it,
-  // throws ForkedError from `feed`, `fetch` and `run`.
+  // After fork(), `feed`, `fetch` and `run` of a session with threads, including that of a lane,
+  // throw ForkedError in the child.
 
-  // Copies an input of the caller into the arena: contiguous, its axes as the caller has them.
+  // Copies a contiguous array, with the model's axes, into an input.
   void feed(std::size_t input, const std::byte* data);
-  // Copies an output to the caller in the same form.
+  // Copies an output into a contiguous array with the model's axes.
   void fetch(std::size_t output, std::byte* data) const;
-  // Runs turns [first, last), none of them of an external step. Allocates nothing. What moves
-  // beside them may still do so when it returns, unless these were the last turns.
+  // Runs turns [first, last), none of them of an external step. Allocates nothing. Steps of the
+  // other lane may still be at work when it returns, unless these were the last turns.
   void run(std::size_t first, std::size_t last);
-  // Ends a run of which some turns are not run here: nothing moves any more when it returns. Throws
-  // SpillError if the device of a spilled memory failed.
+  // Ends a run whose last turns another runtime runs: waits for the other lane. Throws SpillError
+  // if the device of a spilled memory failed.
   void settle();
-  // Lets the tensors that are kept between runs start anew.
+  // Resets states to their initial values.
   void reset();
 
-  // What runs a step; null for one of another runtime.
+  // The step of an index; null if another runtime runs it.
   const Step* step(std::size_t index) const { return steps_[index].get(); }
 
   void set_profiling(bool wanted);
-  // Of the last run while profiling, by step: all its turns.
+  // Durations of the last profiled run, by step, over all turns of each.
   std::vector<std::int64_t> nanoseconds() const;
-  // Notes what somebody else spent on a turn, if a profile was wanted.
+  // Records the duration of a turn of another runtime, if profiling is on.
   void note_nanoseconds(std::size_t turn, std::int64_t value);
 
   SessionMemory memory() const;
@@ -103,7 +103,7 @@ class Session {
   void bind();
   void make_steps();
   void make_lane();
-  // Whether there is a processor, or a device, for what runs beside the computation.
+  // Whether a second processor, or a device, makes a lane worthwhile.
   bool gains_by_lane() const;
   bool is_beside(std::size_t step) const;
   // How many turns before this one are of the lane.

@@ -1,4 +1,4 @@
-// The threads of a session: those that run kernels, and the one of its lane.
+// The threads of a session: the kernels' pool and the lane's thread.
 #pragma once
 
 #include <pthreadpool.h>
@@ -34,7 +34,7 @@ struct SessionThreads {
   void require_here() const {
     if ((pool != nullptr || lane != nullptr) && getpid() != process) {
       throw ForkedError(
-          "the session has threads, and they stayed in the process that was forked; create "
+          "sessions with threads cannot be used after fork(); create "
           "sessions in the child, or with one thread where nothing moves beside it");
     }
   }

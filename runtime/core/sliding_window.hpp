@@ -1,4 +1,4 @@
-// A window that slides over rows and columns, checked against what it reads and makes.
+// The window of a convolution or pool, checked against its operands.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace arenite {
 
-// Returns the window of a filter whose second and third axes, or two others, are its rows and
-// columns.
+// Returns the window of a filter whose rows and columns are two axes, the first of them `axis`,
+// in this order.
 template <typename Attributes>
 SlidingWindow filter_window(const Operands& operands, const Attributes& attributes,
                             const TensorView& filter, std::size_t axis = 1) {
@@ -22,11 +22,12 @@ SlidingWindow filter_window(const Operands& operands, const Attributes& attribut
           numbers<4>(operands, attributes.padding(), 0)};
 }
 
-// Requires images N, H, W, C, the second with as many rows and columns as there are windows.
+// Requires input and output images N, H, W, C, and one element of output for each window.
 inline void require_images(const Operands& operands, const SlidingWindow& window) {
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
-  require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
+  require(operands, source.rank() == 4 && result.rank() == 4,
+          "its input and output must have rank 4");
   require(operands, source.shape[0] == result.shape[0], "the batches differ");
   require(operands, source.size > 0 && result.size > 0, "an image is empty");
   const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],

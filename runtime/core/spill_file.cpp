@@ -100,7 +100,7 @@ void SpillFile::read(std::uint64_t offset, std::byte* data, std::size_t size) no
 void SpillFile::require_sound() {
   const int reason = failure_.exchange(0);
   if (reason != 0) {
-    throw SpillError(std::string("what was spilled could not be written or read: ") +
+    throw SpillError(std::string("the spill file could not be written or read: ") +
                      std::strerror(reason));
   }
 }

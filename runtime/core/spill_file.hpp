@@ -1,4 +1,4 @@
-// A memory that is a temporary file: what is spilled there takes no memory of the process.
+// A memory in a temporary file, for spilled tensors.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace arenite {
 
-// Steps write and read it from one thread at a time, whoever looks for a failure from any.
+// One thread at a time writes and reads; any thread may ask for failures.
 class SpillFile {
  public:
   // Makes a file without a name in $TMPDIR or /tmp, and takes its bytes on the device, so that

@@ -1,4 +1,4 @@
-// One step of a run, ready: operands checked, kernels chosen, addresses bound.
+// One step of a run: operands checked, kernel chosen, addresses bound.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@ namespace arenite {
 class MappedFile;
 class SymbolDecoder;
 
-// Whether a program states kernels that were measured, and if so, whether on this processor.
+// Whether a program states tuned kernels, and if so, whether for this processor.
 enum class Tuning { none, elsewhere, here };
 
-// What a step is made from; null where an optional operand is left out.
+// The operands of a step; null for an absent optional one.
 struct Operands {
   const program::Step& step;
   std::vector<const TensorView*> inputs;
@@ -57,23 +57,23 @@ std::size_t held_bytes_of(const std::vector<T>& values) {
 class Step {
  public:
   virtual ~Step() = default;
-  // Allocates nothing and cannot fail: whatever can go wrong is refused when it is made.
+  // Allocates nothing and cannot fail: operands were checked when the step was made.
   virtual void run() = 0;
-  // Whether it makes some rows of its results at a time, and finds them wherever they lie. Whoever
-  // says so overrides run_rows.
+  // Whether it can make some rows of its results, wherever they lie. Such a step overrides
+  // run_rows.
   virtual bool makes_rows() const { return false; }
-  // Whether it finds the rows of this input wherever they lie.
+  // Whether rows of this input may lie anywhere.
   virtual bool finds_rows(std::size_t /*input*/) const { return false; }
-  // Makes rows of its results, bit for bit those that `run` makes. A step that takes rows of its
-  // first input into sums (rows_read.hpp) takes those instead: it begins anew at row 0, keeps its
-  // sums in its working memory, and writes its result when it has taken the last row.
+  // Makes rows of its results, bit for bit those of `run`. For a step that adds rows of its first
+  // input to sums (rows_read.hpp), the rows are those of the input: it clears the sums at row 0,
+  // keeps them in its working memory, and writes its result after the last row.
   //
-  // Like `run` it allocates nothing and cannot fail. Called only where `makes_rows`.
+  // Like `run` it allocates nothing and cannot fail. Called only if `makes_rows` is true.
   virtual void run_rows(RowRange /*rows*/) {}
-  // "xnnpack" or "arenite".
-  virtual const char* backend() const = 0;
-  // Whether this input, a constant, was copied when the step was made, so that the original is
-  // not read again.
+  // "arenite" or "xnnpack".
+  virtual const char* backend() const { return "arenite"; }
+  // Whether the step has its own copy of this constant input and does not read the original
+  // again.
   virtual bool has_packed(std::size_t /*input*/) const { return false; }
   // Heap bytes of packed weights and tables, the step itself left out.
   virtual std::size_t held_bytes() const { return 0; }
@@ -81,9 +81,9 @@ class Step {
   virtual bool decodes() const { return false; }
 };
 
-// Each makes the step of one operator of the schema, or throws ProgramError (errors.hpp) that
-// says which operand of which step does not fit. Operands lie inside their place, and agree
-// with their shapes and types in size; nothing else is known of them.
+// Makes the step of one operator, or throws ProgramError (errors.hpp) for operands that do not
+// fit. Operands are known to lie inside their memory and to have the size of their shape and type;
+// everything else remains to be checked.
 using MakeStep = std::unique_ptr<Step> (*)(const Operands&);
 
 }  // namespace arenite

@@ -1,4 +1,4 @@
-// What a program says of one tensor, checked before anything of it is used.
+// The checks of one tensor of a program.
 #pragma once
 
 #include "program_generated.h"

@@ -1,4 +1,4 @@
-// A tensor as a step sees it: bound to an address for as long as the session lives.
+// A tensor with its address, which is fixed for the life of a session.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct TensorView {
   std::size_t size = 0;        // bytes
   std::size_t coded_size = 0;  // bytes at `data`, of a constant that is coded; 0: it is not
   bool is_constant = false;
-  bool is_spilled = false;    // in a memory that moves alone touch
+  bool is_spilled = false;    // in a memory that only moves touch
   SpillFile* file = nullptr;  // that memory, if it is a file: then there is no `data`
   std::uint64_t offset = 0;   // in the file
   std::vector<float> scales;  // of a quantised tensor: one, or one for each index of `axis`

@@ -1,4 +1,4 @@
-// What the turns of a program touch, checked against the records that are live.
+// Checks that the turns of a program touch only live records.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ class TurnChecks {
   TurnChecks(const program::Program& program, const std::vector<TensorView>& tensors,
              const LiveRecords& records);
 
-  // Refuses a turn of a step or of rows that do not exist, or that touches what lies in no record
-  // that is live. The records are at this turn.
+  // Refuses a turn of a step or of rows that do not exist, or that touches bytes outside of the
+  // live records. The records are at this turn.
   void check(const RunTurn& turn, std::size_t index);
-  // Refuses steps of which something was never made.
+  // Refuses steps whose results were not made in full.
   void finish() const;
   // What is done with a tensor at a turn. The caller has what it holds to itself, as has a step of
   // another lane what those before it there are done with.

@@ -1,4 +1,4 @@
-// What a program runs, in order: steps whole, or some of their rows, in loops.
+// The turns of a program, in order: whole steps, or some of their rows, in loops.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace arenite {
 
-// A turn as it runs.
+// One turn.
 class RunTurn {
  public:
   RunTurn(std::uint32_t step, std::uint32_t first, std::uint32_t count)
@@ -28,19 +28,19 @@ class RunTurn {
 // counts, or run more turns than any program has. Nothing below may be asked before.
 void check_loops(const program::Program& program);
 
-// Whether the program says what runs; if not, each step runs once.
+// Whether the program lists turns; if not, each step runs once.
 inline bool has_turns(const program::Program& program) {
   return program.loops() != nullptr && program.loops()->size() != 0;
 }
 
 std::size_t num_turns(const program::Program& program);
 
-// What a turn is called where somebody is told of one.
+// The word for a turn in messages.
 inline const char* turn_word(const program::Program& program) {
   return has_turns(program) ? "turn" : "step";
 }
 
-// Walks turns as the loops come round, so that they need not be written out.
+// Iterates over turns without unrolling the loops.
 class TurnCursor {
  public:
   // At a turn, or behind the last.

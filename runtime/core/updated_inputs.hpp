@@ -1,4 +1,4 @@
-// Which of its inputs a step writes too: states that it keeps.
+// The inputs that a step also writes: its states.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace arenite {
 
-// Positions of the inputs that a step writes too.
+// Positions of the inputs that a step also writes.
 inline std::vector<std::size_t> updated_inputs(const program::Step& step) {
   if (step.kernel_type() == program::Operator::Svdf) {
     return {4};

@@ -1,4 +1,4 @@
-// Names are text: what is not UTF-8 cannot be shown, or handed to Python.
+// Names must be UTF-8, so that they can be shown and passed to Python.
 #pragma once
 
 #include <cstdint>

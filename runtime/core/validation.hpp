@@ -1,4 +1,4 @@
-// What a program says, checked before anything of it is used.
+// Validates a program before any part of it is used.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace arenite {
 
-// What can be addressed with room to spare: 64 TiB, and 1 GiB where addresses have 32 bits.
+// The largest size of a memory: 64 TiB, or 1 GiB with 32-bit addresses.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 46 : 30);
 
 // Returns the program's tensors as views without addresses, all inside their place.

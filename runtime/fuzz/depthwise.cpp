@@ -44,31 +44,17 @@ const char* run(Random& random, const Threads& threads) {
                            RowRange rows, const FloatStore& store) {
     convolve_depthwise({window, packed.data(), store}, source, result, rows, threads.any(random));
   };
-  const Shape& shape = convolution.source_shape;
   const auto exact = [&](std::size_t row, std::size_t column, std::size_t channel, double& sum,
                          double& magnitude) {
-    for (std::size_t tap = 0; tap < taps; ++tap) {
-      const std::int64_t y =
-          static_cast<std::int64_t>(row * window.strides[0] +
-                                    tap / window.kernel[1] * window.dilations[0]) -
-          window.padding[0];
-      const std::int64_t x =
-          static_cast<std::int64_t>(column * window.strides[1] +
-                                    tap % window.kernel[1] * window.dilations[1]) -
-          window.padding[3];
-      if (y < 0 || x < 0 || y >= static_cast<std::int64_t>(shape.rows) ||
-          x >= static_cast<std::int64_t>(shape.columns)) {
-        continue;
-      }
-      const std::size_t pixel =
-          static_cast<std::size_t>(y) * shape.columns + static_cast<std::size_t>(x);
-      const double term = double{filter[tap * outputs + channel]} *
-                          convolution.source[pixel * shape.channels + channel / multiplier];
+    convolution.each_tap(row, column, [&](std::size_t tap, const float* pixel) {
+      const double term = double{filter[tap * outputs + channel]} * pixel[channel / multiplier];
       sum += term;
       magnitude += std::abs(term);
-    }
+    });
   };
-  const auto rows_read = [&](RowRange rows) { return rows_under(window, rows, shape.rows); };
+  const auto rows_read = [&](RowRange rows) {
+    return rows_under(window, rows, convolution.source_shape.rows);
+  };
   return convolution.check(random, 1e-6, compute, rows_read, exact);
 }
 

@@ -199,6 +199,27 @@ struct Case {
     return true;
   }
 
+  // Calls visit(tap, pixel) for each tap of a window that lies in the source.
+  template <typename Visit>
+  void each_tap(std::size_t row, std::size_t column, const Visit& visit) const {
+    for (std::size_t tap = 0; tap < std::size_t{window.kernel[0]} * window.kernel[1]; ++tap) {
+      const auto at = [&](int axis, std::size_t index, std::size_t step) {
+        const std::int64_t before = axis == 0 ? window.padding[0] : window.padding[3];
+        return static_cast<std::int64_t>(index * window.strides[axis] +
+                                         step * window.dilations[axis]) -
+               before;
+      };
+      const std::int64_t y = at(0, row, tap / window.kernel[1]);
+      const std::int64_t x = at(1, column, tap % window.kernel[1]);
+      if (y >= 0 && x >= 0 && y < static_cast<std::int64_t>(source_shape.rows) &&
+          x < static_cast<std::int64_t>(source_shape.columns)) {
+        const std::size_t pixel =
+            static_cast<std::size_t>(y) * source_shape.columns + static_cast<std::size_t>(x);
+        visit(tap, source.data() + pixel * source_shape.channels);
+      }
+    }
+  }
+
   // Computes some rows with no more rows held than there must be, and adds them to
   // `result`. `compute` takes a source, a result, rows and a store, and `rows_read` says what rows
   // of the source it reads.
@@ -271,7 +292,10 @@ struct Case {
       sum += addend.empty() ? 0.0 : addend[i];
       magnitude += addend.empty() ? 0.0 : std::abs(addend[i]);
       const double expected = std::min<double>(max, std::max<double>(min, sum));
-      if (!(std::abs(whole[i] - expected) <= tolerance * (magnitude + 1e-3))) {
+      const bool is_right = std::isnan(sum)
+                                ? std::isnan(whole[i])
+                                : std::abs(whole[i] - expected) <= tolerance * (magnitude + 1e-3);
+      if (!is_right) {
         std::fprintf(stderr, "element %zu is %.9g, not %.9g\n", i, whole[i], expected);
         return "a result is wrong";
       }

@@ -116,7 +116,7 @@ def test_a_step_without_elements_ends_at_once(kind, tmp_path):
 
 LAYERS = {
     "an Lstm without sequences": (
-        "has no times",
+        "its output is empty",
         lambda: one_step(
             "Lstm", {},
             [

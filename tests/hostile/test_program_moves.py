@@ -133,7 +133,8 @@ LIES = {
     "a tensor behind the file": (
         lambda r: tensor(r, spilled(r)).update(offset=2**40), "of its place"),
     "spilling to where steps compute": (
-        lambda r: memory(r).update(spilled=False), "it spills to a memory that steps compute in"),
+        lambda r: memory(r).update(spilled=False),
+        "it spills to a memory that is not for spilled tensors"),
     "spilling a constant": (
         lambda r: first(r, "Spill").update(inputs=[constant(r)]), "in type or shape"),
     "fetching into another shape": (
@@ -142,7 +143,8 @@ LIES = {
         lambda r: first(r, "Fetch").update(inputs=[first(r, "Spill")["inputs"][0]]),
         "no record that is live"),
     "a wait that computes": (
-        lambda r: first(r, "Wait").update(inputs=list(computing(r)["inputs"])), "it has operands"),
+        lambda r: first(r, "Wait").update(inputs=list(computing(r)["inputs"])),
+        "it must have no operands"),
 }  # fmt: skip
 
 

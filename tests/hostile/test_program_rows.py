@@ -126,7 +126,8 @@ EDITS = {
     "rows of an input": (rows_of_port, "input 'x' lies row by row"),
     "rows of working memory": (rows_of_scratch, "its working memory lies row by row"),
     "rows of a state": (rows_of_state, "lies row by row"),
-    "rows of a filter": (rows_of_filter, "an input lies row by row, and it reads it as a whole"),
+    "rows of a filter": (rows_of_filter,
+        "an input is stored row by row, but its kernel reads it as a whole"),
     # What runs.
     "a step that is not there": (turn(0, step=2), "turn 0 is of step 2 of 2"),
     "a row that is not there": (turn(0, first=6), "runs rows 6 to 7 of 6 at turn 0"),
@@ -178,7 +179,9 @@ def in_rows(kind, kernel, source, result, turns, scratch=None):
 
 def test_a_step_that_makes_all_at_once_does_not_run_by_rows():
     image = Given((1, 4, 5, 2))
-    with pytest.raises(ProgramError, match="it runs by rows, and makes all at once"):
+    with pytest.raises(
+        ProgramError, match="it runs by rows, but its kernel makes the whole output"
+    ):
         in_rows("CumulativeSum", {"axis": 2}, image, image, [(0, 0, 4)])
 
 
@@ -243,5 +246,5 @@ def test_a_product_by_rows_has_those_of_its_source():
         "FullyConnected", {}, [Given((1, 4, 6)), packed], [Given((1, 2, 2, 3))],
         turns=[(0, 0, 2)],
     )  # fmt: skip
-    with pytest.raises(ProgramError, match="its input and output have not the same"):
+    with pytest.raises(ProgramError, match="its input and output differ in rows"):
         load(b"".join(pieces))

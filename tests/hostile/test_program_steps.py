@@ -25,7 +25,7 @@ def test_a_step_without_operands_is_refused(name):
 @pytest.mark.parametrize("name", SOUND)
 def test_a_step_with_its_first_input_left_out_is_refused(name):
     data = replace(SOUND[name], inputs=(None, *SOUND[name].inputs[1:])).to_bytes()
-    with pytest.raises(ProgramError, match="an input is left out"):
+    with pytest.raises(ProgramError, match="a required input is missing"):
         load(data)
 
 

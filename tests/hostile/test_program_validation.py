@@ -168,7 +168,7 @@ def test_an_arena_that_does_not_fit_memory_is_an_error_of_its_own(assembly, tmp_
     done = subprocess.run(
         [sys.executable, "-c", SHORT_OF_MEMORY, path], capture_output=True, text=True, check=True
     )
-    assert "no memory for an arena of 1099511627776 B" in done.stdout
+    assert "out of memory for an arena of 1099511627776 B" in done.stdout
 
 
 def test_a_state_that_does_not_live_throughout_is_refused(tmp_path):

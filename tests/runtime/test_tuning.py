@@ -120,18 +120,22 @@ def pieces(kernel, *, scratch=1 << 16, processor=None, turns=()):
 def test_a_file_is_checked_alike_on_every_processor(processor):
     Session.of_pieces(pieces({"tile": 2, "tuned_tile": 4}, processor=processor), "good").close()
     for kernel, options, reason in (
-        ({"tuned_tile": 3}, {}, "its tiles have neither 2 nor 4 rows"),
-        ({"tile": 3}, {}, "its tiles have neither 2 nor 4 rows"),
-        ({"tuned_tile": 2, "tuned_threads": 0}, {}, "its threads are not from 1 to 256"),
-        ({"tuned_tile": 2, "tuned_threads": 257}, {}, "its threads are not from 1 to 256"),
+        ({"tuned_tile": 3}, {}, "Winograd tiles must have 2 or 4 rows"),
+        ({"tile": 3}, {}, "Winograd tiles must have 2 or 4 rows"),
+        ({"tuned_tile": 2, "tuned_threads": 0}, {}, "its number of threads must be 1 to 256"),
+        ({"tuned_tile": 2, "tuned_threads": 257}, {}, "its number of threads must be 1 to 256"),
         ({"tuned_tile": 4}, {"scratch": 64}, "its working memory"),
         ({"tile": 4}, {"scratch": 64}, "its working memory"),
-        ({"tuned_tile": 2}, {"turns": [(0, 0, 1), (0, 1, 1)]}, "its tiles are not made in bands"),
+        (
+            {"tuned_tile": 2},
+            {"turns": [(0, 0, 1), (0, 1, 1)]},
+            "Winograd tiles cannot run in bands",
+        ),
     ):
         with pytest.raises(ProgramError, match=reason):
             Session.of_pieces(pieces(kernel, processor=processor, **options), "hostile")
 
 
 def test_tuned_tiles_of_no_processor_are_refused():
-    with pytest.raises(ProgramError, match="the program no processor"):
+    with pytest.raises(ProgramError, match="the program states no processor"):
         Session.of_pieces(pieces({"tuned_tile": 2}), "nobody's")

@@ -96,13 +96,13 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "an input before the first": (
         lambda r: r["steps"][0].update(inputs=[-2, 1, -1]), "'c': an input is tensor -2"),
     "an input left out": (
-        lambda r: r["steps"][0].update(inputs=[-1, 1, -1]), "an input is left out"),
+        lambda r: r["steps"][0].update(inputs=[-1, 1, -1]), "a required input is missing"),
     "an output that is not there": (
         lambda r: r["steps"][0].update(outputs=[-1]), "'c': an output is tensor -1"),
     "an output among the weights": (
         lambda r: r["steps"][0].update(outputs=[constant(r)]), "step 'c' writes a constant"),
-    "no inputs": (lambda r: r["steps"][0].update(inputs=[]), "too few inputs, or too many"),
-    "no outputs": (lambda r: r["steps"][0].update(outputs=[]), "no output, or too many"),
+    "no inputs": (lambda r: r["steps"][0].update(inputs=[]), "too few or too many inputs"),
+    "no outputs": (lambda r: r["steps"][0].update(outputs=[]), "no output or too many"),
     "an input that is made later": (
         lambda r: r["steps"][0].update(inputs=[step(r, "Pool2D")["outputs"][0], 1, -1]),
         "in no record that is live at step 0"),
@@ -168,7 +168,7 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "padding that does not fit": (
         lambda r: kernel(r, "Conv2D").update(padding=[0] * 4), "the windows do not make the rows"),
     "limits the wrong way round": (
-        lambda r: kernel(r, "Conv2D").update(min=1.0, max=-1.0), "bounds leave nothing between"),
+        lambda r: kernel(r, "Conv2D").update(min=1.0, max=-1.0), "its min is above its max"),
     "a pool of other windows": (
         lambda r: kernel(r, "Pool2D").update(window=[5, 5]), "the windows do not make the rows"),
     "a pool of no windows": (
@@ -184,11 +184,12 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "a reduction to come": (
         lambda r: kernel(r, "Reduce").update(function=99), "(Reduce): no kernel runs it"),
     "a move that begins outside": (
-        lambda r: move(r).update(output_start=10**6), "a move leads outside its tensor"),
+        lambda r: move(r).update(output_start=10**6), "a move reaches outside its tensor"),
     "a move that begins beyond measure": (
         lambda r: move(r).update(input_start=2**63), "a move begins outside"),
     "a move that leads before": (
-        lambda r: move(r).update(input_strides=[-1] * rank(r)), "a move leads outside its tensor"),
+        lambda r: move(r).update(input_strides=[-1] * rank(r)),
+        "a move reaches outside its tensor"),
     "a move that overflows": (
         lambda r: move(r).update(shape=[2**63] * rank(r)), "a move is too large"),
     "a stride that overflows": (
@@ -196,21 +197,22 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "a move without its strides": (
         lambda r: move(r).update(output_strides=[]), "a move has a shape without strides"),
     "a move of another operand": (
-        lambda r: move(r).update(input=7), "a move is between tensors that it does not have"),
+        lambda r: move(r).update(input=7), "a move names a tensor that the step does not have"),
     "a move to another operand": (
-        lambda r: move(r).update(output=7), "a move is between tensors that it does not have"),
+        lambda r: move(r).update(output=7), "a move names a tensor that the step does not have"),
     "a fill of two elements": (
         lambda r: kernel(r, "Copy").update(fill=[0] * 8), "its fill is not one element"),
     "a table that leads outside": (
         lambda r: kernel(r, "Resize2D").update(
             row_low=[99] * len(kernel(r, "Resize2D")["row_low"])),
-        "a table leads outside the input"),
+        "an index table points outside the input"),
     "a table too short": (
-        lambda r: kernel(r, "Resize2D").update(row_low=[0]), "a table is not as long as the outp"),
+        lambda r: kernel(r, "Resize2D").update(row_low=[0]), "an index table must have one entry"),
     "weights without their rows": (
-        lambda r: kernel(r, "Resize2D").update(row_weight=[0.5]), "a table is not as long as the"),
+        lambda r: kernel(r, "Resize2D").update(row_weight=[0.5]),
+        "an index table must have one entry"),
     "axes beyond the rank": (
-        lambda r: kernel(r, "Reduce").update(axes=[9]), "an axis is beyond its input"),
+        lambda r: kernel(r, "Reduce").update(axes=[9]), "an axis is out of range"),
     "an axis twice": (
-        lambda r: kernel(r, "Reduce").update(axes=[1, 1]), "an axis is beyond its input"),
+        lambda r: kernel(r, "Reduce").update(axes=[1, 1]), "an axis is out of range"),
 }  # fmt: skip

@@ -122,20 +122,21 @@ SOUND = {
 # Which of them, what is put in the place of what, and the words of the refusal. Inputs and
 # outputs go by their positions.
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "images of three axes": ("conv", {"in": {0: f32(4, 4, 2)}}, "it must read and make images"),
-    "tiles of three rows": ("conv by tiles", {"told": {"tile": 3}}, "neither 2 nor 4 rows"),
-    "tiles of many rows": ("conv by tiles", {"told": {"tile": 2**31}}, "neither 2 nor 4 rows"),
+    "images of three axes": ("conv", {"in": {0: f32(4, 4, 2)}},
+        "its input and output must have rank 4"),
+    "tiles of three rows": ("conv by tiles", {"told": {"tile": 3}}, "must have 2 or 4 rows"),
+    "tiles of many rows": ("conv by tiles", {"told": {"tile": 2**31}}, "must have 2 or 4 rows"),
     "tiles for no threads": (
-        "conv by tiles", {"told": {"tile_threads": 0}}, "its threads are not from 1 to 256"),
+        "conv by tiles", {"told": {"tile_threads": 0}}, "its number of threads must be 1 to 256"),
     "tiles for many threads": (
         "conv by tiles", {"told": {"tile_threads": 2**32 - 1}},
-        "its threads are not from 1 to 256"),
+        "its number of threads must be 1 to 256"),
     "tiles with strides": (
         "conv by tiles", {"told": {"strides": [2, 1], "padding": [1, 0, 0, 0]}},
-        "only windows of 3 x 3"),
+        "need windows of 3 x 3"),
     "tiles of other windows": (
         "conv by tiles", {"in": {1: weights(1, 3, 2, 2, 16)}, "out": {0: f32(1, 2, 3, 3)}},
-        "only windows of 3 x 3"),
+        "need windows of 3 x 3"),
     "tiles for more threads than there is memory for": (
         "conv by tiles", {"told": {"tile_threads": 2}}, "its working memory has"),
     "a filter of three axes": ("conv", {"in": {1: weights(3, 3, 6)}}, "filter must have rank 5"),
@@ -143,7 +144,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "quantised conv", {"in": {1: weights(3, 3, 6, dtype="int8", **SCALED)}},
         "filter must have rank 4"),
     "an integer filter that is computed": (
-        "quantised conv", {"in": {1: i8(3, 3, 3, 2, **SCALED)}}, "its weights are not constant"),
+        "quantised conv", {"in": {1: i8(3, 3, 3, 2, **SCALED)}}, "its weights must be constant"),
     "a filter of other channels": (
         "conv", {"in": {1: weights(1, 3, 3, 5, 16)}}, "groups and channels do not fit"),
     "a panel too many": (
@@ -186,27 +187,28 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "weights of no inputs": (
         "dense", {"in": {0: f32(2, 0), 1: weights(1, 0, 16)}}, "rows and weights do not fit"),
     "weights of two axes": (
-        "dense", {"in": {1: weights(3, 8)}}, "must read rows, and a matrix in panels"),
+        "dense", {"in": {1: weights(3, 8)}}, "must be rows and a matrix in panels"),
     "panels of other products": (
         "dense", {"in": {1: weights(2, 8, 16)}}, "and weights do not fit"),
     "rows that are lost": ("dense", {"out": {0: f32(1, 3)}}, "rows and weights do not fit"),
-    "vectors for matrices": ("matmul", {"in": {0: f32(4)}}, "it must read matrices"),
+    "vectors for matrices": ("matmul", {"in": {0: f32(4)}}, "its inputs must be matrices"),
     "matrices that do not fit": (
         "matmul", {"told": {"transpose_b": True}}, "the matrices do not fit"),
     "batches that do not broadcast": (
         "matmul", {"in": {0: f32(3, 3, 4)}}, "the batches do not broadcast"),
     "a product of another rank": ("matmul", {"out": {0: f32(3, 5)}}, "output has another rank"),
     "a product too small": ("matmul", {"out": {0: f32(2, 3, 4)}}, "not of the product's size"),
-    "matrices of integers": ("matmul", {"in": {0: i32(2, 3, 4)}}, "computes in 32-bit floats"),
+    "matrices of integers": ("matmul", {"in": {0: i32(2, 3, 4)}}, "only float32 is supported"),
     "a pool of other channels": ("pool", {"out": {0: f32(1, 2, 2, 3)}}, "the channels differ"),
     "a pool into another type": ("pool", {"out": {0: i32(1, 2, 2, 2)}}, "differ in type"),
     "a pool of a kind to come": ("pool", {"told": {"kind": 9}}, "its kind is unknown"),
     "a function's result too long": ("unary", {"out": {0: f32(9)}}, "input and output differ"),
     "a function into another type": ("unary", {"out": {0: i32(8)}}, "differ in type"),
     "a negation of numbers": (
-        "unary", {"told": {"function": "logical_not"}}, "it reads booleans"),
+        "unary", {"told": {"function": "logical_not"}}, "its inputs must be boolean"),
     "numbers that are numbers": (
-        "unary", {"told": {"function": "is_nan"}}, "it reads 32-bit floats and makes booleans"),
+        "unary", {"told": {"function": "is_nan"}},
+        "its input must be float32 and its output boolean"),
     "a function to come": ("unary", {"told": {"function": 99}}, "its function is unknown"),
     "a function to come, quantised": (
         "quantised unary", {"told": {"function": 99}}, "its function is unknown"),
@@ -220,52 +222,52 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "quantised unary", {"in": {0: i8(8, scales=[0.5] * 8, axis=0)}},
         "an operand has a scale for each channel"),
     "shapes that do not broadcast": (
-        "binary", {"in": {1: f32(2)}}, "the shapes do not broadcast to that of the output"),
+        "binary", {"in": {1: f32(2)}}, "the input shapes do not broadcast to the output shape"),
     "a sum too small": ("binary", {"out": {0: f32(3)}}, "more axes than the output"),
     "a sum of two types": ("binary", {"in": {1: i32(3)}}, "the inputs differ in type"),
     "a comparison that makes numbers": (
         "binary", {"told": {"function": "less"}}, "no kernel runs it on operands"),
     "a conjunction that makes numbers": (
         "binary", {"told": {"function": "logical_and"}, "in": {0: boolean(2, 3), 1: boolean(3)}},
-        "it makes booleans"),
+        "its output must be boolean"),
     "integers that do not broadcast": ("integer binary", {"in": {1: i32(2)}}, "do not broadcast"),
     "a condition of numbers": (
-        "select", {"in": {0: f32(2, 3)}}, "its condition is not boolean"),
+        "select", {"in": {0: f32(2, 3)}}, "its condition must be boolean"),
     "a choice of two types": ("select", {"in": {1: i32(3)}}, "input and output differ in type"),
     "a choice that does not broadcast": ("select", {"in": {1: f32(2)}}, "do not broadcast"),
     "a softmax too long": ("softmax", {"out": {0: f32(2, 4)}}, "input and output differ"),
     "a reduction of nothing": ("reduce", {"in": {0: f32(2, 0, 4)}}, "it reduces nothing"),
     "a reduction too long": ("reduce", {"out": {0: f32(2, 5)}}, "one element for each that is"),
     "a reduction into another type": ("reduce", {"out": {0: i32(2, 4)}}, "differ in type"),
-    "an index of no axis": ("arg reduce", {"told": {"axis": 2}}, "its axis is beyond its input"),
+    "an index of no axis": ("arg reduce", {"told": {"axis": 2}}, "the axis is out of range"),
     "an index in another type": ("arg reduce", {"out": {0: f32(2)}}, "no kernel runs it"),
     "indices too many": ("arg reduce", {"out": {0: i32(3)}}, "one element for each that is made"),
     "indices of nothing": (
         "arg reduce", {"in": {0: f32(2, 0)}}, "one element for each that is made"),
-    "no neighbours": ("neighbours", {"told": {"size": 0}}, "it has no neighbours"),
+    "no neighbours": ("neighbours", {"told": {"size": 0}}, "the size must be above 0"),
     "neighbours in another shape": (
         "neighbours", {"out": {0: f32(4, 2)}}, "input and output differ"),
     "more axes than there are": ("layer norm", {"told": {"num_axes": 3}}, "more axes than its"),
     "no axes": ("layer norm", {"told": {"num_axes": 0}}, "it has more axes than its input"),
     "a factor too short": ("layer norm", {"in": {1: f32(3)}}, "its scale or shift does not fit"),
     "integers to normalise": (
-        "layer norm", {"in": {0: i32(2, 4)}}, "it computes in 32-bit floats"),
+        "layer norm", {"in": {0: i32(2, 4)}}, "only float32 is supported"),
     "an image's factor too short": (
         "instance norm", {"in": {2: f32(3)}}, "its scale or shift does not fit"),
     "an image of one axis": (
         "instance norm", {"in": {0: f32(4)}, "out": {0: f32(4)}}, "input and output differ"),
-    "a norm of integers": ("l2 norm", {"in": {0: i32(2, 4)}}, "it computes in 32-bit floats"),
+    "a norm of integers": ("l2 norm", {"in": {0: i32(2, 4)}}, "only float32 is supported"),
     "a running sum over no axis": (
-        "cumulative sum", {"told": {"axis": 2}}, "its axis is beyond its input"),
+        "cumulative sum", {"told": {"axis": 2}}, "the axis is out of range"),
     "a running sum of integers": ("cumulative sum", {"in": {0: i32(2, 4)}}, "differ in type"),
     "a running sum of truths": (
         "cumulative sum", {"in": {0: boolean(2, 4)}, "out": {0: boolean(2, 4)}},
         "no kernel runs it"),
-    "slices of no axis": ("gather", {"told": {"axis": 2}}, "its axis is beyond its input"),
-    "batches beyond the axis": ("gather", {"told": {"batch_axes": 1}}, "its axis is beyond its"),
+    "slices of no axis": ("gather", {"told": {"axis": 2}}, "the axis is out of range"),
+    "batches beyond the axis": ("gather", {"told": {"batch_axes": 1}}, "the axis is out of range"),
     "batches that differ": (
         "gather", {"told": {"axis": 1, "batch_axes": 1}}, "data and indices differ in a batch"),
-    "slices of nothing": ("gather", {"in": {0: f32(0, 3)}}, "its axis is empty"),
+    "slices of nothing": ("gather", {"in": {0: f32(0, 3)}}, "the axis has no elements"),
     "a slice too many": ("gather", {"out": {0: f32(3, 3)}}, "one slice for each index"),
     "indices that are numbers": ("gather", {"in": {1: f32(2)}}, "no kernel runs it on operands"),
     "a conversion too long": ("convert", {"out": {0: i32(9)}}, "input and output differ"),
@@ -273,7 +275,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "convert", {"out": {0: i8(8, scales=[0.5] * 8, axis=0)}}, "a scale for each channel"),
     "factors too few": ("multiply-add", {"in": {1: f32(3)}}, "factors or terms do not fit"),
     "cells clipped to nothing": (
-        "lstm", {"told": {"cell_clip": 0.0}}, "it clips its cells to nothing"),
+        "lstm", {"told": {"cell_clip": 0.0}}, "cell_clip must be above 0"),
     "scratch too small": ("lstm", {"scratch": 63}, "has 63 B; it needs 64"),
     "an LSTM that keeps a constant": (
         "lstm",
@@ -282,24 +284,24 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "writes a constant"),
     "an LSTM without what it keeps": (
         "lstm", {"told": {"keeps_state": True}, "outs": (f32(2, 1, 1, 2),)},
-        "needs all operands"),
+        "all operands must be present"),
     "an LSTM of integers that forgets": (
         "integer lstm",
         {"told": {"keeps_state": False}, "outs": (i8(2, 1, 1, 2), i8(1, 2), i16(1, 2))},
-        "of integers, it keeps its state"),
+        "an integer LSTM must keep its state"),
     "cells of integers clipped to nothing": (
-        "integer lstm", {"told": {"cell_clip": -1.0}}, "it clips its cells to nothing"),
+        "integer lstm", {"told": {"cell_clip": -1.0}}, "cell_clip must be above 0"),
     "an LSTM of integers both ways": (
         "integer lstm",
         {"in": {1: weights(2, 8, 3, dtype="int8"), 2: weights(2, 8, 2, dtype="int8")},
          "out": {0: i8(2, 2, 1, 2)}},
-        "of integers, it has one direction"),
+        "an integer LSTM must have one direction"),
     "weights of numbers beside integers": (
-        "integer lstm", {"in": {1: weights(1, 8, 3)}}, "left out, or of another type"),
+        "integer lstm", {"in": {1: weights(1, 8, 3)}}, "missing or has an unsupported type"),
     "a state of numbers beside integers": (
-        "integer lstm", {"in": {5: f32(1, 2)}}, "left out, or of another type"),
+        "integer lstm", {"in": {5: f32(1, 2)}}, "missing or has an unsupported type"),
     "weights of integers that are computed": (
-        "integer lstm", {"in": {1: i8(1, 8, 3)}}, "its weights are not constant"),
+        "integer lstm", {"in": {1: i8(1, 8, 3)}}, "its weights must be constant"),
     "one scale for all gates": (
         "integer lstm", {"in": {2: weights(1, 8, 2, dtype="int8", **SCALED)}},
         "scales that are not those of its gates"),
@@ -308,7 +310,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "cells whose scale is too large": (
         "integer lstm", {"in": {5: i16(1, 2, scales=[0.25])}}, "not a power of 2"),
     "a hidden state without a scale": (
-        "integer lstm", {"in": {4: i8(1, 2)}}, "no scale, or too many"),
+        "integer lstm", {"in": {4: i8(1, 2)}}, "needs exactly one scale"),
     "a hidden state of no scale": (
         "integer lstm", {"told": {"hidden_scale": 0.0}}, "its hidden state does not fit"),
     "a gate's scale too large": (
@@ -332,24 +334,25 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "boxes too few": ("detection", {"out": {0: f32(1, 5, 4)}}, "a row for each detection"),
     "counts of detections": ("detection", {"out": {3: f32(2)}}, "a row for each detection"),
     "a box's scale too few": (
-        "detection", {"told": {"scales": [1.0] * 3}}, "a scale for each number of a box"),
-    "detections of integers": ("detection", {"out": {1: i32(1, 6)}}, "in 32-bit floats"),
+        "detection", {"told": {"scales": [1.0] * 3}},
+        "a scale for each of the four numbers of a box"),
+    "detections of integers": ("detection", {"out": {1: i32(1, 6)}}, "only float32 is supported"),
     "detections without a count": (
         "detection", {"outs": (f32(1, 6, 4), f32(1, 6), f32(1, 6))}, "too few outputs"),
     "detections without room": ("detection", {"scratch": 172}, "has 172 B; it needs 173"),
-    "a transform of three rows": ("rfft2d", {"told": {"rows": 3}}, "are no powers of 2"),
-    "a transform of one column": ("rfft2d", {"told": {"columns": 1}}, "are no powers of 2"),
-    "a transform of too many rows": ("rfft2d", {"told": {"rows": 2**31}}, "are no powers of 2"),
+    "a transform of three rows": ("rfft2d", {"told": {"rows": 3}}, "must be powers of 2"),
+    "a transform of one column": ("rfft2d", {"told": {"columns": 1}}, "must be powers of 2"),
+    "a transform of too many rows": ("rfft2d", {"told": {"rows": 2**31}}, "must be powers of 2"),
     "a transform of too many rows and columns": (
         "rfft2d", {"told": {"rows": 2**20, "columns": 2**20}}, "too many rows and columns"),
     "a transform without imaginary parts": (
-        "rfft2d", {"out": {0: f32(3, 4, 3)}}, "make pairs"),
+        "rfft2d", {"out": {0: f32(3, 4, 3)}}, "pairs of floats"),
     "a transform of a vector": (
-        "rfft2d", {"in": {0: f32(5)}, "out": {0: f32(3, 2)}}, "make pairs"),
+        "rfft2d", {"in": {0: f32(5)}, "out": {0: f32(3, 2)}}, "pairs of floats"),
     "a transform of other columns": (
         "rfft2d", {"told": {"columns": 8}}, "not that of its transform"),
     "transforms too many": ("rfft2d", {"out": {0: f32(4, 4, 3, 2)}}, "input and output differ"),
-    "a transform of integers": ("rfft2d", {"in": {0: i32(3, 2, 5)}}, "in 32-bit floats"),
+    "a transform of integers": ("rfft2d", {"in": {0: i32(3, 2, 5)}}, "only float32 is supported"),
     "a transform without room": ("rfft2d", {"scratch": 255}, "has 255 B; it needs 256"),
     "more than there are": (
         "top k", {"in": {0: f32(2, 2)}}, "some of each row"),
@@ -368,23 +371,24 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "slices of another type": ("scatter", {"in": {1: i32(2, 3)}}, "differ in type"),
     "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "weights do not fit"),
     "three directions": (
-        "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}}, "it has another direction"),
+        "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}},
+        "only one or two directions are supported"),
     "places of an average": (
-        "pool with places", {"told": {"kind": "average"}}, "an average lies nowhere"),
+        "pool with places", {"told": {"kind": "average"}}, "only a maximum has indices"),
     "places of another type": (
-        "pool with places", {"out": {1: i32(1, 2, 2, 2)}}, "its places do not fit"),
+        "pool with places", {"out": {1: i32(1, 2, 2, 2)}}, "the indices must be int64"),
     "too few places": (
-        "pool with places", {"out": {1: i64(1, 2, 2, 1)}}, "its places do not fit"),
+        "pool with places", {"out": {1: i64(1, 2, 2, 1)}}, "the indices must be int64"),
     "a GRU's scratch too small": ("gru", {"scratch": 39}, "has 39 B; it needs 40"),
-    "a GRU's state too short": ("gru", {"out": {1: f32(1, 1, 1)}}, "another size"),
+    "a GRU's state too short": ("gru", {"out": {1: f32(1, 1, 1)}}, "the wrong size"),
     "a window smaller than its weights": (
         "load", {"out": {0: f32(11)}}, "its window has 44 B; its weights have 48"),
     "weights that are computed": (
-        "load", {"in": {0: f32(4, 3)}}, "its weights are not constant"),
-    "a window of integers": ("load", {"out": {0: i32(16)}}, "it loads 32-bit floats only"),
+        "load", {"in": {0: f32(4, 3)}}, "its weights must be constant"),
+    "a window of integers": ("load", {"out": {0: i32(16)}}, "only float32 weights can be loaded"),
     "weights of none": ("load", {"in": {0: weights(0, 3)}}, "it has no weights"),
-    "filters of no rank": ("svdf", {"told": {"rank": 0}}, "no multiple of its rank"),
-    "filters of another rank": ("svdf", {"told": {"rank": 3}}, "no multiple of its rank"),
+    "filters of no rank": ("svdf", {"told": {"rank": 0}}, "must be a multiple of the rank"),
+    "filters of another rank": ("svdf", {"told": {"rank": 3}}, "must be a multiple of the rank"),
     "a state that is constant": (
         "svdf", {"in": {4: weights(1, 4, 5)}}, "a state is a constant"),
     "a state of another size": ("svdf", {"in": {4: f32(1, 4, 4)}}, "its state does not fit"),

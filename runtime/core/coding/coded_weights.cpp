@@ -53,7 +53,7 @@ CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t 
   indices_size_ = read<std::uint32_t>(data + 12);
   if (layout > static_cast<std::uint8_t>(Layout::gaps) || num_values == 0 ||
       num_values > codebook_.size() || num_indices_ > num_elements) {
-    refuse(label, "their head says what cannot be");
+    refuse(label, "their header is invalid");
   }
   layout_ = static_cast<Layout>(layout);
   const std::size_t width = (flags & kHalf) != 0 ? 2 : 4;
@@ -84,7 +84,7 @@ CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t 
   if ((layout_ == Layout::plain && num_indices_ != num_elements) ||
       (!has_coded_indices_ && indices_size_ != num_indices_) ||
       (!has_coded_positions_ && positions_size_ != num_positions_)) {
-    refuse(label, "there are more or fewer than elements");
+    refuse(label, "their number differs from the number of elements");
   }
   decoder_->reserve(num_indices_ + num_positions_);
   check(label);
@@ -96,7 +96,7 @@ void CodedWeights::check(const std::string& label) const {
   if ((has_coded_indices_ && !decoder_->decode(indices_, indices_size_, symbols, num_indices_)) ||
       (has_coded_positions_ &&
        !decoder_->decode(positions_, positions_size_, symbols + num_indices_, num_positions_))) {
-    refuse(label, "their Huffman code leads nowhere");
+    refuse(label, "their Huffman code is invalid");
   }
 }
 

@@ -1,4 +1,4 @@
-// Weights that share few values: a codebook, an index for each, and where they lie.
+// Weights that share few values: a codebook, indices and positions.
 //
 // docs/program-file.md states the bytes.
 #pragma once

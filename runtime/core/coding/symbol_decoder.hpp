@@ -15,11 +15,11 @@ class SymbolDecoder {
   SymbolDecoder(const SymbolDecoder&) = delete;
   SymbolDecoder& operator=(const SymbolDecoder&) = delete;
 
-  // Sees to a buffer of so many symbols, before any run.
+  // Allocates a buffer of at least so many symbols, before any run.
   void reserve(std::size_t count);
   std::uint8_t* buffer() { return buffer_.data(); }
 
-  // Gives the buffer and the decoder back, if nothing is to be decoded any more.
+  // Frees the buffer and the decoder when nothing is left to decode.
   void release();
 
   // Heap bytes of the buffer and of the decoder.

@@ -1,5 +1,5 @@
-// Functions of numbers within a few units of the last place, free of calls and branches, so that
-// compilers compute many at once. NaN stays NaN.
+// Functions that are exact to a few units in the last place, without calls and branches, so that
+// compilers vectorise them. NaN stays NaN.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace arenite {
 
-// Bounds whose values compilers are not told. Where they know them they compute what becomes of
-// each bound by itself, choose between three results by masks, and take twice as long.
+// Bounds whose values are hidden from the compiler. If it knows them, it computes the result of
+// each bound separately and selects by masks, which takes twice as long.
 struct Bounds {
   float zero;
   float one;

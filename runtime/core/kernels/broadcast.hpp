@@ -43,7 +43,7 @@ struct Broadcast {
         const std::size_t missing = rank - shape.size();
         const std::size_t length = place < missing ? 1 : shape[place - missing];
         require(operands, length == 1 || length == target[place],
-                "the shapes do not broadcast to that of the output");
+                "the input shapes do not broadcast to the output shape");
         is_reached = is_reached || length == target[place];
         axes[place].strides[i] = length == 1 ? 0 : steps[i];
         steps[i] *= length;

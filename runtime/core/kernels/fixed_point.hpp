@@ -1,5 +1,5 @@
-// Arithmetic on integers of fixed point, rounded as TensorFlow Lite's kernels of whole integers do,
-// so that results agree to the bit.
+// Fixed-point arithmetic that rounds like TensorFlow Lite's integer kernels, so that results agree
+// to the bit.
 //
 // Numbers of 16 bits have m bits before the point: raw / 2^(15 - m). Sources: the published
 // arithmetic of gemmlowp's fixedpoint.h and of TensorFlow Lite's quantized multipliers.

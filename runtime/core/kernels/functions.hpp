@@ -1,4 +1,4 @@
-// Functions of one number, by name.
+// Unary functions, by name.
 #pragma once
 
 #include <algorithm>

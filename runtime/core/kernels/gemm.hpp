@@ -5,8 +5,8 @@
 
 namespace arenite {
 
-// Work is best shared out in multiples of these: columns that are packed together, and rows that
-// are multiplied together on any processor.
+// Work is best split in multiples of these: columns that are packed together, and rows that are
+// multiplied together on any processor.
 constexpr std::size_t kGemmPanel = 16;
 constexpr std::size_t kGemmRows = 24;
 

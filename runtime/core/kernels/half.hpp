@@ -1,4 +1,4 @@
-// Numbers of 16 bits.
+// 16-bit floats.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace arenite {
 
-// A number of 16 bits, as IEEE 754 has it.
+// A 16-bit float of IEEE 754.
 struct Half {
   std::uint16_t bits;
 };

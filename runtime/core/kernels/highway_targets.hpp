@@ -1,14 +1,14 @@
-// Which processors Highway compiles for: those that vectors() tells apart. Include it first.
+// The targets that Highway compiles for, as vectors() distinguishes them. Include it first.
 #pragma once
 
 #include "kernels/processor.hpp"
 
-// Their instructions are never used, and vectors() does not ask for them.
+// Unused, and not checked by vectors().
 #define HWY_DISABLE_PCLMUL_AES
 #define HWY_DISABLE_F16C
 
-// The lowest bits are x86's beyond AVX-512 as it began. Vectors whose length the compiler does not
-// know cannot be kept in arrays.
+// The lowest bits are extensions of AVX-512. Vectors whose length is unknown at compile time cannot
+// be kept in arrays.
 #define HWY_DISABLED_TARGETS \
   (0xFF | HWY_SSE4 | HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #if !defined(__x86_64__)

@@ -1,4 +1,4 @@
-// Images as kernels see them: row by row, wherever the rows lie.
+// Images whose rows may lie anywhere.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace arenite {
 
 // One image, channels last, whose rows follow one another or lie anywhere.
 //
-// A kernel finds a row once and then goes along it; none of them computes with `row_stride` unless
-// there are no offsets.
+// Kernels ask for each row once; they use `row_stride` only if there are no
+// offsets.
 template <typename T>
 struct Image {
   T* data;
@@ -18,7 +18,7 @@ struct Image {
   std::size_t columns;
   std::size_t channels;
   std::size_t pixel_stride;  // elements
-  std::size_t row_stride;    // elements; of no meaning where there are offsets
+  std::size_t row_stride;    // elements; unused if there are offsets
   const std::uint64_t* row_offsets =
       nullptr;  // bytes from data to each row; null: row_stride apart
 
@@ -31,6 +31,20 @@ struct Image {
     return reinterpret_cast<T*>(reinterpret_cast<Byte*>(data) + offset);
   }
 };
+
+// The same image as bytes, of elements of one byte.
+template <typename T>
+auto as_bytes(const Image<T>& image) {
+  static_assert(sizeof(T) == 1);
+  using Byte = std::conditional_t<std::is_const_v<T>, const std::uint8_t, std::uint8_t>;
+  return Image<Byte>{reinterpret_cast<Byte*>(image.data),
+                     image.rows,
+                     image.columns,
+                     image.channels,
+                     image.pixel_stride,
+                     image.row_stride,
+                     image.row_offsets};
+}
 
 struct RowRange {
   std::size_t first;

@@ -1,8 +1,8 @@
-// Vectors of floats for kernels that are compiled once for each kind of processor, by Highway.
+// Vectors of floats for kernels that Highway compiles once for each kind of processor.
 //
-// A file that includes this is included again for each of them: before it stand HWY_TARGET_INCLUDE
-// with the file's own name and hwy/foreach_target.h, after kernels/highway_targets.hpp. Nothing of
-// Highway is linked: ARENITE_COPY(f) is f as it was compiled for this processor.
+// A file that uses this first includes kernels/highway_targets.hpp, defines HWY_TARGET_INCLUDE as
+// its own name and includes hwy/foreach_target.h, which includes the file once more for each
+// target. ARENITE_COPY(f) is the copy of f for this processor; Highway itself is not linked.
 #if defined(ARENITE_LANES) == defined(HWY_TARGET_TOGGLE)  // once for each kind
 #ifdef ARENITE_LANES
 #undef ARENITE_LANES
@@ -29,12 +29,12 @@ HWY_BEFORE_NAMESPACE();
 namespace arenite {
 namespace HWY_NAMESPACE {
 
-// What is inline, but no part of its caller, may be compiled for one processor and linked for all.
+// Force-inline: otherwise the linker may keep an AVX copy for all processors (ODR).
 #undef ARENITE_LANE
 #define ARENITE_LANE HWY_INLINE HWY_MAYBE_UNUSED
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-// Highway 1.0 has no vectors for the first processors of x86-64; the compiler has.
+// Highway 1.0 has no vectors for SSE2; the compiler has.
 constexpr std::size_t kLanes = 4;
 typedef float Lanes __attribute__((vector_size(16)));
 
@@ -75,13 +75,13 @@ ARENITE_LANE Lanes subtract_product(Lanes a, Lanes b, Lanes sum) {
   return hwy::HWY_NAMESPACE::NegMulAdd(a, b, sum);
 }
 ARENITE_LANE Lanes larger(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Max(a, b); }
-// What is no number stays: where one operand is none, x86 takes the second.
+// NaN stays: if an operand is NaN, x86 returns the second one.
 ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
   return hwy::HWY_NAMESPACE::Min(max, hwy::HWY_NAMESPACE::Max(min, value));
 }
 #endif
 
-// The first `count` floats, at most kLanes; no other is read or written.
+// Read and write only the first `count` floats, at most kLanes.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 ARENITE_LANE Lanes load_some(const float* from, std::size_t count) {
   const auto some = hwy::HWY_NAMESPACE::FirstN(LaneTag(), count);

@@ -1,4 +1,4 @@
-// A function of each element, computed with the widest vectors that the processor has.
+// Applies a function to each element with the widest vectors of the processor.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace arenite {
 
-// Elements that are computed together.
+// Elements of a block.
 constexpr std::size_t kMapBlock = 16;
 
 // Whole blocks. `target` may be `source`. The function is a copy: through a pointer to it, every
@@ -43,8 +43,8 @@ ARENITE_FOR_AVX512 void map_for_avx512(const Source* source, Target* target, std
   map_blocks(source, target, blocks, function);
 }
 
-// Any number of elements. Those that fill no block are computed as a block, by the same
-// instructions: what becomes of an element does not depend on where it stands.
+// Any number of elements. The rest that fills no block is padded to one and takes the same
+// instructions: a result does not depend on its position.
 template <typename Source, typename Target, typename Function>
 class Map {
  public:

@@ -1,4 +1,4 @@
-// Work on a range, split among threads where it is large enough.
+// Splits work on a range among threads if it is large enough.
 #pragma once
 
 #include <pthreadpool.h>
@@ -7,6 +7,11 @@
 #include <cstddef>
 
 namespace arenite {
+
+constexpr std::size_t divide_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
+constexpr std::size_t round_up(std::size_t count, std::size_t to) {
+  return divide_up(count, to) * to;
+}
 
 // Calls work(first, count) on parts of [0, total). `cost` is of one index, in bytes touched
 // or the like; small totals stay on the calling thread. Allocates nothing.

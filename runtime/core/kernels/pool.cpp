@@ -10,14 +10,14 @@
 #include "kernels/lanes.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/pool.hpp"
-#include "kernels/window_span.hpp"
+#include "kernels/sliding_window.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace arenite {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What is made of the rows [first, end) of a source, and of what was made of those before.
+// Work on rows [first, end) of a source, which continues the sums of the rows before.
 struct Work {
   const Pool& pool;
   const Image<const float>& source;

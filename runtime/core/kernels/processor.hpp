@@ -1,7 +1,7 @@
-// Which vectors the processor has, for kernels that are compiled for several.
+// The vector instructions of the processor, for kernels that are compiled for several.
 //
-// ARENITE_VECTORS=avx512, =avx2 or =any in the environment leaves what is beyond them unused: for
-// tests, and to measure what a smaller processor would do.
+// The environment variable ARENITE_VECTORS=avx512, =avx2 or =any limits kernels to these: for
+// tests, and to measure the speed of smaller processors.
 #pragma once
 
 #include <cstdlib>
@@ -19,12 +19,13 @@ enum class Vectors { any, avx2, avx512 };
 #define ARENITE_INLINE __attribute__((always_inline)) inline
 
 #if defined(__x86_64__) && defined(__GNUC__)
-// What such a function calls is compiled into it, or it would be called as it is for any processor.
+#define ARENITE_X86
+// flatten: its callees are compiled into it, or they would be compiled for any processor.
 #define ARENITE_FOR_AVX2 __attribute__((flatten, target("avx2,fma")))
 #define ARENITE_FOR_AVX512 \
   __attribute__((flatten, target("avx512f,avx512dq,avx512bw,avx512vl,fma")))
 
-// The vectors of AVX-512 that the processor has, with sums of four products of bytes.
+// AVX-512 with dot products of four bytes (VNNI).
 #define ARENITE_FOR_VNNI \
   __attribute__((flatten, target("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")))
 
@@ -46,7 +47,7 @@ inline Vectors vectors() {
   return found;
 }
 
-// Whether the processor sums four products of bytes at once, for each 32 bits of a vector.
+// Whether the processor has dot products of four bytes.
 inline bool has_dot_products() {
   static const bool found = std::getenv("ARENITE_VECTORS") == nullptr &&
                             vectors() == Vectors::avx512 &&
@@ -60,6 +61,7 @@ inline bool has_dot_products() {
 inline Vectors vectors() { return Vectors::any; }
 
 #if defined(__aarch64__) && defined(__linux__)
+#define ARENITE_ARM64
 inline bool has_dot_products() {
   static const bool found =
       std::getenv("ARENITE_VECTORS") == nullptr && (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;

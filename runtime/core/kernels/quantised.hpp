@@ -1,4 +1,4 @@
-// Elements as numbers, whatever their type.
+// Quantised elements as numbers.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,13 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/requantise.hpp"
 #include "operand_checks.hpp"
 #include "tensor_view.hpp"
 
 namespace arenite {
 
-// How integers stand for numbers: scale * (q - zero_point). Plain numbers: 1 and 0.
+// An integer q stands for scale * (q - zero_point). Plain numbers: 1 and 0.
 struct Scale {
   float scale = 1.0f;
   std::int32_t zero_point = 0;
@@ -29,17 +30,12 @@ struct Scale {
 
   template <typename T>
   T quantise(float value) const {
-    // Adding and taking away this leaves the nearest integer, of two equally near the even one;
-    // unlike std::nearbyint, compilers do it for many elements at once.
-    constexpr float kRounder = 12'582'912.0f;
-    const auto low = static_cast<float>(std::numeric_limits<T>::min() - zero_point);
-    const auto high = static_cast<float>(std::numeric_limits<T>::max() - zero_point);
-    const float steps = std::min(std::max(low, value / scale), high);  // NaN becomes the lowest
-    return static_cast<T>(static_cast<std::int32_t>((steps + kRounder) - kRounder) + zero_point);
+    return Rounding<T>(std::numeric_limits<T>::min(), std::numeric_limits<T>::max(),
+                       zero_point)(value / scale);
   }
 };
 
-// Converts to an integer type; what is beyond its range becomes its end, NaN becomes 0.
+// Converts to an integer type with saturation; NaN becomes 0.
 template <typename T, typename Number>
 T saturate(Number value) {
   if (std::isnan(value)) {

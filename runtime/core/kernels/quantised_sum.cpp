@@ -19,7 +19,7 @@ constexpr std::size_t kVector = 64;
 constexpr int kPartBits = 8;
 constexpr std::int32_t kLowPart = (1 << kPartBits) - 1;
 
-// All that a sum takes, in vectors.
+// The constants of a sum, in vectors.
 struct Constants {
   ARENITE_FOR_AVX512 explicit Constants(const QuantisedSum& sum)
       : low_parts(pairs(sum.factors[0] & kLowPart, sum.factors[1] & kLowPart)),

@@ -10,7 +10,7 @@
 
 namespace arenite {
 
-// How a sum of two quantised numbers is made in integers: each is multiplied, and the sum shifted
+// The sum of two quantised numbers in integers: each is multiplied by a factor, and the sum shifted
 // back; halves are rounded up.
 struct QuantisedSum {
   std::int32_t bias;
@@ -44,12 +44,12 @@ struct QuantisedSum {
   }
 };
 
-// Makes sums of as many pairs, whose bytes are all of one type: each as `QuantisedSum::of` makes
-// it. A target may be one of the sources.
+// Adds `count` pairs of bytes of one type, each as `QuantisedSum::of` does. The target may be one
+// of the sources.
 using AddQuantised = void (*)(const QuantisedSum& sum, const void* one, const void* other,
                               void* target, std::size_t count);
 
-// The one for the vectors at hand; null: there is none, or factors that it does not take.
+// The implementation for this processor; null if there is none for these factors.
 template <typename T>
 AddQuantised find_quantised_add(const QuantisedSum& sum);
 

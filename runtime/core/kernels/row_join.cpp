@@ -12,7 +12,8 @@ RowJoin::RowJoin(std::vector<Source> sources, std::byte* target, std::size_t num
 void RowJoin::run() const {
   for (std::size_t row = num_rows_; row-- > 0;) {
     std::byte* const target = target_ + row * row_;
-    // The source that lies here first: its own row may reach into what the others write.
+    // The source that overlaps the target comes first: its row may reach into the parts of the
+    // others.
     for (const auto& source : sources_) {
       std::memmove(target + source.begin, source.data + row * source.row, source.row);
     }

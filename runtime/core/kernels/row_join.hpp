@@ -1,4 +1,4 @@
-// Joins tensors row by row, one of which may lie where the result begins.
+// Joins tensors row by row; one of them may lie at the start of the result.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace arenite {
 
-// A row of the result is one row of each source, in order. The last row is made first, so a source
-// that lies where the result begins gives each of its rows away before that is written over.
+// A row of the result is one row of each source, in order. The last row is made first, so that the
+// rows of a source at the start of the result are read before they are written over.
 class RowJoin {
  public:
   struct Source {

@@ -44,7 +44,7 @@ void gather_elements(const std::byte* source, std::byte* target, std::size_t cou
   }
 }
 
-// Tiles whose source is read along and whose target is written along.
+// Tiles in which source and target are both accessed along their rows.
 template <typename T>
 void transpose_elements(const std::byte* source, std::byte* target, const StridedCopy::Axis& middle,
                         const StridedCopy::Axis& inner) {

@@ -9,7 +9,7 @@ struct pthreadpool;
 
 namespace arenite {
 
-// A copy, prepared: axes of length 1 gone, axes that are one merged, the innermost a run.
+// A prepared copy: axes of length 1 removed, contiguous axes merged, the innermost one a run.
 class StridedCopy {
  public:
   struct Axis {

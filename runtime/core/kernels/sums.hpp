@@ -1,4 +1,4 @@
-// Sums that compilers compute many at once, and that lose less than one after the other.
+// Sums in several lanes: vectorised, and more exact than one after another.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Arithmetic that is defined for all integers: results that do not fit wrap around.
+// Integer arithmetic that wraps around.
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,4 @@
-// The intrinsics of x86-64, where there are any, and what keeps compilers from undoing them.
+// The intrinsics of x86-64, and helpers against unwanted optimisations.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -8,17 +8,19 @@
 #include <cstddef>
 
 #if !defined(__clang__)
-// The intrinsics of GCC 12 read what they then do not use.
+// The intrinsics of GCC 12 read uninitialised values without using them.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 
 namespace arenite {
 
-// Hides a number from the compiler, which would compute more of them than there are registers.
-inline std::size_t opaque(std::size_t number) {
-  asm("" : "+r"(number));
-  return number;
+// Hides a number or an address from the compiler, which would otherwise derive more of them than
+// there are registers.
+template <typename T>
+T opaque(T value) {
+  asm("" : "+r"(value));
+  return value;
 }
 
 }  // namespace arenite

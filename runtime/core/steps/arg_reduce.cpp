@@ -59,11 +59,9 @@ class ArgReduceStep final : public Step {
                });
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
-  // As many elements of a byte side by side are ranked by numbers of 32 bits: first by themselves
-  // and then by their index. The largest is found without a branch, many at once.
+  // Bytes are ranked by 32-bit keys, made of the element and then the index, so that the largest is
+  // found by vectors, without a branch.
   static constexpr std::size_t kShort = std::size_t{1} << 16;
 
   void find_each(const Source* source, Target* target, std::size_t count) const {

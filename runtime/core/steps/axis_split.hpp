@@ -1,4 +1,4 @@
-// A tensor as outer x axis x inner.
+// A tensor viewed as outer x axis x inner.
 #pragma once
 
 #include "operand_checks.hpp"
@@ -11,7 +11,7 @@ struct AxisSplit {
   std::size_t inner = 1;
 
   AxisSplit(const Operands& operands, const TensorView& view, std::size_t axis) {
-    require(operands, axis < view.rank(), "its axis is beyond its input");
+    require(operands, axis < view.rank(), "the axis is out of range");
     for (std::size_t i = 0; i < view.rank(); ++i) {
       (i < axis ? outer : i == axis ? length : inner) *= view.shape[i];
     }

@@ -1,4 +1,4 @@
-// Functions of two numbers, shapes broadcast.
+// Binary functions with broadcasting.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -60,8 +60,8 @@ std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction f
   }
 }
 
-// Calls use(f) with the function of that name on two numbers, if it is one of those that networks
-// spend time on.
+// Calls use(f) with the function of that name, if it is one of those on which networks spend
+// time.
 template <typename Use>
 void with_common_function(BinaryFunction function, const Use& use) {
   switch (function) {
@@ -86,7 +86,7 @@ void with_common_function(BinaryFunction function, const Use& use) {
   }
 }
 
-// The same with the other functions.
+// The same for the other functions.
 template <typename Use>
 void with_rare_function(BinaryFunction function, const Use& use) {
   switch (function) {
@@ -101,7 +101,7 @@ void with_rare_function(BinaryFunction function, const Use& use) {
   }
 }
 
-// The same on two integers; none leaves what it makes undefined.
+// The same for integers; every result is defined.
 template <typename T, typename Use>
 void with_function_of_integers(BinaryFunction function, const Use& use) {
   switch (function) {
@@ -127,7 +127,7 @@ void with_function_of_integers(BinaryFunction function, const Use& use) {
   }
 }
 
-// Clamps what a function makes.
+// Clamps the results of a function.
 template <typename T, Copies copies, typename Function>
 std::unique_ptr<Step> make_clamped(const Operands& operands, Function function, T min, T max) {
   return make_elementwise<T, T, copies>(operands, [=](T a, T b) {
@@ -146,7 +146,7 @@ std::unique_ptr<Step> make_of_floats(const Operands& operands, const program::Bi
     step = clamps ? make_clamped<float, kCopies>(operands, function, min, max)
                   : make_elementwise<float, float, kCopies>(operands, function);
   });
-  // Clamping to what has no bounds changes nothing.
+  // Without bounds nothing is clamped.
   with_rare_function(attributes.function(), [&](auto function) {
     step = make_clamped<float, Copies::one>(operands, function, min, max);
   });
@@ -164,7 +164,7 @@ std::unique_ptr<Step> make_of_integers(const Operands& operands,
   return step;
 }
 
-// Sums of pairs by vectors of bytes; where one of two is broadcast, one by one.
+// Sums of pairs by vectors of bytes; with broadcasting, one by one.
 template <typename T>
 class QuantisedSumStep final : public BroadcastStep<T, T> {
  public:
@@ -278,7 +278,7 @@ std::unique_ptr<Step> make_binary(const Operands& operands) {
   const auto function = attributes.function();
   require(operands, operands.inputs[1]->type == type, "the inputs differ in type");
   if (type == Type::boolean) {
-    require(operands, made == Type::boolean, "it makes booleans");
+    require(operands, made == Type::boolean, "its output must be boolean");
     return make_logical(operands, function);
   }
   if (made == Type::boolean) {

@@ -1,4 +1,4 @@
-// A step that applies a function to each pair of elements, shapes broadcast.
+// A step that applies a function to each pair of elements, with broadcasting.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace arenite {
 
-// Two arrays that are broadcast to a third, from where they begin.
+// The starts of two arrays that are broadcast to a third.
 template <typename Source, typename Target>
 struct Walk {
   const Broadcast<2>& broadcast;
@@ -20,7 +20,7 @@ struct Walk {
   Target* target;
 };
 
-// Makes elements [first, first + count) of what is one run, or as many of the rows of the walk.
+// Makes elements [first, first + count) of a single run, or so many rows of the walk.
 template <typename Source, typename Target, typename Function>
 __attribute__((always_inline)) inline void make_part(const Walk<Source, Target>& walk,
                                                      std::size_t first, std::size_t count,
@@ -56,7 +56,7 @@ __attribute__((always_inline)) inline void make_part(const Walk<Source, Target>&
   }
 }
 
-// The function is a copy: no element written can change it.
+// The function is a copy, which writes to elements cannot change.
 template <typename Source, typename Target, typename Function>
 using Part = void (*)(const Walk<Source, Target>& walk, std::size_t first, std::size_t count,
                       Function function);
@@ -79,8 +79,8 @@ ARENITE_FOR_AVX512 void part_for_avx512(const Walk<Source, Target>& walk, std::s
   make_part(walk, first, count, function);
 }
 
-// Whether a function is compiled once more for each kind of wider vectors. That takes most of the
-// time of a build: it is for what networks spend time on.
+// Whether a function is also compiled for wider vectors. That takes most of the build time, so it
+// is limited to functions on which networks spend time.
 enum class Copies { one, for_wider_vectors };
 
 template <Copies copies, typename Source, typename Target, typename Function>
@@ -98,7 +98,7 @@ Part<Source, Target, Function> find_part() {
   return part_for_any<Source, Target, Function>;
 }
 
-// What is the same for every function: compiled once for elements of these types.
+// The part that does not depend on the function: compiled once for each pair of types.
 template <typename Source, typename Target>
 class BroadcastStep : public Step {
  public:
@@ -138,8 +138,6 @@ class BroadcastStep : public Step {
                }
              });
   }
-
-  const char* backend() const override { return "arenite"; }
 
  private:
   // As make_part, with the function of the step.

@@ -20,7 +20,7 @@ inline bool is_one_image(const TensorView& view) {
   return view.rank() >= 3 && view.shape[0] == 1 && view.size > 0;
 }
 
-// Whether some operand does not lie as a whole.
+// Whether some operand is stored row by row.
 inline bool lie_apart(const Operands& operands) {
   const auto lies_apart = [](const TensorView* view) {
     return view != nullptr && view->rows != nullptr;
@@ -48,8 +48,8 @@ struct RowPair {
     }
   }
 
-  // Calls work(from, to, count) on stretches of rows that follow one another on both sides. `cost`
-  // is of a row, in bytes touched or the like.
+  // Calls work(from, to, count) on groups of rows that are contiguous on both sides. `cost` is that
+  // of a row, in bytes touched or the like.
   template <typename Work>
   void each(pthreadpool_t threads, RowRange rows, std::size_t cost, const Work& work) const {
     parallel(threads, rows.count, cost, [&](std::size_t first, std::size_t count) {
@@ -65,8 +65,8 @@ struct RowPair {
   }
 };
 
-// N inputs that are broadcast to an output, row by row. Of an input that has one row for all of the
-// output's, or none, it is the same for each.
+// N inputs that are broadcast to an output, row by row. An input with one row, or without rows,
+// gives the same row to each row of the output.
 template <std::size_t N>
 class RowBroadcast {
  public:

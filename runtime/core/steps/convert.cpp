@@ -1,4 +1,4 @@
-// Elements of another type; quantises and dequantises.
+// Conversions between element types; quantises and dequantises.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -118,7 +118,7 @@ class ConvertStep final : public ElementStep<Source, Target> {
   }
 
  private:
-  // Whatever becomes of 8 bits is a table of 256.
+  // A conversion of 8-bit elements is a table of 256 entries.
   static constexpr bool kIsTable = sizeof(Source) == 1 && !std::is_same_v<Source, bool>;
 
   void map(const Source* source, Target* target, std::size_t count) const override {

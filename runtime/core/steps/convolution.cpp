@@ -13,7 +13,7 @@ namespace arenite {
 
 namespace {
 
-constexpr std::size_t kMostThreads = 256;  // that working memory is stated for
+constexpr std::size_t kMostThreads = 256;  // for which a program may state working memory
 
 bool are_floats(const Operands& operands) {
   const auto is_float = [](const TensorView* view) {
@@ -31,12 +31,12 @@ FloatStore store(const Operands& operands, const Attributes& attributes, std::si
   const auto* addend = optional_input(operands, kAddend);
   require(operands, addend == nullptr || addend->shape == operands.outputs[0]->shape,
           "its addend has another shape than its output");
-  require(operands, attributes.min() <= attributes.max(), "its bounds leave nothing between them");
+  require(operands, attributes.min() <= attributes.max(), "its min is above its max");
   return {bias == nullptr ? nullptr : bias->as<float>(), nullptr, attributes.min(),
           attributes.max()};
 }
 
-// After Winograd, by tiles of so many rows and columns.
+// A Winograd convolution, by tiles of so many rows and columns.
 WinogradConvolution winograd(const Operands& operands, const Convolution& direct, std::size_t tile,
                              std::size_t num_threads) {
   const auto& source = *operands.inputs[0];
@@ -45,14 +45,14 @@ WinogradConvolution winograd(const Operands& operands, const Convolution& direct
   const auto each_is = [](const auto& pair, std::size_t value) {
     return pair[0] == value && pair[1] == value;
   };
-  require(operands, tile == 2 || tile == 4, "its tiles have neither 2 nor 4 rows");
+  require(operands, tile == 2 || tile == 4, "Winograd tiles must have 2 or 4 rows");
   require(operands,
           direct.groups == 1 && each_is(window.kernel, 3) && each_is(window.strides, 1) &&
               each_is(window.dilations, 1),
-          "only windows of 3 x 3, with strides of 1, are made by tiles");
-  require(operands, !operands.in_bands, "its tiles are not made in bands");
+          "Winograd tiles need windows of 3 x 3 with strides of 1");
+  require(operands, !operands.in_bands, "Winograd tiles cannot run in bands");
   require(operands, num_threads > 0 && num_threads <= kMostThreads,
-          "its threads are not from 1 to 256");
+          "its number of threads must be 1 to 256");
   const std::size_t bytes = winograd_scratch(tile, source.shape[3], result.shape[3],
                                              result.shape[2], {0, result.shape[1]}, num_threads);
   return {tile,       window.padding, direct.filter, direct.store, require_scratch(operands, bytes),
@@ -70,8 +70,8 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
                            operands.inputs[1]->as<float>(),
                            store(operands, attributes, result.shape[3])};
   require(operands, operands.tuning != Tuning::none || attributes.tuned_tile() == 0,
-          "it states tiles that are tuned, and the program no processor");
-  // Both choices are checked on every processor: a file is good on all, or on none.
+          "it states tuned tiles, but the program states no processor");
+  // Both choices are checked on every processor, so that a file is valid on all of them or on none.
   std::optional<WinogradConvolution> taken;
   for (const bool is_tuned : {false, true}) {
     const std::size_t tile = is_tuned ? attributes.tuned_tile() : attributes.tile();

@@ -1,4 +1,4 @@
-// A step that runs a kernel by rows on every image of a batch.
+// A step that runs a kernel on every image of a batch.
 #pragma once
 
 #include <pthreadpool.h>
@@ -12,7 +12,7 @@ namespace arenite {
 
 constexpr std::size_t kAddend = 3;  // position of what is added to the result
 
-// Images of T. Where the step has an addend, floats, the kernel's store is told of it.
+// Images of T. If the step has an addend, of floats, the kernel's store points at it.
 template <typename Kernel, typename T>
 class ConvolutionStep final : public Step {
  public:
@@ -50,10 +50,8 @@ class ConvolutionStep final : public Step {
   bool finds_rows(std::size_t input) const override { return input == 0 || input == kAddend; }
   void run_rows(RowRange rows) override { run_(kernel_, source_, result_, rows, threads_); }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
-  // Goes on by so many images.
+  // Advances by so many images.
   void move(std::ptrdiff_t images) {
     const auto size = [](const auto& image) {
       return static_cast<std::ptrdiff_t>(image.rows * image.row_stride);
@@ -74,7 +72,7 @@ class ConvolutionStep final : public Step {
   pthreadpool_t threads_;
 };
 
-// Returns a step that reads images N, H, W, C and makes such.
+// Returns a step from images N, H, W, C to such images.
 template <typename T, typename Kernel>
 std::unique_ptr<Step> image_step(const Operands& operands,
                                  typename ConvolutionStep<Kernel, T>::Run run,
@@ -85,7 +83,7 @@ std::unique_ptr<Step> image_step(const Operands& operands,
       operands, run, kernel, first_image<const T>(source), first_image<T>(result), source.shape[0]);
 }
 
-// Returns a step that reads so many pixels and makes as many, row by row where both have the same
+// Returns a step that makes each pixel from one pixel, row by row if both operands have the same
 // rows.
 template <typename T, typename Kernel>
 std::unique_ptr<Step> pixel_step(const Operands& operands,
@@ -103,7 +101,7 @@ std::unique_ptr<Step> pixel_step(const Operands& operands,
   require(operands,
           source.rank() >= 3 && result.rank() >= 3 && source.shape[0] == 1 &&
               result.shape[0] == 1 && source.shape[1] == result.shape[1],
-          "it runs by rows, and its input and output have not the same");
+          "it runs by rows, but its input and output differ in rows");
   return std::make_unique<ConvolutionStep<Kernel, T>>(
       operands, run, kernel, as_rows<const T>(source), as_rows<T>(result), 1);
 }

@@ -59,7 +59,6 @@ class CopyStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
   std::size_t held_bytes() const override { return held_bytes_of(parts_) + heap_bytes(filled_); }
 
  private:
@@ -69,21 +68,20 @@ class CopyStep final : public Step {
   pthreadpool* threads_;
 };
 
-// A join of rows, the first of whose sources lies where the result begins.
+// A join of rows whose first source lies at the start of the result.
 class RowJoinStep final : public Step {
  public:
   explicit RowJoinStep(RowJoin join) : join_(std::move(join)) {}
 
   void run() override { join_.run(); }
 
-  const char* backend() const override { return "arenite"; }
   std::size_t held_bytes() const override { return join_.held_bytes(); }
 
  private:
   RowJoin join_;
 };
 
-// Whether a move whose two sides begin at one address leaves every element where it is.
+// Whether a move whose sides have the same address leaves every element in place.
 bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
   for (const auto& axis : axes) {
     if (axis.length != 1 && axis.source != axis.target) {
@@ -93,7 +91,7 @@ bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
   return true;
 }
 
-// Copies row by row, from rows that lie anywhere.
+// Copies row by row; rows may lie anywhere.
 class RowCopyStep final : public Step {
  public:
   struct Move {
@@ -143,7 +141,6 @@ class RowCopyStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
   std::size_t held_bytes() const override { return held_bytes_of(moves_) + heap_bytes(pieces_); }
 
  private:
@@ -167,14 +164,14 @@ class RowCopyStep final : public Step {
   std::string fill_;
 };
 
-// Returns the step, if every move is one between rows. What the moves say of themselves is checked.
+// Returns the step, if every move is one between rows. The moves themselves are checked already.
 std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Copy& attributes,
                                     std::string fill) {
   const auto& target = *operands.outputs[0];
   const bool are_images = operands.outputs.size() == 1 && is_one_image(target) &&
                           std::all_of(operands.inputs.begin(), operands.inputs.end(),
                                       [](const TensorView* view) { return is_one_image(*view); });
-  require(operands, are_images, "it runs by rows, and has not one image of each");
+  require(operands, are_images, "it runs by rows, but its operands are not one image each");
   const std::size_t element = element_size(target.type);
   const auto bytes = [element](std::int64_t count) {
     return count * static_cast<std::int64_t>(element);
@@ -191,7 +188,7 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
     const std::size_t source_row = source.size / source.shape[1];
     const std::size_t target_row = target.size / target.shape[1];
     const auto found = RowMove::of(move, source_row / element, target_row / element);
-    require(operands, found.has_value(), "it runs by rows, and a move goes across them");
+    require(operands, found.has_value(), "it runs by rows, but a move crosses rows");
     std::vector<StridedCopy::Axis> axes;
     for (const auto& axis : found->columns) {
       axes.push_back({axis.length, bytes(axis.source), bytes(axis.target)});
@@ -244,12 +241,12 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
     const auto steps = static_cast<std::int64_t>(length - 1);
     require(operands, steps == 0 || std::abs(stride) <= kLimit / steps, "a move is too large");
     (stride < 0 ? lowest : highest) += stride * steps;
-    require(operands, lowest >= 0 && highest < kLimit, "a move leads outside its tensor");
+    require(operands, lowest >= 0 && highest < kLimit, "a move reaches outside its tensor");
   }
-  require(operands, highest < count, "a move leads outside its tensor");
+  require(operands, highest < count, "a move reaches outside its tensor");
 }
 
-// Requires that a move, none of whose axes is empty, moves no more elements than its target has.
+// Requires that a move without empty axes moves no more elements than its target has.
 void require_room(const Operands& operands, const TensorView& target,
                   const flatbuffers::Vector<std::uint64_t>& shape) {
   std::uint64_t room = target.num_elements();
@@ -267,7 +264,7 @@ bool is_empty(const program::Move& move) {
 void check_move(const Operands& operands, const program::Move& move) {
   require(operands,
           move.input() < operands.inputs.size() && move.output() < operands.outputs.size(),
-          "a move is between tensors that it does not have");
+          "a move names a tensor that the step does not have");
   require(operands,
           move.shape() != nullptr && move.input_strides() != nullptr &&
               move.output_strides() != nullptr && move.shape()->size() <= kMaxAxes &&
@@ -295,7 +292,7 @@ struct Rows {
   std::uint64_t stride = 0;
 };
 
-// The rows that a move reads one after the other, none if it is not made of rows.
+// The rows that a move reads one after another; none if it does not consist of rows.
 std::optional<Rows> rows_of(const program::Move& move) {
   Rows rows;
   std::uint64_t read = 1;
@@ -324,8 +321,8 @@ std::optional<Rows> rows_of(const program::Move& move) {
   return rows;
 }
 
-// Returns the step that joins rows if an input lies where the output begins and is spread in
-// place; null for any other copy. The moves lead nowhere outside their tensors.
+// Returns the step that joins rows, if an input lies at the start of the output and is spread in
+// place; null for any other copy. The moves must stay inside their tensors.
 std::unique_ptr<Step> make_row_join(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Copy();
   const TensorView& target = *operands.outputs[0];

@@ -37,8 +37,6 @@ class CumulativeSumStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   const T* source_;
   T* target_;

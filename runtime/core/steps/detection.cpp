@@ -1,5 +1,5 @@
 // Decodes the boxes of a detector and suppresses those that overlap a better one, as TensorFlow
-// Lite's custom operator does. Of equal scores the first is the better.
+// Lite's custom operator does. Of equal scores the first one wins.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Box {
 
   float area() const { return (bottom - top) * (right - left); }
 
-  // What both cover, of what either does.
+  // Intersection over union.
   float overlap(const Box& other) const {
     if (area() <= 0 || other.area() <= 0) {
       return 0.0f;
@@ -84,10 +84,8 @@ class DetectionStep final : public Step {
     targets_[3][0] = static_cast<float>(attributes_.by_class() ? class_by_class() : all_at_once());
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
-  // Computes in doubles, and rounds each centre and half length.
+  // Computes in doubles and rounds each centre and half length.
   void decode() const {
     for (std::size_t i = 0; i < sizes_.boxes; ++i) {
       const float* code = codes_ + i * sizes_.coding;
@@ -110,7 +108,7 @@ class DetectionStep final : public Step {
     return predictions_ + box * sizes_.columns + sizes_.background();
   }
 
-  // Puts the boxes that stay to the front of `order_`, the best first, and counts them.
+  // Moves the boxes that stay to the front of `order_`, the best first, and counts them.
   std::size_t suppress(std::size_t most) const {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < sizes_.boxes; ++i) {
@@ -259,7 +257,7 @@ Sizes checked_sizes(const Operands& operands) {
               rows / sizes.each == sizes.detections,
           "its outputs do not have a row for each detection");
   require(operands, attributes.scales() != nullptr && attributes.scales()->size() == 4,
-          "it does not have a scale for each number of a box");
+          "it needs a scale for each of the four numbers of a box");
   return sizes;
 }
 
@@ -268,7 +266,7 @@ std::unique_ptr<Step> make_detection(const Operands& operands) {
   require(operands, operands.outputs.size() == 4, "it has too few outputs");
   for (const auto* list : {&operands.inputs, &operands.outputs}) {
     for (const auto* view : *list) {
-      require(operands, view->type == Type::float32, "it computes in 32-bit floats");
+      require(operands, view->type == Type::float32, "only float32 is supported");
     }
   }
   return std::make_unique<DetectionStep>(operands, checked_sizes(operands));

@@ -1,4 +1,4 @@
-// Steps that make each element of their output from the same element of their input.
+// Element-wise steps with one input.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace arenite {
 
-// What is the same for every function of one element: compiled once for two types.
+// The part that does not depend on the function: compiled once for each pair of types.
 template <typename Source, typename Target>
 class ElementStep : public Step {
  public:
@@ -38,8 +38,6 @@ class ElementStep : public Step {
                  map(source, target, count * length);
                });
   }
-
-  const char* backend() const override { return "arenite"; }
 
  private:
   virtual void map(const Source* source, Target* target, std::size_t count) const = 0;

@@ -43,10 +43,8 @@ class GatherStep final : public Step {
     });
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
-  // Negative indices count from the end. A run cannot fail: what is beyond is the nearest.
+  // Negative indices count from the end. A run cannot fail: indices out of range are clamped.
   std::size_t inside(Index index) const {
     const auto length = static_cast<Index>(extent_.length);
     const Index positive = index < 0 ? index + length : index;
@@ -70,7 +68,7 @@ std::unique_ptr<Step> make_gather(const Operands& operands) {
   const std::size_t axis = attributes.axis();
   const std::size_t batch_axes = attributes.batch_axes();
   require(operands, axis < data.rank() && batch_axes <= axis && batch_axes <= indices.rank(),
-          "its axis is beyond its input");
+          "the axis is out of range");
   Extent extent;
   extent.bytes = element_size(data.type);
   for (std::size_t i = 0; i < data.rank(); ++i) {
@@ -85,7 +83,7 @@ std::unique_ptr<Step> make_gather(const Operands& operands) {
     extent.count *= indices.shape[i];
   }
   require(operands, data.type == target.type, "input and output differ in type");
-  require(operands, extent.length > 0 && extent.length < (1u << 31), "its axis is empty");
+  require(operands, extent.length > 0 && extent.length < (1u << 31), "the axis has no elements");
   require(operands, target.size == extent.batch * extent.outer * extent.count * extent.bytes,
           "the output does not have one slice for each index");
   return of_index_type(indices.type, [&](auto index) -> std::unique_ptr<Step> {

@@ -1,4 +1,4 @@
-// Gated recurrent units over a sequence, in one direction or both.
+// GRU over a sequence, in one direction or both.
 #include <algorithm>
 
 #include "kernels/functions.hpp"
@@ -48,7 +48,6 @@ class GruStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
   std::size_t held_bytes() const override {
     return held_bytes_of(weights_) + held_bytes_of(recurrent_);
   }
@@ -73,7 +72,7 @@ class GruStep final : public Step {
         reset(first, count, direction, source, hidden, target);
       });
     }
-    // The states reset lie in the target until the new ones are all made.
+    // The target holds the reset states until all new ones are made.
     float* made = resets_after_ ? target : scratch_;
     const std::size_t made_stride = resets_after_ ? stride : units;
     in_tiles([&](std::size_t first, std::size_t count) {
@@ -116,7 +115,7 @@ class GruStep final : public Step {
     return {x, h};
   }
 
-  // Returns the values of a gate, in the place of its products.
+  // Returns the values of a gate, in place of its products.
   const float* gate(std::size_t index, std::size_t place, std::size_t first, std::size_t count,
                     std::size_t direction, const float* source, const float* hidden) const {
     const auto [x, h] =
@@ -181,9 +180,9 @@ class GruStep final : public Step {
 std::unique_ptr<Step> make_gru(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Gru();
   require(operands, operands.inputs.size() == 6 && operands.outputs.size() == 2,
-          "it has too few operands, or too many");
+          "it has too few or too many operands");
   for (std::size_t i = 0; i < 5; ++i) {
-    require(operands, operands.inputs[i] != nullptr, "an input is left out");
+    require(operands, operands.inputs[i] != nullptr, "a required input is missing");
   }
   const auto sizes = recurrent_sizes(operands, kGates, attributes.batch_major());
   for (const std::size_t position : {3u, 4u}) {

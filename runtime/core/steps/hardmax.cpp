@@ -1,4 +1,4 @@
-// One for the first of the largest elements of each row of the last axis, zero for all others.
+// 1 for the first of the largest elements of each row of the last axis, 0 for all others.
 #include <algorithm>
 
 #include "registry.hpp"
@@ -22,7 +22,7 @@ std::unique_ptr<Step> make_hardmax(const Operands& operands) {
   const auto& target = *operands.outputs[0];
   require(operands, source.rank() > 0 && source.shape == target.shape, "input and output differ");
   require(operands, source.type == program::Type::float32 && target.type == program::Type::float32,
-          "it compares 32-bit floats");
+          "only float32 is supported");
   return make_rows<float>(operands, source.shape.back(), hardmax);
 }
 

@@ -1,4 +1,4 @@
-// Mean 0 and deviation 1 over each channel of each image, then a scale and a shift.
+// Instance normalisation: mean 0 and deviation 1 of each channel of an image, then scale and shift.
 #include <algorithm>
 #include <cmath>
 
@@ -38,7 +38,8 @@ class InstanceNormStep final : public Step {
                for (std::size_t i = first; i < first + count; ++i) {
                  const std::size_t channel = i % groups * kChannels;
                  const std::size_t rest = num_channels_ - channel;
-                 // A width that the compiler knows makes vectors of whole pixels.
+                 // A width that is known at compile time lets the compiler take whole pixels as
+                 // vectors.
                  if (rest >= kChannels) {
                    normalise(i / groups, channel, [] { return kChannels; });
                  } else {
@@ -47,8 +48,6 @@ class InstanceNormStep final : public Step {
                }
              });
   }
-
-  const char* backend() const override { return "arenite"; }
 
  private:
   template <typename Width>
@@ -110,7 +109,7 @@ std::unique_ptr<Step> make_instance_norm(const Operands& operands) {
           "input and output differ");
   for (const auto* view :
        {operands.inputs[0], operands.inputs[1], operands.inputs[2], operands.outputs[0]}) {
-    require(operands, view->type == program::Type::float32, "it computes in 32-bit floats");
+    require(operands, view->type == program::Type::float32, "only float32 is supported");
   }
   for (const std::size_t position : {1u, 2u}) {
     require(operands, operands.inputs[position]->num_elements() == source.shape.back(),

@@ -1,4 +1,4 @@
-// Long short-term memory of integers: 8 bits outside, gates and cells of 16, as TensorFlow Lite's.
+// LSTM in integers: 8-bit operands, 16-bit gates and cells, as TensorFlow Lite computes it.
 #include <algorithm>
 #include <cmath>
 
@@ -104,8 +104,6 @@ class IntegerLstmStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   void advance(const std::int8_t* source, std::size_t b, std::int8_t* target) const {
     std::int8_t* hidden = hidden_ + b * sizes_.units;
@@ -150,7 +148,7 @@ CellScales checked_scales(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Lstm();
   for (const std::size_t position : {0u, 4u, 5u}) {
     require(operands, operands.inputs[position]->scales.size() == 1,
-            "an operand has no scale, or too many");
+            "an operand needs exactly one scale");
   }
   for (const std::size_t position : {1u, 2u}) {
     const auto& weights = *operands.inputs[position];
@@ -173,19 +171,19 @@ CellScales checked_scales(const Operands& operands) {
 
 std::unique_ptr<Step> make_integer_lstm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Lstm();
-  require(operands, attributes.keeps_state(), "of integers, it keeps its state");
-  require(operands, attributes.cell_clip() > 0, "it clips its cells to nothing");
+  require(operands, attributes.keeps_state(), "an integer LSTM must keep its state");
+  require(operands, attributes.cell_clip() > 0, "cell_clip must be above 0");
   const auto sizes = recurrent_sizes(operands, kGates, attributes.batch_major(), Type::int8);
-  require(operands, sizes.directions == 1, "of integers, it has one direction");
+  require(operands, sizes.directions == 1, "an integer LSTM must have one direction");
   const auto& bias = *operands.inputs[3];
   require_elements(operands, &bias, Type::int32, kGates * sizes.units);
   for (const std::size_t position : {1u, 2u, 3u}) {
-    require(operands, operands.inputs[position]->is_constant, "its weights are not constant");
+    require(operands, operands.inputs[position]->is_constant, "its weights must be constant");
   }
   require_elements(operands, operands.inputs[4], Type::int8, sizes.state());
   require_elements(operands, operands.inputs[5], Type::int16, sizes.state());
   for (const std::size_t position : {4u, 5u}) {
-    require(operands, !operands.inputs[position]->is_constant, "it keeps a constant");
+    require(operands, !operands.inputs[position]->is_constant, "a state must not be a constant");
   }
   return std::make_unique<IntegerLstmStep>(operands, sizes, checked_scales(operands));
 }

@@ -1,4 +1,4 @@
-// Length 1 along the last axis.
+// Scales the last axis to length 1.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ std::unique_ptr<Step> make_l2_norm(const Operands& operands) {
   const auto& target = *operands.outputs[0];
   require(operands, source.rank() > 0 && source.shape == target.shape, "input and output differ");
   require(operands, source.type == program::Type::float32 && target.type == program::Type::float32,
-          "it computes in 32-bit floats");
+          "only float32 is supported");
   const float epsilon = attributes.epsilon();
   return make_rows<float>(
       operands, source.shape.back(), [=](const float* from, float* to, std::size_t count) {

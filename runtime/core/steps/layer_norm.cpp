@@ -1,4 +1,4 @@
-// Mean 0 and deviation 1 over the last axes, then a scale and a shift.
+// Layer normalisation: mean 0 and deviation 1 over the last axes, then scale and shift.
 #include <cmath>
 
 #include "kernels/sums.hpp"
@@ -24,7 +24,7 @@ std::unique_ptr<Step> make_layer_norm(const Operands& operands) {
   }
   for (const auto* view : {&source, operands.outputs[0], scale, shift}) {
     require(operands, view == nullptr || view->type == program::Type::float32,
-            "it computes in 32-bit floats");
+            "only float32 is supported");
   }
   for (const auto* view : {scale, shift}) {
     require(operands, view == nullptr || view->num_elements() == length,

@@ -1,4 +1,4 @@
-// Weights that are brought into memory for each run: from the file, or decoded.
+// Loads or decodes weights into memory in each run.
 #include <cstring>
 #include <optional>
 
@@ -39,7 +39,6 @@ class LoadWeightsStep final : public Step {
     coded_->visit([window](std::size_t position, float value) { window[position] = value; });
   }
 
-  const char* backend() const override { return "arenite"; }
   bool decodes() const override { return coded_.has_value(); }
 
  private:
@@ -55,8 +54,9 @@ std::unique_ptr<Step> make_load_weights(const Operands& operands) {
   const auto& weights = *operands.inputs[0];
   const auto& window = *operands.outputs[0];
   const auto type = program::Type::float32;
-  require(operands, weights.is_constant, "its weights are not constant");
-  require(operands, weights.type == type && window.type == type, "it loads 32-bit floats only");
+  require(operands, weights.is_constant, "its weights must be constant");
+  require(operands, weights.type == type && window.type == type,
+          "only float32 weights can be loaded");
   require(operands, weights.size > 0, "it has no weights");
   if (window.size < weights.size) {
     refuse(operands, "its window has " + std::to_string(window.size) + " B; its weights have " +

@@ -1,4 +1,4 @@
-// Division by the energy of neighbouring channels.
+// Local response normalisation over neighbouring channels.
 #include <algorithm>
 #include <cmath>
 
@@ -16,10 +16,10 @@ std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
   const auto& target = *operands.outputs[0];
   require(operands, source.rank() > 0 && source.shape == target.shape, "input and output differ");
   require(operands, source.type == program::Type::float32 && target.type == program::Type::float32,
-          "it computes in 32-bit floats");
+          "only float32 is supported");
   require(operands, lie_apart(operands) || source.data != target.data,
-          "it cannot write over its input");
-  require(operands, attributes.size() > 0, "it has no neighbours");
+          "its output must not overlap its input");
+  require(operands, attributes.size() > 0, "the size must be above 0");
   const std::size_t below = (attributes.size() - 1) / 2;
   const std::size_t above = attributes.size() / 2;
   const float alpha = attributes.alpha() / static_cast<float>(attributes.size());
@@ -41,7 +41,8 @@ std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
                                 to[i] += from[i - k] * from[i - k];
                               }
                             }
-                            // Nearly every network has 3/4, for which two roots do.
+                            // Nearly every network has the exponent 3/4, which takes two square
+                            // roots.
                             if (beta == 0.75f) {
                               for (std::size_t i = 0; i < count; ++i) {
                                 const float root = std::sqrt(bias + alpha * to[i]);

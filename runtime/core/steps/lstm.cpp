@@ -1,4 +1,4 @@
-// Long short-term memory over a sequence, in one direction or both.
+// LSTM over a sequence, in one direction or both.
 #include <algorithm>
 
 #include "kernels/functions.hpp"
@@ -63,7 +63,6 @@ class LstmStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
   std::size_t held_bytes() const override {
     return held_bytes_of(weights_) + held_bytes_of(recurrent_);
   }
@@ -185,22 +184,22 @@ std::unique_ptr<Step> make_lstm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Lstm();
   const bool keeps_state = attributes.keeps_state();
   require(operands, operands.inputs.size() == 6 && operands.outputs.size() == (keeps_state ? 1 : 3),
-          "it has too few operands, or too many");
+          "it has too few or too many operands");
   for (std::size_t i = 0; i < 4; ++i) {
-    require(operands, operands.inputs[i] != nullptr, "an input is left out");
+    require(operands, operands.inputs[i] != nullptr, "a required input is missing");
   }
   if (operands.inputs[0]->type == program::Type::int8) {
     return nullptr;
   }
   const auto sizes = recurrent_sizes(operands, kGates, attributes.batch_major());
   require_numbers(operands, operands.inputs[3], sizes.directions * kGates * sizes.units);
-  require(operands, attributes.cell_clip() > 0, "it clips its cells to nothing");
+  require(operands, attributes.cell_clip() > 0, "cell_clip must be above 0");
   for (const std::size_t position : {4u, 5u}) {
     if (keeps_state || operands.inputs[position] != nullptr) {
       require_numbers(operands, operands.inputs[position], sizes.directions * sizes.state());
     }
     if (keeps_state) {
-      require(operands, !operands.inputs[position]->is_constant, "it keeps a constant");
+      require(operands, !operands.inputs[position]->is_constant, "a state must not be a constant");
     } else {
       require_numbers(operands, operands.outputs[position - 3], sizes.directions * sizes.state());
     }

@@ -1,4 +1,4 @@
-// Products of matrices that are both made by the run.
+// Products of matrices that are both computed in the run.
 #include <algorithm>
 #include <vector>
 
@@ -95,8 +95,6 @@ class MatMulStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   void pack(const float* b) {
     const std::size_t depth_stride = transpose_b_ ? 1 : columns_;
@@ -143,10 +141,10 @@ std::unique_ptr<Step> make_matmul(const Operands& operands) {
   const auto& a = *operands.inputs[0];
   const auto& b = *operands.inputs[1];
   const auto& c = *operands.outputs[0];
-  require(operands, a.rank() >= 2 && b.rank() >= 2, "it must read matrices");
+  require(operands, a.rank() >= 2 && b.rank() >= 2, "its inputs must be matrices");
   require(operands, c.rank() == std::max(a.rank(), b.rank()), "the output has another rank");
   for (const auto* view : {&a, &b, &c}) {
-    require(operands, view->type == program::Type::float32, "it computes in 32-bit floats");
+    require(operands, view->type == program::Type::float32, "only float32 is supported");
   }
   const bool ta = attributes.transpose_a();
   const bool tb = attributes.transpose_b();
@@ -156,7 +154,7 @@ std::unique_ptr<Step> make_matmul(const Operands& operands) {
   require(operands, b.shape[b.rank() - (tb ? 1 : 2)] == depth, "the matrices do not fit");
   require(operands, c.shape[c.rank() - 2] == rows && c.shape[c.rank() - 1] == columns,
           "the output is not of the product's size");
-  require(operands, c.data != a.data && c.data != b.data, "it cannot write over its input");
+  require(operands, c.data != a.data && c.data != b.data, "its output must not overlap its input");
   return std::make_unique<MatMulStep>(operands, rows, columns, depth);
 }
 

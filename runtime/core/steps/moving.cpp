@@ -1,4 +1,4 @@
-// Tensors that are carried to another memory and back, and the step that waits for them.
+// Steps that spill tensors and fetch them back, and the step that waits for them.
 #include <cstring>
 
 #include "operand_checks.hpp"
@@ -23,8 +23,6 @@ class SpillStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   const std::byte* source_;
   const TensorView& copy_;
@@ -44,18 +42,15 @@ class FetchStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   const TensorView& copy_;
   std::byte* target_;
 };
 
-// Waiting is what the session does before it; there is nothing left to do.
+// The session waits before it runs this step, which itself does nothing.
 class WaitStep final : public Step {
  public:
   void run() override {}
-  const char* backend() const override { return "arenite"; }
 };
 
 void require_same(const Operands& operands) {
@@ -68,20 +63,22 @@ void require_same(const Operands& operands) {
 std::unique_ptr<Step> make_spill(const Operands& operands) {
   require_arity(operands, 1, 1);
   require_same(operands);
-  require(operands, !operands.inputs[0]->is_constant, "it spills a constant");
-  require(operands, operands.outputs[0]->is_spilled, "it spills to a memory that steps compute in");
+  require(operands, !operands.inputs[0]->is_constant, "a constant cannot be spilled");
+  require(operands, operands.outputs[0]->is_spilled,
+          "it spills to a memory that is not for spilled tensors");
   return std::make_unique<SpillStep>(operands);
 }
 
 std::unique_ptr<Step> make_fetch(const Operands& operands) {
   require_arity(operands, 1, 1);
   require_same(operands);
-  require(operands, operands.inputs[0]->is_spilled, "it fetches what is not spilled");
+  require(operands, operands.inputs[0]->is_spilled, "it fetches a tensor that is not spilled");
   return std::make_unique<FetchStep>(operands);
 }
 
 std::unique_ptr<Step> make_wait(const Operands& operands) {
-  require(operands, operands.inputs.empty() && operands.outputs.empty(), "it has operands");
+  require(operands, operands.inputs.empty() && operands.outputs.empty(),
+          "it must have no operands");
   return std::make_unique<WaitStep>();
 }
 

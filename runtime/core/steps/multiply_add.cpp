@@ -1,4 +1,4 @@
-// A factor and a term for each channel: a batch norm that nothing could take in.
+// A factor and a term for each channel: a batch normalisation that no other step absorbed.
 #include <algorithm>
 
 #include "registry.hpp"
@@ -16,7 +16,7 @@ std::unique_ptr<Step> make_multiply_add(const Operands& operands) {
           "input and output differ");
   for (const auto* view :
        {operands.inputs[0], operands.inputs[1], operands.inputs[2], operands.outputs[0]}) {
-    require(operands, view->type == program::Type::float32, "it computes in 32-bit floats");
+    require(operands, view->type == program::Type::float32, "only float32 is supported");
   }
   for (const std::size_t position : {1u, 2u}) {
     require(operands, operands.inputs[position]->num_elements() == source.shape.back(),

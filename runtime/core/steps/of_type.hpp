@@ -1,4 +1,4 @@
-// Steps that are compiled for several types of elements: the one for a tensor.
+// Selects the element type that a step is compiled for.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace arenite {
 
-// Calls make with a value of the type of integers that indices have; null for another type.
+// Calls make with a value of an index type, int32 or int64; null for other types.
 template <typename Make>
 std::unique_ptr<Step> of_index_type(program::Type type, const Make& make) {
   switch (type) {
@@ -21,7 +21,7 @@ std::unique_ptr<Step> of_index_type(program::Type type, const Make& make) {
   }
 }
 
-// The same with the types that are computed with.
+// The same with the types of numbers.
 template <typename Make>
 std::unique_ptr<Step> of_number_type(program::Type type, const Make& make) {
   switch (type) {

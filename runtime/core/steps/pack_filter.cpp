@@ -1,4 +1,4 @@
-// Filters that are made in the run, packed for the convolution that follows.
+// Packs filters that are computed in the run for the next convolution.
 #include "kernels/convolution/pack_filter.hpp"
 
 #include "convolution_checks.hpp"
@@ -31,8 +31,6 @@ class PackFilterStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   const float* weights_;
   float* packed_;
@@ -47,13 +45,14 @@ std::unique_ptr<Step> make_pack_filter(const Operands& operands) {
   const auto& weights = *operands.inputs[0];
   const auto& packed = *operands.outputs[0];
   require(operands, weights.type == program::Type::float32 && packed.type == program::Type::float32,
-          "it packs 32-bit floats");
-  require(operands, weights.rank() == 4 && weights.size > 0, "it must read a filter of rank 4");
+          "only float32 filters are packed");
+  require(operands, weights.rank() == 4 && weights.size > 0,
+          "its input must be a filter of rank 4");
   const std::size_t groups = operands.step.kernel_as_PackFilter()->groups();
   require(operands,
           packed.rank() == 5 && groups > 0 && weights.shape[0] % groups == 0 &&
               has_panels(packed, groups, weights.shape[0]),
-          "it must make panels of 16 outputs");
+          "its output must have panels of 16 outputs");
   require(operands,
           packed.shape[1] == weights.shape[2] && packed.shape[2] == weights.shape[3] &&
               packed.shape[3] == weights.shape[1],

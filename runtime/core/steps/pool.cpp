@@ -3,7 +3,7 @@
 
 #include "kernels/parallel.hpp"
 #include "kernels/quantised.hpp"
-#include "kernels/window_span.hpp"
+#include "kernels/sliding_window.hpp"
 #include "registry.hpp"
 #include "sliding_window.hpp"
 #include "steps/images.hpp"
@@ -16,7 +16,7 @@ namespace {
 using program::PoolKind;
 using program::Type;
 
-// A maximum of floats, and where the first of the largest elements lies, counted over N, C, H, W.
+// A float maximum, and the index of the first of the largest elements, counted over N, C, H, W.
 class PlacesStep final : public Step {
  public:
   PlacesStep(const Operands& operands, const Pool& kernel)
@@ -42,8 +42,6 @@ class PlacesStep final : public Step {
       result.data += result.rows * result.row_stride;
     }
   }
-
-  const char* backend() const override { return "arenite"; }
 
  private:
   void find_row(const Image<const float>& source, std::size_t image, std::size_t row) const {
@@ -139,10 +137,10 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
   require(operands, source.type == target.type, "input and output differ in type");
   if (operands.outputs.size() > 1) {
     const auto& places = *operands.outputs[1];
-    require(operands, attributes.kind() == PoolKind::maximum, "an average lies nowhere");
-    require(operands, source.type == Type::float32, "it tells places of 32-bit floats only");
+    require(operands, attributes.kind() == PoolKind::maximum, "only a maximum has indices");
+    require(operands, source.type == Type::float32, "indices need a float32 input");
     require(operands, places.type == Type::int64 && places.shape == target.shape,
-            "its places do not fit the output");
+            "the indices must be int64 of the output's shape");
   }
   switch (source.type) {
     case Type::float32:

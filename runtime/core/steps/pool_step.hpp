@@ -12,8 +12,8 @@
 
 namespace arenite {
 
-// Of elements T, whose sums are numbers Sum. In bands an average with one row takes rows of the
-// image into sums.
+// Pools elements T with sums of type Sum. In bands, an average with one row of output adds rows of
+// the image to sums.
 template <typename T, typename Sum, typename Kernel>
 class PoolStep final : public Step {
  public:
@@ -50,8 +50,6 @@ class PoolStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   Kernel kernel_;
   Image<const T> source_;
@@ -61,7 +59,7 @@ class PoolStep final : public Step {
   pthreadpool_t threads_;
 };
 
-// Returns the step that pools the first image of its input into that of its output, and so on.
+// Returns the step that pools each image of its input into the same image of its output.
 template <typename T, typename Sum, typename Kernel>
 std::unique_ptr<Step> make_pool_step(const Operands& operands, const Kernel& kernel,
                                      Image<const T> source, Image<T> result) {

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kScales = 4;  // position of the scales of the sums
 
-// Whether the step has the scales of its sums, as those of packed filters do.
+// Whether the step has scales of its sums, as steps with packed filters do.
 bool is_quantised(const Operands& operands) { return optional_input(operands, kScales) != nullptr; }
 
-// Returns the integer that stands for a bound of the results, within their type.
+// Returns a bound of the results as a quantised integer.
 template <typename T>
 std::int32_t quantised_bound(float bound, const TensorView& result) {
   const float steps = std::nearbyint(bound / result.scales[0]);
@@ -36,7 +36,7 @@ QuantisedStore store(const Operands& operands, const Attributes& attributes) {
           quantised_bound<T>(attributes.max(), result)};
 }
 
-// Refuses types, scales and bounds that do not fit; there must be a filter and scales.
+// Checks types, scales and bounds; the filter and the scales must be present.
 template <typename Attributes>
 void require_quantised(const Operands& operands, const Attributes& attributes) {
   const auto& source = *operands.inputs[0];
@@ -46,14 +46,15 @@ void require_quantised(const Operands& operands, const Attributes& attributes) {
   const auto& result = *operands.outputs[0];
   const auto type = source.type;
   require(operands, type == program::Type::int8 || type == program::Type::uint8,
-          "it computes with integers of 8 bits");
+          "only int8 and uint8 are supported");
   require(operands, result.type == type, "input and output differ in type");
   require(operands, filter.type == program::Type::int8 && filter.scales.size() == 1,
-          "its filter must be of signed integers with one zero point");
+          "its filter must be int8 with one zero point");
   require(operands, source.scales.size() == 1 && result.scales.size() == 1,
-          "its input or output has not one scale");
-  require(operands, optional_input(operands, kAddend) == nullptr, "it adds numbers to integers");
-  require(operands, result.rank() > 0 && result.size > 0, "it makes nothing");
+          "its input and output must have one scale each");
+  require(operands, optional_input(operands, kAddend) == nullptr,
+          "8-bit integers cannot have an addend");
+  require(operands, result.rank() > 0 && result.size > 0, "its output is empty");
   const std::size_t num_outputs = result.shape.back();
   require(operands,
           bias == nullptr ||
@@ -61,10 +62,10 @@ void require_quantised(const Operands& operands, const Attributes& attributes) {
           "its bias does not fit");
   require(operands, scales.type == program::Type::float32 && scales.num_elements() == num_outputs,
           "its scales are not one for each output channel");
-  require(operands, attributes.min() <= attributes.max(), "its bounds leave nothing between them");
+  require(operands, attributes.min() <= attributes.max(), "its min is above its max");
 }
 
-// Requires the panels of so many products of `depth` elements for each output of a group.
+// Requires a filter of the panels for products of `depth` elements.
 void require_panels(const Operands& operands, std::size_t groups, std::size_t depth) {
   const auto& filter = *operands.inputs[1];
   const std::size_t outputs = operands.outputs[0]->shape.back() / groups;
@@ -130,7 +131,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   require_quantised(operands, attributes);
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
-  require(operands, source.rank() > 0 && source.shape.back() > 0, "it must read rows");
+  require(operands, source.rank() > 0 && source.shape.back() > 0, "its input must be rows");
   const std::size_t rows = result.num_elements() / result.shape.back();
   require(operands, source.num_elements() / source.shape.back() == rows,
           "rows and weights do not fit");

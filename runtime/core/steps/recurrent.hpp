@@ -1,4 +1,4 @@
-// What recurrent layers share: their sizes, their weights packed, and where a time step lies.
+// Helpers of recurrent layers: sizes, packed weights and the places of time steps.
 #pragma once
 
 #include <cmath>
@@ -35,9 +35,9 @@ struct RecurrentSizes {
 inline void require_elements(const Operands& operands, const TensorView* view, program::Type type,
                              std::size_t count) {
   require(operands, view != nullptr && view->type == type,
-          type == program::Type::float32 ? "it computes in 32-bit floats, and needs all operands"
-                                         : "an operand is left out, or of another type");
-  require(operands, view->num_elements() == count, "an operand has another size");
+          type == program::Type::float32 ? "all operands must be present and float32"
+                                         : "an operand is missing or has an unsupported type");
+  require(operands, view->num_elements() == count, "an operand has the wrong size");
 }
 
 inline void require_numbers(const Operands& operands, const TensorView* view, std::size_t count) {
@@ -59,13 +59,14 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
                        recurrent.shape[2],
                        weights.shape[0],
                        is_batch_major};
-  require(operands, sizes.directions == 1 || sizes.directions == 2, "it has another direction");
+  require(operands, sizes.directions == 1 || sizes.directions == 2,
+          "only one or two directions are supported");
   const std::size_t rows = gates * sizes.units;
   require(operands,
           weights.shape[1] == rows && weights.shape[2] == sizes.inputs &&
               recurrent.shape[0] == sizes.directions && recurrent.shape[1] == rows,
           "its weights do not fit");
-  require(operands, operands.outputs[0]->size > 0, "it has no times, sequences or units");
+  require(operands, operands.outputs[0]->size > 0, "its output is empty");
   require_elements(operands, &x, type, sizes.times * sizes.batch * sizes.inputs);
   require_elements(operands, &weights, type, weights.num_elements());
   require_elements(operands, &recurrent, type, recurrent.num_elements());
@@ -105,7 +106,7 @@ inline std::vector<PackedWeights> packed_gates(const float* weights, std::size_t
   return packed;
 }
 
-// Of the inputs of a recurrent layer, those of which it keeps PackedWeights.
+// The inputs of a recurrent layer that it keeps as PackedWeights.
 inline bool is_packed(std::size_t input) { return input == 1 || input == 2; }
 
 }  // namespace arenite

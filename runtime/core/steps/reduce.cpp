@@ -1,4 +1,4 @@
-// One element of all along some axes.
+// Reductions along some axes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,8 +21,8 @@ namespace {
 using program::ReduceFunction;
 using program::Type;
 
-// Each function as an initial value, how an element is accumulated, and what finishes the result.
-// Where one element is reduced to one, the output may be the input.
+// Each function has an initial value, adds an element, and finishes the result. If each result has
+// one element, the output may be the input.
 template <typename T, typename Accumulate, typename Finish>
 class ReduceStep final : public Step {
  public:
@@ -42,8 +42,6 @@ class ReduceStep final : public Step {
     parallel(threads_, layout_.kept.count(), cost,
              [this](std::size_t first, std::size_t count) { reduce_(*this, first, count); });
   }
-
-  const char* backend() const override { return "arenite"; }
 
  private:
   // Makes results [first, first + count); of floats with the widest vectors that the processor has.
@@ -237,8 +235,6 @@ class QuantisedReduceStep final : public Step {
     });
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   T reduced(std::size_t start, std::size_t depth) const {
     std::int64_t sum = 0;
@@ -297,7 +293,7 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
   std::size_t count = 1;
   if (attributes.axes() != nullptr) {
     for (const std::uint32_t axis : *attributes.axes()) {
-      require(operands, axis < source.rank() && !is_reduced[axis], "an axis is beyond its input");
+      require(operands, axis < source.rank() && !is_reduced[axis], "an axis is out of range");
       is_reduced[axis] = true;
       count *= source.shape[axis];
     }
@@ -310,7 +306,7 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
   const bool is_apart = source.rows != nullptr || source.data + source.size <= target.data ||
                         target.data + target.size <= source.data;
   require(operands, is_apart || (source.data == target.data && count == 1),
-          "it cannot write over its input");
+          "its output must not overlap its input");
   const ReduceLayout layout = reduce_layout(source, is_reduced);
   const auto function = attributes.function();
   if ((function == ReduceFunction::sum || function == ReduceFunction::mean) &&

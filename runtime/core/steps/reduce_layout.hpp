@@ -1,4 +1,4 @@
-// Which elements a reduction takes, as strides.
+// The elements of a reduction, as strides.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Rows and columns of an image, taken or blended by tables.
+// Resizes images by tables of rows and columns.
 #include <algorithm>
 #include <type_traits>
 
@@ -15,7 +15,7 @@ namespace {
 
 using program::Type;
 
-// Where the elements of one axis come from, as the program has it.
+// The sources of the elements of one axis, as the program states them.
 struct Table {
   const std::uint32_t* low;
   const std::uint32_t* high;  // null with `weight`: the nearest is copied
@@ -28,7 +28,7 @@ constexpr std::size_t kChunk = 2048;
 
 #define ARENITE_INLINE __attribute__((always_inline)) inline
 #if defined(__x86_64__) && defined(__GNUC__)
-// Without fused multiplications, which round once where others do twice.
+// Without fused multiply-adds, which would round differently.
 #define ARENITE_FOR_UNFUSED_AVX2 __attribute__((flatten, target("avx2")))
 #else
 #define ARENITE_FOR_UNFUSED_AVX2
@@ -38,14 +38,15 @@ using Indices = flatbuffers::Vector<std::uint32_t>;
 
 Table table(const Operands& operands, const Indices* low, const Indices* high,
             const flatbuffers::Vector<float>* weight, std::size_t length, std::size_t count) {
-  require(operands, low != nullptr && low->size() == count, "a table is not as long as the output");
+  require(operands, low != nullptr && low->size() == count,
+          "an index table must have one entry for each element of the output's axis");
   const bool interpolates = weight != nullptr && weight->size() > 0;
   require(operands,
           !interpolates || (weight->size() == count && high != nullptr && high->size() == count),
-          "a table is not as long as the output");
+          "an index table must have one entry for each element of the output's axis");
   for (const auto* indices : {low, interpolates ? high : nullptr}) {
     for (flatbuffers::uoffset_t i = 0; indices != nullptr && i < count; ++i) {
-      require(operands, indices->Get(i) < length, "a table leads outside the input");
+      require(operands, indices->Get(i) < length, "an index table points outside the input");
     }
   }
   return {low->data(), interpolates ? high->data() : nullptr,
@@ -77,8 +78,6 @@ class ResizeStep final : public Step {
   bool makes_rows() const override { return num_images_ == 1 && !is_empty_; }
   bool finds_rows(std::size_t /*input*/) const override { return num_images_ == 1; }
   void run_rows(RowRange rows) override { make(rows); }
-
-  const char* backend() const override { return "arenite"; }
 
  private:
   // Rows are counted through all images; those of several images follow one another.
@@ -202,7 +201,8 @@ std::unique_ptr<Step> make_resize(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
-  require(operands, source.rank() == 4 && target.rank() == 4, "it must read and make images");
+  require(operands, source.rank() == 4 && target.rank() == 4,
+          "its input and output must have rank 4");
   require(operands, source.shape[0] == target.shape[0] && source.shape[3] == target.shape[3],
           "batches or channels differ");
   require(operands, source.type == target.type, "input and output differ in type");
@@ -211,7 +211,7 @@ std::unique_ptr<Step> make_resize(const Operands& operands) {
   const Table columns = table(operands, attributes.column_low(), attributes.column_high(),
                               attributes.column_weight(), source.shape[2], target.shape[2]);
   require(operands, (rows.weight == nullptr) == (columns.weight == nullptr),
-          "it interpolates along one axis alone");
+          "it must interpolate along both axes or neither");
   switch (source.type) {
     case Type::float32:
       return std::make_unique<ResizeStep<float>>(operands, rows, columns);

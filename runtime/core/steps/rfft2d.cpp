@@ -1,4 +1,4 @@
-// Fourier's transform of the last two axes of real numbers, in doubles.
+// The two-dimensional Fourier transform of real numbers, in doubles.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -84,7 +84,6 @@ class Rfft2DStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
   std::size_t held_bytes() const override { return heap_bytes(roots_); }
 
  private:
@@ -163,16 +162,16 @@ std::unique_ptr<Step> make_rfft2d(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
   require(operands, source.type == program::Type::float32 && target.type == program::Type::float32,
-          "it computes in 32-bit floats");
+          "only float32 is supported");
   const std::size_t rank = source.rank();
   require(operands, rank >= 2 && target.rank() == rank + 1 && target.shape[rank] == 2,
-          "it does not read rows and columns and make pairs");
+          "the input must have rows and columns, and the output pairs of floats");
   Sizes sizes{1, source.shape[rank - 2], source.shape[rank - 1], attributes.rows(),
               attributes.columns()};
   require(operands,
           is_power_of_two(sizes.rows) && is_power_of_two(sizes.columns) && sizes.columns >= 2 &&
               sizes.rows < (1u << 24) && sizes.columns < (1u << 24),
-          "its rows and columns are no powers of 2");
+          "its rows and columns must be powers of 2");
   require(operands, std::uint64_t{sizes.rows} * sizes.made() < (1u << 26),
           "it has too many rows and columns");
   for (std::size_t i = 0; i + 2 < rank; ++i) {

@@ -1,4 +1,4 @@
-// Steps that treat each row of the last axis, or of the last axes, alone.
+// Steps that process each row of the last axis, or of the last axes, separately.
 #pragma once
 
 #include <memory>
@@ -84,8 +84,6 @@ class RowStep final : public Step {
                  rows_(source, target, count * each, length_, row_);
                });
   }
-
-  const char* backend() const override { return "arenite"; }
 
  private:
   const Source* source_;

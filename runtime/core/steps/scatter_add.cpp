@@ -1,4 +1,4 @@
-// Slices added to zeros, each at its index of the first axis.
+// Adds slices to a tensor of zeros, each at its index of the first axis.
 #include <cstring>
 
 #include "kernels/wrapping.hpp"
@@ -24,7 +24,7 @@ class ScatterAddStep final : public Step {
   void run() override {
     std::memset(target_, 0, num_rows_ * length_ * sizeof(T));
     for (std::size_t i = 0; i < num_slices_; ++i) {
-      // A run cannot fail: what is beyond is lost.
+      // A run cannot fail: indices out of range are ignored.
       if (indices_[i] < 0 || static_cast<std::uint64_t>(indices_[i]) >= num_rows_) {
         continue;
       }
@@ -34,8 +34,6 @@ class ScatterAddStep final : public Step {
       }
     }
   }
-
-  const char* backend() const override { return "arenite"; }
 
  private:
   const Index* indices_;

@@ -1,4 +1,4 @@
-// Elements of one tensor or another, by a condition.
+// Selects elements of one of two tensors by a condition.
 #include "kernels/broadcast.hpp"
 #include "kernels/parallel.hpp"
 #include "registry.hpp"
@@ -52,8 +52,6 @@ class SelectStep final : public Step {
              });
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   struct Inputs {
     const std::uint8_t* condition;
@@ -89,7 +87,7 @@ std::unique_ptr<Step> make_select(const Operands& operands) {
   require_arity(operands, 3, 3);
   const auto type = operands.outputs[0]->type;
   require(operands, operands.inputs[0]->type == program::Type::boolean,
-          "its condition is not boolean");
+          "its condition must be boolean");
   require(operands, operands.inputs[1]->type == type && operands.inputs[2]->type == type,
           "input and output differ in type");
   switch (element_size(type)) {

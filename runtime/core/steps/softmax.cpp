@@ -20,7 +20,7 @@ T largest(const T* source, std::size_t count) {
 
 constexpr std::size_t kBlock = 16;  // elements that are computed together
 
-// Halves are combined with each other: one after the other takes longer than a short row.
+// Halves are combined pairwise: adding one after another would take longer than a short row.
 template <typename Combine>
 float combined(float (&lanes)[kBlock], const Combine& combine) {
 #pragma GCC unroll 4
@@ -145,7 +145,7 @@ std::unique_ptr<Step> make_softmax(const Operands& operands) {
   const bool is_log = attributes.logarithm();
   switch (source.type) {
     case program::Type::float32:
-      // Called by name, or they would not be compiled into the loops over rows, for each processor.
+      // Called by name, so that they are inlined into the loops over rows for each processor.
       return make_rows<float>(operands, length,
                               [=](const float* from, float* to, std::size_t count) {
                                 if (is_log) {

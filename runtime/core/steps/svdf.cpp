@@ -1,4 +1,4 @@
-// A filter over features and then over their past, of rank one or a few.
+// SVDF: a filter over features and then over their past, of low rank.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -67,8 +67,6 @@ class SvdfStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   static constexpr bool kIsFloat = std::is_same_v<Element, float>;
 
@@ -135,7 +133,7 @@ Sizes checked_sizes(const Operands& operands) {
   require(
       operands,
       sizes.rank > 0 && sizes.filters > 0 && sizes.filters % sizes.rank == 0 && sizes.memory > 0,
-      "its filters are no multiple of its rank");
+      "the number of filters must be a multiple of the rank");
   require(operands, features.shape[1] == sizes.inputs && times.shape[0] == sizes.filters,
           "its weights do not fit");
   const std::size_t units = sizes.filters / sizes.rank;
@@ -155,9 +153,9 @@ Sizes checked_sizes(const Operands& operands) {
 
 std::unique_ptr<Step> make_svdf(const Operands& operands) {
   require(operands, operands.inputs.size() == 5 && operands.outputs.size() == 1,
-          "it has too few operands, or too many");
+          "it has too few or too many operands");
   for (const std::size_t position : {0u, 1u, 2u, 4u}) {
-    require(operands, operands.inputs[position] != nullptr, "an input is left out");
+    require(operands, operands.inputs[position] != nullptr, "a required input is missing");
   }
   const Sizes sizes = checked_sizes(operands);
   const auto& x = *operands.inputs[0];
@@ -181,7 +179,7 @@ std::unique_ptr<Step> make_svdf(const Operands& operands) {
     return nullptr;
   }
   for (const auto* view : {&x, &features, &times, &state, &y}) {
-    require(operands, view->scales.size() == 1, "an operand has no scale, or too many");
+    require(operands, view->scales.size() == 1, "an operand needs exactly one scale");
   }
   const Factors factors{static_cast<double>(x.scales[0]) * features.scales[0] / state.scales[0],
                         static_cast<double>(state.scales[0]) * times.scales[0] / y.scales[0],

@@ -26,10 +26,8 @@ class TopKStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
-  // The outputs are sorted at all times, so that they need no other memory.
+  // The outputs are always sorted, so that no other memory is needed.
   void sort_row(const T* source, T* values, Index* indices) const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < length_; ++i) {

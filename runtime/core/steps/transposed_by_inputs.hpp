@@ -1,4 +1,4 @@
-// Transposed convolutions whose filter lies by inputs, and may change from run to run.
+// Transposed convolutions whose filter is stored by inputs and may change from run to run.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,6 @@ class TransposedByInputsStep final : public Step {
     }
   }
 
-  const char* backend() const override { return "arenite"; }
   std::size_t held_bytes() const override { return heap_bytes(rows_) + heap_bytes(columns_); }
 
  private:

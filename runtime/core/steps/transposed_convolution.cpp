@@ -19,7 +19,7 @@ namespace {
 
 using program::Type;
 
-// What is stated for each output, so many times: for phases of columns made together.
+// Values by output channel, repeated for phases of columns that are made together.
 template <typename T>
 std::vector<T> repeated(const T* given, std::size_t count, std::size_t times) {
   std::vector<T> found;
@@ -46,7 +46,7 @@ struct Stores {
   }
 };
 
-// Images of T. Phases of rows and columns are convolutions whose results lie some pixels apart.
+// Images of T. Each phase of rows and columns is a convolution whose results lie pixels apart.
 template <typename T, typename Kernel, typename Element>
 class TransposedStep final : public Step {
  public:
@@ -89,7 +89,6 @@ class TransposedStep final : public Step {
   bool finds_rows(std::size_t input) const override { return input == 0 && num_images_ == 1; }
   void run_rows(RowRange rows) override { make(rows, 0); }
 
-  const char* backend() const override { return "arenite"; }
   std::size_t held_bytes() const override {
     return heap_bytes(rows_) + heap_bytes(columns_) + heap_bytes(row_offsets_) +
            heap_bytes(filters_) + heap_bytes(zeros_);
@@ -176,7 +175,7 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingW
                                                                            kernel);
 }
 
-// Requires a result that is as large as the windows make it.
+// Requires the size of the result that the windows give.
 SlidingWindow require_window(const Operands& operands,
                              const program::TransposedConv2D& attributes) {
   const auto& source = *operands.inputs[0];
@@ -187,7 +186,8 @@ SlidingWindow require_window(const Operands& operands,
   const std::size_t axis_of_rows = attributes.by_inputs() ? 2 : 1;
   const SlidingWindow window = filter_window(operands, attributes, filter, axis_of_rows);
   const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
-  require(operands, source.rank() == 4 && result.rank() == 4, "it must read and make images");
+  require(operands, source.rank() == 4 && result.rank() == 4,
+          "its input and output must have rank 4");
   require(operands, source.shape[0] == result.shape[0] && source.size > 0 && result.size > 0,
           "the batches differ, or an image is empty");
   const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],
@@ -226,12 +226,13 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
                      result.shape[3] == filter.shape[0]),
       "groups and channels do not fit");
   require(operands, (by_inputs || filter.is_constant) && filter.coded_size == 0,
-          "its weights are not constant");
+          "its weights must be constant");
   require(operands, bias == nullptr || bias->num_elements() == result.shape[3],
           "its bias does not fit");
   require(operands, result.type == source.type, "input and output differ in type");
-  require(operands, attributes.min() <= attributes.max(), "its bounds leave nothing between them");
-  require(operands, !by_inputs || source.type == Type::float32, "a filter by inputs is of floats");
+  require(operands, attributes.min() <= attributes.max(), "its min is above its max");
+  require(operands, !by_inputs || source.type == Type::float32,
+          "a filter stored by inputs must be float32");
   switch (source.type) {
     case Type::float32: {
       require(operands,

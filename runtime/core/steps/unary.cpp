@@ -92,12 +92,12 @@ std::unique_ptr<Step> make_unary(const Operands& operands) {
   require(operands, function <= UnaryFunction::MAX, "its function is unknown");
   if (function == UnaryFunction::is_nan) {
     require(operands, source.type == Type::float32 && target.type == Type::boolean,
-            "it reads 32-bit floats and makes booleans");
+            "its input must be float32 and its output boolean");
     return make_map<float, bool>(operands, [](float x) { return std::isnan(x); });
   }
   require(operands, source.type == target.type, "input and output differ in type");
   if (function == UnaryFunction::logical_not) {
-    require(operands, source.type == Type::boolean, "it reads booleans");
+    require(operands, source.type == Type::boolean, "its inputs must be boolean");
     return make_map<std::uint8_t, std::uint8_t>(
         operands, [](std::uint8_t x) { return static_cast<std::uint8_t>(x == 0); });
   }

@@ -19,8 +19,6 @@ class WeightGradientStep final : public Step {
 
   void run() override { weight_gradient(shape_, source_, gradient_, result_, threads_); }
 
-  const char* backend() const override { return "arenite"; }
-
  private:
   ConvolvedImages shape_;
   const float* source_;
@@ -36,9 +34,9 @@ std::unique_ptr<Step> make_weight_gradient(const Operands& operands) {
   const auto& gradient = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
   for (const auto* view : {&source, &gradient, &result}) {
-    require(operands, view->type == program::Type::float32, "it computes in 32-bit floats");
+    require(operands, view->type == program::Type::float32, "only float32 is supported");
     require(operands, view->rank() == 4 && view->size > 0,
-            "it must read images, and make a filter of rank 4");
+            "its inputs and its output must have rank 4");
   }
   const std::size_t groups = attributes.groups();
   require(operands,
@@ -66,7 +64,7 @@ std::unique_ptr<Step> make_weight_gradient(const Operands& operands) {
               shape.dilations[1] > 0,
           "a stride or dilation is 0");
   require(operands, result.data != source.data && result.data != gradient.data,
-          "it cannot write over its input");
+          "its output must not overlap its input");
   return std::make_unique<WeightGradientStep>(operands, shape);
 }
 

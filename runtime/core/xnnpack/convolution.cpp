@@ -11,8 +11,8 @@ namespace arenite::xnnpack {
 
 namespace {
 
-// XNNPACK aborts, rather than refuse, where integers would be scaled by more or less than it can.
-// With a scale for each channel it computes in floating point, where there is no too little.
+// XNNPACK aborts on integer scales outside its range instead of refusing them. With a scale for
+// each channel it computes in floating point, which has no lower bound.
 void require_scales(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
@@ -30,21 +30,21 @@ void require_scales(const Operands& operands) {
   }
 }
 
-// Whether another kernel set is to make the step: its weights are computed or loaded in runs, it
-// adds something, or XNNPACK is not wanted.
+// Whether another kernel set makes the step: weights are computed or loaded in runs, there is an
+// addend, or XNNPACK is not preferred.
 bool is_others(const Operands& operands) {
   const auto& filter = *operands.inputs[1];
   return filter.type == program::Type::float32 &&
          (!filter.is_constant || operands.inputs.size() > 3 || !prefers_xnnpack());
 }
 
-// Requires weights that are constant, with scales by output channel, which are on `axis`, if they
-// have many; and a bias of as many elements as there are output channels.
+// Requires constant weights with one scale or with one for each output channel, along `axis`; and a
+// bias with one element for each output channel.
 void require_weights(const Operands& operands, std::size_t num_channels, std::uint32_t axis) {
   require_arity(operands, 2, 3);
   const auto& filter = *operands.inputs[1];
   const auto* bias = optional_input(operands, 2);
-  require(operands, filter.is_constant, "its weights are not constant");
+  require(operands, filter.is_constant, "its weights must be constant");
   require(
       operands,
       filter.scales.size() <= 1 || (filter.axis == axis && filter.scales.size() == num_channels),

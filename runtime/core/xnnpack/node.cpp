@@ -68,8 +68,8 @@ class NodeStep final : public Step {
   bool packs_constants_;
 };
 
-// The other threads sleep after every step. Waiting awake is an eighth faster on a quiet
-// machine, and many times slower where another process wants the core.
+// The other threads sleep after every step. Spinning is an eighth faster on an idle machine, and
+// many times slower if another process needs the core.
 std::uint32_t runtime_flags(const Operands& operands) {
   if (operands.threads == nullptr) {
     return 0;

@@ -1,4 +1,4 @@
-// A packed filter as XNNPACK reads it before it packs it for itself.
+// A packed filter, unpacked for XNNPACK, which packs it in its own way.
 #pragma once
 
 #include <vector>

@@ -4,6 +4,7 @@
 
 #include "kernels/convolution/tile.hpp"
 #include "kernels/convolution/windows.hpp"
+#include "kernels/parallel.hpp"
 
 namespace arenite {
 
@@ -22,8 +23,6 @@ constexpr std::size_t kPartsPerThread = 4;
 constexpr std::size_t kFewPanels = 8;
 // Pixels that are enough to read panels for where they are copied again for each part of these.
 constexpr std::size_t kManyPixels = 128;
-
-constexpr std::size_t divide_up(std::size_t count, std::size_t by) { return (count + by - 1) / by; }
 
 // What a thread needs for a tile.
 struct Scratch {

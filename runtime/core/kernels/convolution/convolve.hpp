@@ -1,4 +1,4 @@
-// Convolutions in floating point: any rows of a result, from rows of an image and packed weights.
+// Float convolutions: any rows of a result from rows of an image and packed weights.
 #pragma once
 
 #include <pthreadpool.h>
@@ -13,7 +13,7 @@ namespace arenite {
 // Output channels that lie side by side in a packed filter.
 constexpr std::size_t kPanel = 16;
 
-// What is done to a sum before it is stored: bias and addend are added, then it is clamped.
+// The last operations on a sum: bias and addend are added, then it is clamped.
 struct FloatStore {
   const float* bias;                 // by output channel; null: none
   const Image<const float>* addend;  // of the shape of the result; null: none
@@ -34,8 +34,8 @@ struct Convolution {
 // Floats of a packed filter; `depth` is the taps of the window times the input channels of a group.
 std::size_t packed_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth);
 
-// Writes rows of the result, from the rows of the source under the windows. A result is the same to
-// the bit whichever rows are asked for together, on any number of threads.
+// Writes rows of the result from the rows of the source under the windows. Results are the same to
+// the bit for any grouping of rows and any number of threads.
 //
 // All of the source may be read until the last row is written; a result is written in several
 // passes, so neither may lie over the other. The addend may lie where the result does.

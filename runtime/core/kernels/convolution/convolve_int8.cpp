@@ -2,377 +2,591 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <type_traits>
+#include <cmath>
+#include <limits>
 
-#include "kernels/convolution/convolve_int8_rows.hpp"
-#include "kernels/convolution/int8_tile.hpp"
+#include "kernels/convolution/int8_kernel.hpp"
 #include "kernels/parallel.hpp"
-#include "kernels/processor.hpp"
 
+// The work is done in parts: rows of the result, or parts of rows where little of the source fits
+// the stack, for blocks of output channels. Kernels find the depth of a pixel as runs: in the
+// source, where its bytes can be taken as they are; in copies of its rows with their padding; in
+// pixels gathered from such rows, where the runs of these are not whole quads; or, of windows for
+// which even one pixel is too much, in pieces of depth gathered from the source.
 namespace arenite {
 
 namespace {
 
-using Form = Int8TileKernel::Form;
-
-// Bytes of weights that stay in the second cache while all tiles of the source pass.
+// Runs of depth that lie apart in rows of the source.
+constexpr std::size_t kMostRuns = 64;
+// Bytes of the source's rows under a part of a row of the result.
+constexpr std::size_t kRowBytes = std::size_t{32} * 1024;
+// Bytes of depth that are gathered together.
+constexpr std::size_t kMostGathered = 512;
+constexpr std::size_t kGatheredBytes = 14 * (kMostGathered + 3 * kInt8Vector);
+// Pixels of which pieces of depth are gathered, and what holds their sums between pieces.
+constexpr std::size_t kPiecePixels = 14;
+constexpr std::size_t kSumBytes = kPiecePixels * kInt8Block * sizeof(std::int32_t);
+// Pixels whose elements are summed up together: whole tiles on every processor.
+constexpr std::size_t kSummed = 252;
+// Bytes of weights that stay in the second cache while all rows pass.
 constexpr std::size_t kCachedWeights = std::size_t{448} * 1024;
+// Parts that are too few to keep threads equally busy.
+constexpr std::size_t kFewParts = 8;
+constexpr std::size_t kPanels = 2;  // that tiles take together, on some processors
+constexpr std::size_t kPair = kPanels * kInt8Panel;
+constexpr std::size_t kSlack = 3 * kInt8Vector;  // behind a copied row
 
-struct alignas(64) Stack {
-  std::byte slab[kInt8SlabBytes];
-  std::int32_t sums[kInt8TilePixels * kInt8SumStride];
+struct alignas(kInt8Vector) Stack {
+  std::uint8_t rows[kRowBytes];  // of pieces: the sums, and then the gathered bytes
+  std::uint8_t gathered[kGatheredBytes];
   std::int32_t start[kInt8Block];
-  std::uint32_t addends[kInt8TilePixels];
+  float scales[kInt8Block];
+  std::int32_t addends[kSummed];
+  bool may_overflow;
 };
 
-constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
 std::size_t panel_bytes_of(std::size_t depth) {
-  return kInt8Panel * (sizeof(std::int32_t) + divide_up(depth, kInt8Quad) * kInt8Quad);
+  return kInt8Panel * (sizeof(std::int32_t) + round_up(depth, kInt8Quad));
 }
 
-const Int8TileKernel& tile_kernel() {
-  static const Int8TileKernel found = [] {
-    for (const auto* kernel : {int8_tile_for_x86(), int8_tile_for_arm()}) {
-      if (kernel != nullptr) {
-        return *kernel;
-      }
-    }
-    return int8_tile_for_any();
-  }();
-  return found;
-}
+// A convolution and its images, whichever sign their bytes have.
+struct Given {
+  const Int8Convolution& convolution;
+  const Image<const std::uint8_t>& source;
+  const Image<std::uint8_t>& result;
+  RowRange rows;
+  std::uint8_t flip;  // of the source's signs, for the kernel
+  std::int32_t zero;  // the source's zero point as flipped
+};
 
-// The sizes of a convolution, and the parts that its work is done in: tiles of pixels, for blocks
-// of output channels.
-template <typename T>
 class Work {
  public:
-  Work(const Int8Convolution& convolution, const Image<const T>& source, const Image<T>& result,
-       RowRange rows, const Int8TileKernel& kernel)
-      : convolution_(convolution),
-        window_(convolution.window),
-        source_(source),
-        result_(result),
-        rows_(rows),
+  // `is_shared`: several threads take parts.
+  Work(const Given& given, const Int8Kernel& kernel, bool is_shared)
+      : given_(given),
+        window_(given.convolution.window),
         kernel_(kernel),
-        requantise_(find_requantise()),
-        inputs_(source.channels / convolution.groups),
-        outputs_(result.channels / convolution.groups),
+        inputs_(given.source.channels / given.convolution.groups),
+        outputs_(given.result.channels / given.convolution.groups),
         depth_(inputs_ * window_.kernel[0] * window_.kernel[1]),
         panel_bytes_(panel_bytes_of(depth_)),
-        pixels_(rows.count * result.columns),
-        tiles_(divide_up(pixels_, kernel_.pixels)) {
-    const std::size_t fit = std::max<std::size_t>(2, kCachedWeights / panel_bytes_ / 2 * 2);
-    block_ = std::min(kInt8Block / kInt8Panel, fit) * kInt8Panel;
-    blocks_ = divide_up(outputs_, block_);
-    // Blocks as large as each other, of an even number of panels.
-    block_ = divide_up(divide_up(outputs_, blocks_), 2 * kInt8Panel) * 2 * kInt8Panel;
-    blocks_ = divide_up(outputs_, block_);
-    if (window_.dilations[1] == 1 && convolution.groups == 1 &&
-        source.pixel_stride == source.channels) {
-      run_ = inputs_ * window_.kernel[1];
-      runs_in_row_ = 1;
-    } else {
-      run_ = inputs_;
-      runs_in_row_ = window_.kernel[1];
-    }
-    is_pointwise_ = window_.kernel[0] == 1 && window_.kernel[1] == 1 &&
-                    window_.padding == std::array<std::uint32_t, 4>{};
+        rows_(given.rows.count),
+        columns_(given.result.columns),
+        source_columns_(given.source.columns),
+        weight_zero_(static_cast<std::uint32_t>(given.convolution.filter_zero_point)) {
+    choose_blocks();
+    choose_runs();
+    choose_parts(is_shared);
+    const std::size_t copies = kernel.widen == nullptr ? 1 : 1 + kernel.element_bytes;
+    stride_ =
+        in_pieces_ ? kMostGathered + kInt8Vector : round_up(depth_ - run_ + vector_, kInt8Vector);
+    const std::size_t room = in_pieces_ ? kRowBytes - kSumBytes : kGatheredBytes;
+    const std::size_t fit = room / (copies * stride_);
+    const std::size_t whole = fit / kernel.wide.pixels * kernel.wide.pixels;
+    most_ = whole == 0 ? fit : whole;
+    most_ = in_pieces_ ? std::min(most_, kPiecePixels) : most_;
   }
 
-  std::size_t num_parts() const { return convolution_.groups * blocks_ * tiles_; }
+  // Rows follow one another, so that what they share is copied once.
+  std::size_t num_parts() const { return given_.convolution.groups * blocks_ * parts_ * rows_; }
 
-  std::size_t cost() const { return kernel_.pixels * depth_ * std::min(block_, outputs_) / 64; }
+  std::size_t cost() const {
+    return std::min(part_, columns_) * depth_ * std::min(block_, outputs_) / 64;
+  }
 
   void run(std::size_t first, std::size_t count) const {
     Stack stack;
-    for (std::size_t part = first; part < first + count; ++part) {
-      const std::size_t block = part / tiles_;
+    std::int64_t held[kMostRuns];  // the row of the source in each slot of the stack
+    const std::uint8_t* runs[kMostRuns];
+    for (std::size_t index = first; index < first + count;) {
+      const std::size_t row = index % rows_;
+      const std::size_t part = index / rows_ % parts_;
+      const std::size_t block = index / rows_ / parts_;
       const std::size_t channel = block % blocks_ * block_;
-      const Block work{block / blocks_, channel, std::min(block_, outputs_ - channel)};
-      if (part == first || part % tiles_ == 0) {
-        begin(work, stack.start);
+      const std::size_t column = part * part_;
+      const std::size_t rows = std::min(rows_ - row, first + count - index);
+      std::fill_n(held, kMostRuns, std::numeric_limits<std::int64_t>::min());
+      const Block work{block / blocks_, channel, std::min(block_, outputs_ - channel), column,
+                       std::min(part_, columns_ - column)};
+      begin(work, stack);
+      for (std::size_t i = 0; i < rows; ++i) {
+        const std::size_t result_row = given_.rows.first + row + i;
+        std::uint8_t* to = given_.result.row(result_row) + column * given_.result.pixel_stride +
+                           work.group * outputs_ + channel;
+        if (in_pieces_) {
+          make_by_pieces(work, result_row, to, stack);
+          continue;
+        }
+        find_runs(work, result_row, stack, held, runs);
+        if (is_gathered_) {
+          make_gathered(work, runs, to, stack);
+        } else {
+          make_tiles(work, work.columns,
+                     {runs, num_runs_, run_ / kInt8Quad, step_ * window_.strides[1]}, to, stack);
+        }
       }
-      const std::size_t tile = part % tiles_;
-      const std::size_t pixel = tile * pixels_ / tiles_;
-      const std::size_t pixels = (tile + 1) * pixels_ / tiles_ - pixel;
-      make(work, pixel, pixels, stack);
+      index += rows;
     }
   }
 
  private:
-  static constexpr std::uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;
-
-  // Output channels of a group, from one on.
+  // Output channels of a group, and columns of the result.
   struct Block {
     std::size_t group;
     std::size_t channel;
-    std::size_t count;
+    std::size_t channels;
+    std::size_t column;
+    std::size_t columns;
   };
 
-  // The source's zero point where its bytes are taken as unsigned.
-  std::int32_t zero() const { return convolution_.source_zero_point + (kFlip != 0 ? 128 : 0); }
+  // Where kernels find the depth of some pixels, or a piece of it.
+  struct Runs {
+    const std::uint8_t* const* begins;
+    std::size_t count;
+    std::size_t quads;
+    std::size_t step;
+    std::size_t depth = 0;  // of the first element
+    std::int32_t* sums = nullptr;
+    bool is_last = true;
+  };
 
-  const std::int8_t* panel(const Block& block, std::size_t index) const {
-    const std::size_t panels = divide_up(outputs_, kInt8Panel);
-    return convolution_.filter +
-           (block.group * panels + block.channel / kInt8Panel + index) * panel_bytes_;
+  // Blocks of equal size, of an even number of panels.
+  void choose_blocks() {
+    const std::size_t fit =
+        std::max<std::size_t>(kPanels, kCachedWeights / panel_bytes_ / kPanels * kPanels);
+    block_ = std::min(kInt8Block / kInt8Panel, fit) * kInt8Panel;
+    blocks_ = divide_up(outputs_, block_);
+    block_ = round_up(divide_up(outputs_, blocks_), kPair);
+    blocks_ = divide_up(outputs_, block_);
   }
 
-  // All of a sum that the source does not change.
-  void begin(const Block& block, std::int32_t* start) const {
-    const std::int32_t zeros[] = {zero(), zero() - 128, 0};
-    const auto zero = static_cast<std::uint32_t>(zeros[static_cast<std::size_t>(kernel_.form)]);
-    const auto weight_zero = static_cast<std::uint32_t>(convolution_.filter_zero_point) *
-                             static_cast<std::uint32_t>(depth_);
-    const std::int32_t* bias = convolution_.store.bias;
-    for (std::size_t i = 0; i < divide_up(block.count, kInt8Panel) * kInt8Panel; ++i) {
-      std::uint32_t sum;
-      std::memcpy(&sum, panel(block, i / kInt8Panel) + i % kInt8Panel * sizeof sum, sizeof sum);
-      const bool has_bias = bias != nullptr && i < block.count;
-      const auto added = static_cast<std::uint32_t>(
-          has_bias ? bias[block.group * outputs_ + block.channel + i] : 0);
-      start[i] = static_cast<std::int32_t>(added - zero * (sum - weight_zero));
-    }
-  }
-
-  void make(const Block& block, std::size_t pixel, std::size_t count, Stack& stack) const {
-    const std::size_t panels = divide_up(block.count, kInt8Panel);
-    const std::size_t step = kernel_.quads * kInt8Quad;
-    const auto zero_of_weights = static_cast<std::uint32_t>(convolution_.filter_zero_point);
-    std::fill_n(stack.addends, count, 0);
-    for (std::size_t k = 0; k < depth_; k += step) {
-      const std::size_t size = std::min(step, depth_ - k);
-      const Int8Tile tile{stack.slab, kernel_.stride, count, divide_up(size, kInt8Quad)};
-      copy_tile(block.group, pixel, count, k, size, stack.slab);
-      for (std::size_t p = 0; zero_of_weights != 0 && p < count; ++p) {
-        const auto sum = static_cast<std::uint32_t>(sum_of(stack.slab + p * kernel_.stride, size));
-        stack.addends[p] -= zero_of_weights * sum;
-      }
-      for (std::size_t i = 0; i < panels; i += 2) {
-        const std::int8_t* weights =
-            panel(block, i) + kInt8Panel * sizeof(std::int32_t) + k * kInt8Panel;
-        kernel_.multiply(tile, weights, panel_bytes_, std::min<std::size_t>(2, panels - i),
-                         k == 0 ? stack.start + i * kInt8Panel : nullptr,
-                         stack.sums + i * kInt8Panel);
-      }
-    }
-    store(block, pixel, count, stack.sums, zero_of_weights == 0 ? nullptr : stack.addends);
-  }
-
-  // Row by row, as far as the tile reaches into each.
-  void store(const Block& block, std::size_t pixel, std::size_t count, const std::int32_t* sums,
-             const std::uint32_t* addends) const {
-    const std::size_t channel = block.group * outputs_ + block.channel;
-    std::size_t column = pixel % result_.columns;
-    for (std::size_t p = 0; p < count; column = 0) {
-      T* row = result_.row(rows_.first + (pixel + p) / result_.columns);
-      const std::size_t done = std::min(count - p, result_.columns - column);
-      T* to = row + column * result_.pixel_stride + channel;
-      requantise_(
-          convolution_.store,
-          {sums + p * kInt8SumStride, kInt8SumStride,
-           addends == nullptr ? nullptr : reinterpret_cast<const std::int32_t*>(addends + p),
-           channel, block.count, done, reinterpret_cast<std::uint8_t*>(to), result_.pixel_stride});
-      p += done;
-    }
-  }
-
-  template <typename Element>
-  static std::int32_t sum_elements(const std::byte* slab, std::size_t count) {
-    const auto* elements = reinterpret_cast<const Element*>(slab);
-    std::int32_t sum = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      sum += elements[i];
-    }
-    return sum;
-  }
-
-  std::int32_t sum_of(const std::byte* slab, std::size_t count) const {
-    switch (kernel_.form) {
-      case Form::unsigned_bytes:
-        return sum_elements<std::uint8_t>(slab, count);
-      case Form::signed_bytes:
-        return sum_elements<std::int8_t>(slab, count);
-      default:
-        return sum_elements<std::int16_t>(slab, count);
-    }
-  }
-
-  // Elements [first, first + count) of the depth of some pixels; quads begun are filled up. This
-  // and what it calls are the only ones that know of padding, strides, dilations, groups and where
-  // rows lie.
-  void copy_tile(std::size_t group, std::size_t pixel, std::size_t pixels, std::size_t first,
-                 std::size_t count, std::byte* to) const {
-    std::size_t row = rows_.first + pixel / result_.columns;
-    std::size_t column = pixel % result_.columns;
-    const std::size_t rest = divide_up(count, kInt8Quad) * kInt8Quad - count;
-    for (std::size_t p = 0; p < pixels;) {
-      std::size_t done = 1;
-      if (is_pointwise_) {
-        // Pixels of one row, each a run.
-        done = std::min(pixels - p, result_.columns - column);
-        const T* from = source_.row(row * window_.strides[0]) + group * inputs_ + first +
-                        column * window_.strides[1] * source_.pixel_stride;
-        copy_runs(from, count, done, window_.strides[1] * source_.pixel_stride, kernel_.stride, to);
-      } else if (count != depth_ || !copy_inside(group, row, column, to)) {
-        copy_pixel(group, row, column, first, count, to);
-      }
-      for (std::size_t i = 0; i < done; ++i) {
-        if (rest != 0) {
-          std::memset(to + count * kernel_.element_bytes(), 0, rest * kernel_.element_bytes());
-        }
-        to += kernel_.stride;
-      }
-      p += done;
-      column += done;
-      if (column == result_.columns) {
-        column = 0;
-        ++row;
-      }
-    }
-  }
-
-  void copy_runs(const T* from, std::size_t size, std::size_t count, std::size_t step,
-                 std::size_t step_to, std::byte* to) const {
-    kernel_.copy(
-        {reinterpret_cast<const std::uint8_t*>(from), size, count, step, step_to, kFlip, zero()},
-        to);
-  }
-
-  // All of the depth of a pixel whose window lies inside; otherwise false.
-  bool copy_inside(std::size_t group, std::size_t row, std::size_t column, std::byte* to) const {
-    const std::int64_t top = place(row, 0);
-    const std::int64_t left = place(column, 1);
-    const auto fits = [](std::int64_t at, std::size_t extent, std::size_t size) {
-      return at >= 0 && static_cast<std::size_t>(at) + extent <= size;
+  void choose_runs() {
+    const auto& source = given_.source;
+    const auto& result = given_.result;
+    const bool is_pixel = window_.kernel[0] == 1 && window_.kernel[1] == 1;
+    const bool has_padding = window_.has_padding();
+    is_apart_ = window_.dilations[1] != 1 && window_.kernel[1] != 1;
+    run_ = is_apart_ ? inputs_ : inputs_ * window_.kernel[1];
+    num_runs_ = depth_ / run_;
+    is_gathered_ = run_ % kInt8Quad != 0 || (kernel_.widen != nullptr && inputs_ % kInt8Quad != 0);
+    element_ = is_gathered_ ? 1 : kernel_.element_bytes;
+    const std::size_t filled = run_ + kInt8Quad;
+    vector_ = filled <= 16 ? 16 : filled <= 32 ? 32 : round_up(filled, kInt8Vector);
+    const auto follow = [](const auto& image) {
+      return image.rows == 1 || (image.row_offsets == nullptr &&
+                                 image.row_stride == image.columns * image.pixel_stride);
     };
-    if (!fits(top, extent(0), source_.rows) || !fits(left, extent(1), source_.columns)) {
-      return false;
+    if (is_pixel && !has_padding && window_.strides[0] == 1 && window_.strides[1] == 1 &&
+        source.columns == result.columns && follow(source) && follow(result)) {
+      columns_ *= rows_;  // as one long row
+      source_columns_ = columns_;
+      rows_ = 1;
     }
-    const std::size_t bytes = kernel_.element_bytes();
-    const std::size_t offset =
-        static_cast<std::size_t>(left) * source_.pixel_stride + group * inputs_;
-    if (runs_in_row_ == 1 && source_.row_offsets == nullptr) {
-      copy_runs(source_.row(static_cast<std::size_t>(top)) + offset, run_, window_.kernel[0],
-                window_.dilations[0] * source_.row_stride, run_ * bytes, to);
-      return true;
-    }
-    for (std::size_t i = 0; i < window_.kernel[0]; ++i) {
-      const T* from =
-          source_.row(static_cast<std::size_t>(top) + i * window_.dilations[0]) + offset;
-      copy_runs(from, run_, runs_in_row_, window_.dilations[1] * source_.pixel_stride, run_ * bytes,
-                to + i * runs_in_row_ * run_ * bytes);
-    }
-    return true;
+    is_in_place_ =
+        given_.flip == 0 && element_ == 1 && !is_gathered_ && !has_padding &&
+        (is_pixel || source.pixel_stride == inputs_) &&
+        (result.columns - 1) * window_.strides[1] + window_.extent(1) <= source.columns &&
+        (result.rows - 1) * window_.strides[0] + window_.extent(0) <= source.rows;
+    step_ = is_in_place_ ? source.pixel_stride : inputs_ * element_;
   }
 
-  std::size_t extent(std::size_t axis) const {
-    return std::size_t{window_.dilations[axis]} * (window_.kernel[axis] - 1) + 1;
+  void choose_parts(bool is_shared) {
+    const std::size_t tile = kernel_.wide.pixels;
+    // Half of the bytes leaves room for weights in the first cache.
+    part_ = columns_that_fit(kRowBytes / 2);
+    if (part_ < columns_) {  // whole tiles, or at least one
+      part_ = part_ < tile ? std::min(columns_that_fit(kRowBytes), tile) : part_ / tile * tile;
+    }
+    in_pieces_ = part_ == 0 || num_runs_ > kMostRuns || (is_gathered_ && depth_ > kMostGathered);
+    part_ = in_pieces_ ? columns_ : part_;
+    if (is_shared && given_.convolution.groups * blocks_ * rows_ < kFewParts) {
+      part_ = std::min(part_, round_up(divide_up(columns_, kFewParts), tile));
+    }
+    parts_ = divide_up(columns_, part_);
+    slot_size_ = row_bytes(std::min(part_, columns_));
   }
 
-  void copy_pixel(std::size_t group, std::size_t row, std::size_t column, std::size_t first,
-                  std::size_t count, std::byte* to) const {
-    const std::int64_t top = place(row, 0);
-    const std::int64_t left = place(column, 1);
-    const auto columns = static_cast<std::int64_t>(source_.columns);
-    const std::size_t bytes = kernel_.element_bytes();
-    const std::size_t end = first + count;
-    for (std::size_t k = first; k < end;) {
-      const std::size_t index = k / run_;
-      const std::size_t begun = k % run_;
-      const std::size_t stop = std::min(run_, begun + (end - k));
-      const std::size_t i = index / runs_in_row_;
-      const std::size_t j = index % runs_in_row_;
-      const std::int64_t y = top + static_cast<std::int64_t>(i) * window_.dilations[0];
-      const std::int64_t x = left + static_cast<std::int64_t>(j) * window_.dilations[1];
-      // The elements of the run that lie inside.
-      const std::size_t taps = runs_in_row_ == 1 ? window_.kernel[1] : 1;
-      std::size_t low = stop;
-      std::size_t high = stop;
-      if (y >= 0 && y < static_cast<std::int64_t>(source_.rows)) {
-        const auto limit = static_cast<std::int64_t>(taps);
-        low = static_cast<std::size_t>(std::clamp<std::int64_t>(-x, 0, limit)) * inputs_;
-        high = static_cast<std::size_t>(std::clamp<std::int64_t>(columns - x, 0, limit)) * inputs_;
-        low = std::clamp(low, begun, stop);
-        high = std::clamp(high, low, stop);
+  // Bytes of a copied row under so many columns of the result.
+  std::size_t row_bytes(std::size_t count) const {
+    const std::size_t pixels = (count - 1) * window_.strides[1] + window_.extent(1);
+    return round_up(pixels * inputs_ * element_, kInt8Vector) + kSlack;
+  }
+
+  // Columns of the result whose rows of the source fit so many bytes.
+  std::size_t columns_that_fit(std::size_t bytes) const {
+    const std::size_t slot = bytes / window_.kernel[0] / kInt8Vector * kInt8Vector;
+    const std::size_t pixels =
+        slot < kInt8Vector + kSlack ? 0 : (slot - kInt8Vector - kSlack) / (inputs_ * element_);
+    if (pixels < window_.extent(1)) {
+      return 0;
+    }
+    return std::min((pixels - window_.extent(1)) / window_.strides[1] + 1, columns_);
+  }
+
+  const std::int8_t* panel(const Block& block, std::size_t channel) const {
+    const std::size_t panels = divide_up(outputs_, kInt8Panel);
+    return given_.convolution.filter +
+           (block.group * panels + (block.channel + channel) / kInt8Panel) * panel_bytes_;
+  }
+
+  // All of a sum that the source does not change, and the scales: a panel at a time, so that the
+  // compiler makes vectors of it.
+  void begin(const Block& block, Stack& stack) const {
+    const auto& store = given_.convolution.store;
+    const std::size_t first = block.group * outputs_ + block.channel;
+    const auto zero = static_cast<std::uint32_t>(given_.zero);
+    const std::uint32_t weight_zeros = weight_zero_ * static_cast<std::uint32_t>(depth_);
+    std::uint32_t overflows = 0;
+    for (std::size_t i = 0; i < block.channels; i += kInt8Panel) {
+      const std::size_t count = std::min(kInt8Panel, block.channels - i);
+      std::uint32_t sums[kInt8Panel];
+      std::memcpy(sums, panel(block, i), sizeof sums);
+      std::uint32_t bias[kInt8Panel] = {};
+      if (store.bias != nullptr) {
+        copy_panel(store.bias + first + i, count, bias);
       }
-      fill(low - begun, to);
-      to += (low - begun) * bytes;
+      float* scales = stack.scales + i;
+      std::fill_n(scales, kInt8Panel, 0.0f);
+      copy_panel(store.scales + first + i, count, scales);
+      for (std::size_t j = 0; j < kInt8Panel; ++j) {
+        stack.start[i + j] = static_cast<std::int32_t>(bias[j] - zero * (sums[j] - weight_zeros));
+        overflows |= std::fabs(scales[j]) < 1.0f ? 0 : 1;
+      }
+    }
+    stack.may_overflow = overflows != 0;
+  }
+
+  // Of a size known at compile time, except for the last panel.
+  static void copy_panel(const void* from, std::size_t count, void* to) {
+    if (count == kInt8Panel) {
+      std::memcpy(to, from, kInt8Panel * sizeof(std::int32_t));
+    } else {
+      std::memcpy(to, from, count * sizeof(std::int32_t));
+    }
+  }
+
+  // Where the runs of depth begin for the first of the columns.
+  void find_runs(const Block& block, std::size_t row, Stack& stack, std::int64_t* held,
+                 const std::uint8_t** runs) const {
+    const auto& source = given_.source;
+    const std::size_t taps = is_apart_ ? window_.kernel[1] : 1;
+    const std::size_t slots = window_.kernel[0];
+    const std::int64_t left = window_.place(1, block.column);
+    std::int64_t y = window_.place(0, row);
+    // Windows of the next row find most of their rows again, unless rows are dilated.
+    const bool shares = window_.dilations[0] == 1 && slots > 1;
+    // No row is further above the first one than the padding.
+    const auto below = static_cast<std::uint32_t>(y + window_.padding[0]);
+    std::size_t slot = shares ? below % static_cast<std::uint32_t>(slots) : 0;
+    for (std::size_t i = 0; i < slots; ++i) {
+      const std::uint8_t* from;
+      if (is_in_place_) {
+        from = source.row(static_cast<std::size_t>(y)) +
+               static_cast<std::size_t>(left) * source.pixel_stride + block.group * inputs_;
+      } else {
+        std::uint8_t* to = stack.rows + slot * slot_size_;
+        if (held[slot] != y) {
+          copy_row(block, y, left, to);
+          held[slot] = y;
+        }
+        slot = slot + 1 == slots ? 0 : slot + 1;
+        from = to;
+      }
+      for (std::size_t j = 0; j < taps; ++j) {
+        *runs++ = from;
+        from += window_.dilations[1] * step_;
+      }
+      y += window_.dilations[0];
+    }
+  }
+
+  // Pixels of a row of the source as the kernel takes them, and the zero point beyond its edges.
+  void copy_row(const Block& block, std::int64_t y, std::int64_t left, std::uint8_t* to) const {
+    const auto& source = given_.source;
+    const std::size_t count = (block.columns - 1) * window_.strides[1] + window_.extent(1);
+    const PixelSpan inside = inside_of(left, is_row(y) ? count : 0, source_columns_);
+    const std::size_t size = inputs_ * element_;
+    const auto copy = element_ == 1 ? kernel_.copy : kernel_.widen;
+    std::uint8_t* const end = to + count * size;
+    fill_zeros(inside.first * size, to);
+    to += inside.first * size;
+    if (inside.count > 0) {
+      const std::uint8_t* from = pixel_at(block, y, left + static_cast<std::int64_t>(inside.first));
+      if (source.pixel_stride == inputs_) {
+        copy(from, inside.count * inputs_, given_.flip, to);
+      } else {
+        for (std::size_t p = 0; p < inside.count; ++p) {
+          copy(from + p * source.pixel_stride, inputs_, given_.flip, to + p * size);
+        }
+      }
+      to += inside.count * size;
+    }
+    fill_zeros(static_cast<std::size_t>(end - to) + (is_gathered_ ? 2 * kInt8Vector : 0), to);
+  }
+
+  bool is_row(std::int64_t y) const { return static_cast<std::size_t>(y) < given_.source.rows; }
+
+  const std::uint8_t* pixel_at(const Block& block, std::int64_t y, std::int64_t x) const {
+    return given_.source.row(static_cast<std::size_t>(y)) +
+           static_cast<std::size_t>(x) * given_.source.pixel_stride + block.group * inputs_;
+  }
+
+  // Writes the source's zero point, up to a vector too much.
+  void fill_zeros(std::size_t bytes, std::uint8_t* to) const {
+    if (bytes != 0) {
+      const std::uint32_t zero = static_cast<std::uint32_t>(given_.zero) & 0xff;
+      kernel_.fill(static_cast<std::uint16_t>(element_ == 1 ? zero * 0x101 : zero), bytes, to);
+    }
+  }
+
+  void make_gathered(const Block& block, const std::uint8_t* const* runs, std::uint8_t* to,
+                     Stack& stack) const {
+    const std::size_t step = step_ * window_.strides[1];
+    for (std::size_t pixel = 0; pixel < block.columns; pixel += most_) {
+      const std::size_t count = std::min(most_, block.columns - pixel);
+      // The next run overwrites what a copy has too much; weights beyond the depth are zeros.
+      for (std::size_t run = 0; run < num_runs_; ++run) {
+        kernel_.gather({runs[run] + pixel * step, step, run_ + kInt8Quad, vector_, count,
+                        stack.gathered + run * run_, stride_});
+      }
+      make_copies(block, stack.gathered, count, depth_, {}, to + pixel * given_.result.pixel_stride,
+                  stack);
+    }
+  }
+
+  // Elements of depth of some pixels lie side by side, and `stride_` bytes from pixel to pixel.
+  void make_copies(const Block& block, std::uint8_t* copies, std::size_t count, std::size_t size,
+                   Runs runs, std::uint8_t* to, Stack& stack) const {
+    const std::size_t quads = divide_up(size, kInt8Quad);
+    for (std::size_t p = 0; weight_zero_ != 0 && p < count; ++p) {
+      std::memset(copies + p * stride_ + size, 0, quads * kInt8Quad - size);
+    }
+    const std::uint8_t* begins[] = {copies};
+    if (kernel_.widen != nullptr) {
+      kernel_.widen(copies, count * stride_, 0, copies + count * stride_);
+      begins[0] = copies + count * stride_;
+    }
+    runs.begins = begins;
+    runs.count = 1;
+    runs.quads = quads;
+    runs.step = stride_ * kernel_.element_bytes;
+    make_tiles(block, count, runs, to, stack);
+  }
+
+  void make_by_pieces(const Block& block, std::size_t row, std::uint8_t* to, Stack& stack) const {
+    auto* sums = reinterpret_cast<std::int32_t*>(stack.rows);
+    std::uint8_t* copies = stack.rows + kSumBytes;
+    for (std::size_t pixel = 0; pixel < block.columns; pixel += most_) {
+      const std::size_t count = std::min(most_, block.columns - pixel);
+      for (std::size_t depth = 0; depth < depth_; depth += kMostGathered) {
+        const std::size_t size = std::min(kMostGathered, depth_ - depth);
+        for (std::size_t p = 0; p < count; ++p) {
+          copy_piece(block, row, block.column + pixel + p, depth, size, copies + p * stride_);
+        }
+        Runs runs{};
+        runs.depth = depth;
+        runs.sums = sums;
+        runs.is_last = depth + size == depth_;
+        make_copies(block, copies, count, size, runs, to + pixel * given_.result.pixel_stride,
+                    stack);
+      }
+    }
+  }
+
+  // Bytes [first, first + count) of the depth of a pixel, tap by tap or row by row.
+  void copy_piece(const Block& block, std::size_t row, std::size_t column, std::size_t first,
+                  std::size_t count, std::uint8_t* to) const {
+    const bool has_gaps = is_apart_ || given_.source.pixel_stride != inputs_;
+    const std::size_t taps = has_gaps ? 1 : window_.kernel[1];  // of a run
+    const std::size_t run = taps * inputs_;
+    for (const std::size_t end = first + count; first < end;) {
+      const std::size_t tap = first / run * taps;
+      const std::size_t begin = first % run;
+      const std::size_t size = std::min(run - begin, end - first);
+      const std::int64_t y =
+          window_.place(0, row) +
+          std::int64_t{window_.dilations[0]} * static_cast<std::int64_t>(tap / window_.kernel[1]);
+      const std::int64_t x =
+          window_.place(1, column) +
+          std::int64_t{window_.dilations[1]} * static_cast<std::int64_t>(tap % window_.kernel[1]);
+      const PixelSpan inside = inside_of(x, is_row(y) ? taps : 0, source_columns_);
+      const std::size_t low = std::clamp(inside.first * inputs_, begin, begin + size);
+      const std::size_t high =
+          std::clamp((inside.first + inside.count) * inputs_, low, begin + size);
+      fill_bytes(low - begin, to);
       if (high > low) {
-        const std::int64_t at = x * static_cast<std::int64_t>(source_.pixel_stride) +
-                                static_cast<std::int64_t>(group * inputs_ + low);
-        copy_runs(source_.row(static_cast<std::size_t>(y)) + at, high - low, 1, 0, 0, to);
-        to += (high - low) * bytes;
+        const std::int64_t at = x * static_cast<std::int64_t>(given_.source.pixel_stride);
+        const std::uint8_t* from = given_.source.row(static_cast<std::size_t>(y)) + at +
+                                   static_cast<std::int64_t>(block.group * inputs_ + low);
+        kernel_.copy(from, high - low, given_.flip, to + (low - begin));
       }
-      fill(stop - high, to);
-      to += (stop - high) * bytes;
-      k += stop - begun;
+      fill_bytes(begin + size - high, to + (high - begin));
+      to += size;
+      first += size;
     }
   }
 
-  // Padding is what stands for zero.
-  void fill(std::size_t count, std::byte* to) const {
-    if (count == 0) {
+  void fill_bytes(std::size_t count, std::uint8_t* to) const {
+    std::memset(to, given_.zero & 0xff, count);
+  }
+
+  void make_tiles(const Block& block, std::size_t columns, const Runs& runs, std::uint8_t* to,
+                  Stack& stack) const {
+    if (weight_zero_ == 0) {
+      make_panels(block, columns, runs, nullptr, to, stack);
       return;
     }
-    const int zeros[] = {zero(), zero() - 128, 0};
-    std::memset(to, zeros[static_cast<std::size_t>(kernel_.form)], count * kernel_.element_bytes());
+    // The zero point of the weights costs a sum of the source for each pixel.
+    const std::uint8_t* begins[kMostRuns];
+    for (std::size_t pixel = 0; pixel < columns; pixel += kSummed) {
+      const std::size_t count = std::min(kSummed, columns - pixel);
+      std::fill_n(stack.addends, count, 0);
+      for (std::size_t run = 0; run < runs.count; ++run) {
+        begins[run] = runs.begins[run] + pixel * runs.step;
+        for (std::size_t p = 0; p < count; ++p) {
+          const std::uint32_t sum = kernel_.add_up(begins[run] + p * runs.step, runs.quads);
+          stack.addends[p] = static_cast<std::int32_t>(
+              static_cast<std::uint32_t>(stack.addends[p]) - weight_zero_ * sum);
+        }
+      }
+      Runs some = runs;
+      some.begins = begins;
+      make_panels(block, count, some, stack.addends, to + pixel * given_.result.pixel_stride,
+                  stack);
+    }
   }
 
-  std::int64_t place(std::size_t index, std::size_t axis) const {
-    const std::int64_t before = axis == 0 ? window_.padding[0] : window_.padding[3];
-    return static_cast<std::int64_t>(index) * window_.strides[axis] - before;
+  void make_panels(const Block& block, std::size_t columns, const Runs& runs,
+                   const std::int32_t* addends, std::uint8_t* to, const Stack& stack) const {
+    for (std::size_t first = 0; first < block.channels; first += kernel_.wide.channels) {
+      const std::size_t count = std::min(kernel_.wide.channels, block.channels - first);
+      const Int8Tiles& tiles = count <= kernel_.narrow.channels ? kernel_.narrow : kernel_.wide;
+      const Int8Tile tile{runs.begins,
+                          runs.count,
+                          runs.quads,
+                          runs.step,
+                          panel(block, first) + kInt8Panel * sizeof(std::int32_t) +
+                              runs.depth * kInt8Panel + first % kInt8Panel * kInt8Quad,
+                          panel_bytes_,
+                          stack.start + first,
+                          stack.scales + first,
+                          count,
+                          given_.convolution.store,
+                          stack.may_overflow,
+                          to + first,
+                          given_.result.pixel_stride,
+                          addends,
+                          runs.sums == nullptr ? nullptr : runs.sums + first,
+                          runs.depth == 0,
+                          runs.is_last};
+      // Groups of pixels of nearly the same size.
+      const auto num = static_cast<std::uint32_t>(columns);
+      const std::uint32_t num_tiles = (num - 1) / static_cast<std::uint32_t>(tiles.pixels) + 1;
+      const std::uint32_t size = num / num_tiles;
+      const std::uint32_t num_larger = num - size * num_tiles;
+      std::size_t pixel = 0;
+      for (std::uint32_t i = 0; i < num_tiles; ++i) {
+        const std::uint32_t pixels = size + (i < num_larger ? 1 : 0);
+        tiles.make[pixels - 1](tile, pixel);
+        pixel += pixels;
+      }
+    }
   }
 
-  const Int8Convolution& convolution_;
+  const Given& given_;
   const SlidingWindow& window_;
-  const Image<const T>& source_;
-  const Image<T>& result_;
-  RowRange rows_;
-  const Int8TileKernel& kernel_;
-  Requantise requantise_;
-  std::size_t inputs_;
-  std::size_t outputs_;
-  std::size_t depth_;
+  const Int8Kernel& kernel_;
+  std::size_t inputs_;   // channels of a group
+  std::size_t outputs_;  // channels of a group
+  std::size_t depth_;    // taps of the window times the inputs
   std::size_t panel_bytes_;
-  std::size_t pixels_;
-  std::size_t tiles_;
-  std::size_t block_;
+  std::size_t rows_;     // of the result; one where all pixels are taken as one long row
+  std::size_t columns_;  // the same
+  std::size_t source_columns_;
+  std::uint32_t weight_zero_;
+  std::size_t block_;  // output channels
   std::size_t blocks_;
-  std::size_t run_;  // elements of depth that lie side by side in the source
-  std::size_t runs_in_row_;
-  bool is_pointwise_;  // without padding
+  std::size_t part_;  // columns
+  std::size_t parts_;
+  std::size_t run_;  // elements of depth
+  std::size_t num_runs_;
+  std::size_t vector_;     // bytes that a run is gathered by, with a quad behind it
+  std::size_t element_;    // bytes of one in a copied row
+  std::size_t slot_size_;  // bytes of a copied row
+  std::size_t step_;       // bytes from one pixel of the source to the next, where runs begin
+  std::size_t stride_;     // bytes from one gathered pixel to the next
+  std::size_t most_;       // pixels that are gathered together
+  bool is_apart_;          // the taps of a row are dilated
+  bool is_gathered_;       // runs are not whole quads
+  bool is_in_place_;       // the source is read where it lies
+  bool in_pieces_;         // of depth
 };
 
-// The same image, whichever sign its bytes have.
-template <typename Byte, typename T>
-Image<Byte> as_bytes(const Image<T>& image) {
-  return {reinterpret_cast<Byte*>(image.data),
-          image.rows,
-          image.columns,
-          image.channels,
-          image.pixel_stride,
-          image.row_stride,
-          image.row_offsets};
+#if !defined(ARENITE_X86) && !defined(ARENITE_ARM64)
+void make_any_pixel(const Int8Tile& tile, std::size_t pixel) {
+  std::int32_t sums[1][kInt8Panel];
+  begin_int8_sums(tile, pixel, sums);
+  const std::int8_t* quad = tile.weights;
+  for (std::size_t run = 0; run < tile.num_runs; ++run) {
+    const std::uint8_t* from = tile.runs[run] + pixel * tile.step;
+    for (std::size_t q = 0; q < tile.quads; ++q) {
+      for (std::size_t j = 0; j < kInt8Panel; ++j) {
+        const std::int32_t sum = from[0] * quad[4 * j] + from[1] * quad[4 * j + 1] +
+                                 from[2] * quad[4 * j + 2] + from[3] * quad[4 * j + 3];
+        sums[0][j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[0][j]) +
+                                               static_cast<std::uint32_t>(sum));
+      }
+      from += kInt8Quad;
+      quad += kInt8Panel * kInt8Quad;
+    }
+  }
+  end_int8_sums(tile, pixel, sums);
+}
+
+const Int8Kernel& any_kernel() {
+  static constexpr MakeInt8Pixels kPixels[] = {make_any_pixel};
+  static const Int8Kernel kernel{false,
+                                 1,
+                                 {kInt8Panel, 1, kPixels},
+                                 {kInt8Panel, 1, kPixels},
+                                 copy_int8,
+                                 nullptr,
+                                 fill_int8,
+                                 gather_int8,
+                                 add_up_int8<std::uint8_t>};
+  return kernel;
+}
+#endif
+
+const Int8Kernel& kernel_at_hand() {
+#if defined(ARENITE_X86)
+  if (has_dot_products()) {
+    return int8_kernel_for_vnni();
+  }
+  return vectors() == Vectors::any ? int8_kernel_for_sse2() : int8_kernel_for_avx2();
+#elif defined(ARENITE_ARM64)
+  return int8_kernel_for_neon();
+#else
+  return any_kernel();
+#endif
 }
 
 template <typename T>
 void convolve_any(const Int8Convolution& convolution, const Image<const T>& source,
                   const Image<T>& result, RowRange rows, pthreadpool_t threads) {
-  constexpr bool kIsSigned = std::is_signed_v<T>;
-  const Int8ConvolutionRows given{convolution,
-                                  as_bytes<const std::uint8_t>(source),
-                                  as_bytes<std::uint8_t>(result),
-                                  rows,
-                                  static_cast<std::uint8_t>(kIsSigned ? 0x80 : 0),
-                                  convolution.source_zero_point + (kIsSigned ? 128 : 0)};
-  if (convolve_rows(given, threads)) {
-    return;
-  }
-  const Work<T> work(convolution, source, result, rows, tile_kernel());
+  const Int8Kernel& kernel = kernel_at_hand();
+  const bool flips = std::is_signed_v<T> != kernel.is_signed;
+  const std::int32_t shift = !flips ? 0 : kernel.is_signed ? -128 : 128;
+  const auto from = as_bytes(source);
+  const auto to = as_bytes(result);
+  const Given given{convolution,
+                    from,
+                    to,
+                    rows,
+                    static_cast<std::uint8_t>(flips ? 0x80 : 0),
+                    convolution.source_zero_point + shift};
+  const Work work(given, kernel, threads != nullptr);
   parallel(threads, work.num_parts(), work.cost(),
            [&work](std::size_t first, std::size_t count) { work.run(first, count); });
 }

@@ -1,4 +1,4 @@
-// Convolutions of 8-bit integers: any rows of a result, from rows of an image and packed weights.
+// 8-bit convolutions: any rows of a result from rows of an image and packed weights.
 #pragma once
 
 #include <pthreadpool.h>
@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/convolution/requantise.hpp"
 #include "kernels/image.hpp"
+#include "kernels/requantise.hpp"
 #include "kernels/sliding_window.hpp"
 
 namespace arenite {
@@ -22,8 +22,8 @@ constexpr std::size_t kInt8Quad = 4;
 // and there the quad's four elements. Depth is the taps of the window, row after row, times the
 // input channels of a group, those of one tap side by side; the last quad is filled up with zeros.
 //
-// It is the same for every processor, and as dot products of four bytes take it. The sums serve all
-// that is constant in a result: zero points, and the signs that such products do not have.
+// The order is the same for every processor and suits dot products of four bytes. The sums give the
+// constant part of a result: zero points, and the sign that such products lack.
 //
 // Weights are signed. Unsigned ones are packed with 128 taken away, from their zero point too.
 struct Int8Convolution {
@@ -39,8 +39,8 @@ struct Int8Convolution {
 // the input channels of a group. At any address that a 32-bit integer may have; 64 is fastest.
 std::size_t packed_int8_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth);
 
-// Writes rows of the result, from the rows of the source under the windows. A result is the same to
-// the bit whichever rows are asked for together, on any number of threads and on any processor.
+// Writes rows of the result from the rows of the source under the windows. Results are the same to
+// the bit for any grouping of rows, any number of threads and any processor.
 // Sums are of 32 bits, and wrap.
 //
 // All of the source may be read until the last row is written, so a result may not lie over it.

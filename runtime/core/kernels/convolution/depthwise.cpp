@@ -57,7 +57,7 @@ ARENITE_LANE void make_block(const Taps& taps, std::size_t column) {
 // Pixels side by side that have the same taps in the source.
 template <std::size_t Parts, typename Channels>
 ARENITE_LANE void make_alike(const Strip& strip, const Channels& channels, std::size_t column,
-                             std::size_t num_pixels, const Taps& taps) {
+                             std::size_t num_pixels, const PixelSpan& taps) {
   const AnyTaps<Channels> any{strip, channels, taps};
   for (; num_pixels >= 4; num_pixels -= 4, column += 4) {
     make_block<4, Parts>(any, column);
@@ -69,7 +69,7 @@ ARENITE_LANE void make_alike(const Strip& strip, const Channels& channels, std::
 
 // Channels that do not fill vectors, or are not those of the source.
 HWY_NOINLINE void make_rest(const Strip& strip, std::size_t column, std::size_t num_pixels,
-                            const Taps& taps, std::size_t channel) {
+                            const PixelSpan& taps, std::size_t channel) {
   for (; channel < strip.end_channel; channel += kLanes) {
     const std::size_t rest = strip.end_channel - channel;
     const SomeLanes made{channel, rest < kLanes ? rest : kLanes};
@@ -90,28 +90,20 @@ HWY_NOINLINE void make_rest(const Strip& strip, std::size_t column, std::size_t 
 constexpr std::size_t kParts = kLanes == 4 && HWY_ARCH_ARM_A64 ? 2 : 1;
 constexpr std::size_t kTogether = kParts * kLanes;
 
-// The indices from `start` on, `step` apart, that lie in [0, extent): the first and how many of
-// `count` there are.
-Taps inside(std::ptrdiff_t start, std::size_t step, std::size_t count, std::size_t extent) {
-  const std::size_t first = start < 0 ? (static_cast<std::size_t>(-start) + step - 1) / step : 0;
-  const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(extent) - start;
-  std::size_t end = left <= 0 ? 0 : (static_cast<std::size_t>(left) + step - 1) / step;
-  end = end < count ? end : count;
-  return {first, first < end ? end - first : 0};
-}
-
 // Edges apart: there the windows have fewer taps.
 HWY_NOINLINE void make_any_row(const Strip& strip, std::size_t end_whole) {
   const std::size_t reach = (strip.window_columns - 1) * strip.dilation;
-  Taps inner{0, 0};
+  PixelSpan inner{0, 0};
   if (strip.source_columns > reach) {
-    inner = inside(-strip.margin, strip.stride, strip.result_columns, strip.source_columns - reach);
+    inner =
+        inside_of(-strip.margin, strip.result_columns, strip.source_columns - reach, strip.stride);
   }
   for (std::size_t column = 0; column < strip.result_columns;) {
     const bool is_inner = column - inner.first < inner.count;
     const std::size_t num_pixels = is_inner ? inner.count : 1;
     const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
-    const Taps taps = inside(left, strip.dilation, strip.window_columns, strip.source_columns);
+    const PixelSpan taps =
+        inside_of(left, strip.window_columns, strip.source_columns, strip.dilation);
     for (std::size_t channel = strip.first_channel; channel < end_whole; channel += kTogether) {
       make_alike<kParts>(strip, WholeLanes{channel}, column, num_pixels, taps);
     }
@@ -121,7 +113,7 @@ HWY_NOINLINE void make_any_row(const Strip& strip, std::size_t end_whole) {
 }
 
 template <std::size_t Columns, std::size_t Stride, std::size_t Pixels, bool AtEdge>
-ARENITE_LANE void make_pixels(const Strip& strip, std::size_t column, const Taps& inner,
+ARENITE_LANE void make_pixels(const Strip& strip, std::size_t column, const PixelSpan& inner,
                               std::size_t end_whole) {
   for (std::size_t channel = strip.first_channel; channel < end_whole; channel += kTogether) {
     const WholeLanes channels{channel};
@@ -137,7 +129,7 @@ HWY_NOINLINE void make_known_row(const Strip& strip, std::size_t end_whole) {
     const std::size_t num_pixels = rest >= 7 ? 7 : rest >= 3 ? 3 : 1;
     const std::size_t read = (num_pixels - 1) * Stride + Columns;
     const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * Stride) - strip.margin;
-    const Taps inner = inside(left, 1, read, strip.source_columns);
+    const PixelSpan inner = inside_of(left, read, strip.source_columns);
     if (num_pixels == 1) {
       make_pixels<Columns, Stride, 1, true>(strip, column, inner, end_whole);
     } else if (num_pixels == 3) {
@@ -192,7 +184,7 @@ void make_rows(const DepthwiseConvolution& convolution, const Image<const float>
   strip.source_columns = source.columns;
   strip.result_columns = result.columns;
   strip.pixel_stride = source.pixel_stride;
-  strip.margin = window.padding[3];
+  strip.margin = -static_cast<std::ptrdiff_t>(window.place(1, 0));
   strip.stride = window.strides[1];
   strip.dilation = window.dilations[1];
   strip.window_columns = window.kernel[1];
@@ -206,9 +198,8 @@ void make_rows(const DepthwiseConvolution& convolution, const Image<const float>
   strip.min = kept.min;
   strip.max = kept.max;
   for (std::size_t row = rows.first; row < rows.first + rows.count; ++row) {
-    const std::ptrdiff_t top = static_cast<std::ptrdiff_t>(row * window.strides[0]) -
-                               static_cast<std::ptrdiff_t>(window.padding[0]);
-    const Taps under = inside(top, window.dilations[0], window.kernel[0], source.rows);
+    const std::int64_t top = window.place(0, row);
+    const PixelSpan under = inside_of(top, window.kernel[0], source.rows, window.dilations[0]);
     const std::size_t first = under.count == 0 ? 0 : top + under.first * window.dilations[0];
     strip.source = has_offsets ? source.data : source.row(first);
     strip.row_offsets = has_offsets ? source.row_offsets + first : &kZero;
@@ -233,7 +224,7 @@ void convolve_depthwise(const DepthwiseConvolution& convolution, const Image<con
   static const auto make_rows = ARENITE_COPY(make_rows);
   // Rows under the windows are in the cache when the next row of the result needs them again.
   constexpr std::size_t block = 128;
-  const std::size_t blocks = (result.channels + block - 1) / block;
+  const std::size_t blocks = divide_up(result.channels, block);
   const std::size_t cost = result.columns * std::min(block, result.channels) *
                            convolution.window.kernel[0] * convolution.window.kernel[1];
   parallel(threads, blocks * rows.count, cost, [&](std::size_t first, std::size_t count) {

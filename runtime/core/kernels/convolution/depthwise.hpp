@@ -1,4 +1,4 @@
-// Depthwise convolutions in floating point: any rows of a result, channel by channel.
+// Float depthwise convolutions: any rows of a result, channel by channel.
 #pragma once
 
 #include <pthreadpool.h>
@@ -15,10 +15,10 @@ struct DepthwiseConvolution {
   FloatStore store;
 };
 
-// Writes rows of the result, from the rows of the source under the windows. A result is the same to
-// the bit whichever rows are asked for together, on any number of threads. Uses no scratch.
+// Writes rows of the result from the rows of the source under the windows. Results are the same to
+// the bit for any grouping of rows and any number of threads. Uses no scratch.
 //
-// A result is written once, after all that it is made of was read.
+// A result is written once, after all of its operands were read.
 void convolve_depthwise(const DepthwiseConvolution& convolution, const Image<const float>& source,
                         const Image<float>& result, RowRange rows, pthreadpool_t threads);
 

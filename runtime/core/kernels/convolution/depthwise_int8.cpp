@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "kernels/convolution/depthwise_int8_rows.hpp"
+#include "kernels/convolution/int8_kernel.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
 
@@ -38,13 +38,13 @@ ARENITE_INLINE void add_up(const Int8DepthwiseRows& given, std::size_t row, std:
     sums[c] = bias == nullptr ? 0 : static_cast<std::uint32_t>(bias[channel + c]);
   }
   for (std::size_t i = 0; i < window.kernel[0]; ++i) {
-    const std::uint8_t* from = given.source_row(row, i);
+    const std::uint8_t* from = row_under(window, given.source, row, i);
     if (from == nullptr) {
       continue;
     }
     for (std::size_t j = 0; j < window.kernel[1]; ++j) {
       const std::int64_t x =
-          given.place(column, 1) + static_cast<std::int64_t>(j) * window.dilations[1];
+          window.place(1, column) + static_cast<std::int64_t>(j) * window.dilations[1];
       if (x < 0 || x >= static_cast<std::int64_t>(given.source.columns)) {
         continue;
       }
@@ -66,7 +66,6 @@ ARENITE_INLINE void add_up(const Int8DepthwiseRows& given, std::size_t row, std:
 }
 
 ARENITE_INLINE void make(const Int8DepthwiseRows& given) {
-  static const Requantise requantise = find_requantise();
   const std::size_t first = given.channel * given.multiplier();
   const std::size_t end = first + given.num_channels * given.multiplier();
   alignas(64) std::uint32_t sums[kBlock];
@@ -76,9 +75,9 @@ ARENITE_INLINE void make(const Int8DepthwiseRows& given) {
       for (std::size_t channel = first; channel < end; channel += kBlock) {
         const std::size_t count = std::min(kBlock, end - channel);
         add_up(given, row, column, channel, count, sums);
-        requantise(given.convolution.store,
-                   {reinterpret_cast<std::int32_t*>(sums), 0, nullptr, channel, count, 1,
-                    to + column * given.result.pixel_stride + channel, 0});
+        requantise(given.convolution.store, given.convolution.store.scales + channel,
+                   reinterpret_cast<std::int32_t*>(sums), count,
+                   to + column * given.result.pixel_stride + channel);
       }
     }
   }
@@ -92,20 +91,8 @@ template <typename T>
 void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const T>& source,
                   const Image<T>& result, RowRange rows, pthreadpool_t threads) {
   constexpr bool kIsSigned = std::is_signed_v<T>;
-  const Image<const std::uint8_t> from{reinterpret_cast<const std::uint8_t*>(source.data),
-                                       source.rows,
-                                       source.columns,
-                                       source.channels,
-                                       source.pixel_stride,
-                                       source.row_stride,
-                                       source.row_offsets};
-  const Image<std::uint8_t> to{reinterpret_cast<std::uint8_t*>(result.data),
-                               result.rows,
-                               result.columns,
-                               result.channels,
-                               result.pixel_stride,
-                               result.row_stride,
-                               result.row_offsets};
+  const auto from = as_bytes(source);
+  const auto to = as_bytes(result);
   const Int8DepthwiseRows all{convolution,
                               from,
                               to,
@@ -114,11 +101,14 @@ void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const
                               source.channels,
                               static_cast<std::uint8_t>(kIsSigned ? 0x80 : 0),
                               convolution.source_zero_point + (kIsSigned ? 128 : 0)};
-  const auto* found = int8_depthwise_for_vnni(all);
+  const Int8DepthwiseKernel* found = nullptr;
+#if defined(ARENITE_X86)
+  found = int8_depthwise_for_vnni(all);
   found = found == nullptr ? int8_depthwise_for_avx2(all) : found;
+#endif
   const Int8DepthwiseKernel kernel = found == nullptr ? int8_depthwise_for_any() : *found;
   // Some rows of a block of channels at a time.
-  const std::size_t blocks = (source.channels + kernel.channels - 1) / kernel.channels;
+  const std::size_t blocks = divide_up(source.channels, kernel.channels);
   const auto& window = convolution.window;
   const std::size_t cost = result.columns * std::min(kernel.channels, source.channels) *
                            window.kernel[0] * window.kernel[1] / 8;

@@ -1,4 +1,4 @@
-// Depthwise convolutions of 8-bit integers: any rows of a result, channel by channel.
+// 8-bit depthwise convolutions: any rows of a result, channel by channel.
 #pragma once
 
 #include <pthreadpool.h>
@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/convolution/requantise.hpp"
 #include "kernels/image.hpp"
+#include "kernels/requantise.hpp"
 #include "kernels/sliding_window.hpp"
 
 namespace arenite {
@@ -24,8 +24,8 @@ struct Int8DepthwiseConvolution {
   QuantisedStore store;
 };
 
-// Writes rows of the result, from the rows of the source under the windows. A result is the same to
-// the bit whichever rows are asked for together, on any number of threads and on any processor.
+// Writes rows of the result from the rows of the source under the windows. Results are the same to
+// the bit for any grouping of rows, any number of threads and any processor.
 //
 // All of the source may be read until the last row is written, so a result may not lie over it.
 void convolve_depthwise(const Int8DepthwiseConvolution& convolution,

@@ -1,29 +1,26 @@
-// Depthwise convolutions of 8-bit integers whose sums stay in registers until they are bytes again,
-// for processors of which each brings its vectors.
-//
-// A file that includes this has defined ARENITE_FOR_VECTORS, the attribute of what it compiles for
-// its processor: there must be no function of this that two processors share.
+// Depthwise convolutions of 8-bit integers on x86-64, whose sums stay in registers until they are
+// bytes again. Include it as int8_vectors.hpp.
 #pragma once
 
 #include <algorithm>
 
-#include "kernels/convolution/depthwise_int8_rows.hpp"
+#include "kernels/convolution/int8_vectors.hpp"
+#include "kernels/parallel.hpp"
 
 namespace arenite {
 
 namespace {
 
-// Some rows of the window are summed up at once: a *group* has the bytes of that many rows and of
-// the channels of a vector, interleaved so that the processor multiplies them and adds them up, in
-// as many vectors as their sums are.
+// Some rows of the window are added up together. A *group* has the bytes of that many rows and of
+// the channels of a vector, interleaved as products take them, in as many vectors as there are of
+// sums.
 //
-// What `Vectors` has, beside functions that are named after what they do:
+// `Vectors` has, beside what int8_vectors.hpp states:
 //
-//     Vector      of sums, and of what is multiplied
 //     Row         the bytes of one row
 //     kRows       of a group
-//     kSums       vectors of them
-//     kPixels     that are made at once, as far as there are registers
+//     kSums       vectors of sums
+//     kPixels     that are made together, as many as there are registers for
 //     kChannels
 
 constexpr std::size_t kWeightBytes = std::size_t{8} * 1024;
@@ -38,13 +35,11 @@ struct Sizes {
   static constexpr std::size_t kMostWeights = kWeightBytes / kGroup;
   static constexpr std::size_t kMostSource = kSourceBytes / kGroup;
 
-  // Whether a window does.
   static bool fits(const SlidingWindow& window) {
-    const std::size_t groups =
-        (std::size_t{window.kernel[0]} + Vectors::kRows - 1) / Vectors::kRows;
+    const std::size_t groups = divide_up(window.kernel[0], Vectors::kRows);
     return window.kernel[0] <= kMostKernel && window.kernel[1] <= kMostKernel &&
            groups * window.kernel[1] <= kMostWeights && window.dilations[1] <= kMostSource &&
-           (window.dilations[1] * (window.kernel[1] - 1) + 1) * groups <= kMostSource;
+           window.extent(1) * groups <= kMostSource;
   }
 };
 
@@ -71,10 +66,9 @@ class Maker {
         store_(given.convolution.store),
         window_(given.convolution.window),
         stack_(stack),
-        groups_((window_.kernel[0] + kRows - 1) / kRows),
+        groups_(divide_up(window_.kernel[0], kRows)),
         mask_(~std::uint64_t{0} >> (64 - given.num_channels)) {
-    const std::size_t extent = window_.dilations[1] * (window_.kernel[1] - 1) + 1;
-    run_ = (Sizes<Vectors>::kMostSource / groups_ - extent) / window_.strides[1] + 1;
+    run_ = (Sizes<Vectors>::kMostSource / groups_ - window_.extent(1)) / window_.strides[1] + 1;
     const std::int8_t* filter = given.convolution.filter + given.channel;
     const std::int32_t zero = given.convolution.filter_zero_point;
     for (std::size_t j = 0; j < window_.kernel[1]; ++j) {
@@ -83,7 +77,7 @@ class Maker {
         for (std::size_t i = 0; i < kRows; ++i) {
           const std::size_t row = g * kRows + i;
           rows[i] = row < window_.kernel[0]
-                        ? Vectors::load_some(
+                        ? Vectors::load_masked(
                               mask_, filter + (row * window_.kernel[1] + j) * given.result.channels)
                         : Vectors::bytes(zero);
         }
@@ -92,14 +86,13 @@ class Maker {
     }
     // All of a sum that the source does not change, and the scales, in the order of the sums.
     for (std::size_t v = 0; v < kSums; ++v) {
-      Vector sum = Vectors::ones();
-      sum = Vectors::exclusive_or(sum, sum);
+      Vector sum = Vectors::all(0);
       for (std::size_t t = 0; t < window_.kernel[1] * groups_; ++t) {
         const Vector weights = Vectors::load(stack_.weights[t] + v * sizeof(Vector));
-        sum = Vectors::add_products(sum, Vectors::ones(), weights);
+        Vectors::add_products(sum, Vectors::ones(), weights);
       }
       alignas(64) std::uint32_t sums[kLanes];
-      Vectors::store(sums, sum);
+      Vectors::store(sum, sums);
       for (std::size_t i = 0; i < kLanes; ++i) {
         const std::size_t channel = Vectors::channel_of(v, i);
         const bool is_one = channel < given.num_channels;
@@ -128,14 +121,10 @@ class Maker {
     const Row flips = Vectors::bytes(given_.flip);
     Row zeros[kRows];
     std::fill_n(zeros, kRows, Vectors::bytes(given_.zero));
-    const auto limit = static_cast<std::int64_t>(given_.source.columns);
     const std::size_t stride = given_.source.pixel_stride;
-    const std::size_t low = static_cast<std::size_t>(
-        std::clamp<std::int64_t>(-left, 0, static_cast<std::int64_t>(count)));
-    const std::size_t high = static_cast<std::size_t>(std::clamp<std::int64_t>(
-        limit - left, static_cast<std::int64_t>(low), static_cast<std::int64_t>(count)));
+    const PixelSpan inside = inside_of(left, count, given_.source.columns);
     for (std::size_t g = 0; g < groups_; ++g) {
-      // Rows that are not there: any bytes, for those beyond the window, the zero point otherwise.
+      // For rows in the padding, and for those beyond the window, whose weights are zero.
       alignas(64) std::uint8_t nothing[64];
       std::fill_n(nothing, sizeof nothing, static_cast<std::uint8_t>(given_.zero ^ given_.flip));
       const std::uint8_t* rows[kRows];
@@ -143,23 +132,23 @@ class Maker {
       for (std::size_t i = 0; i < kRows; ++i) {
         const std::size_t index = g * kRows + i;
         const std::uint8_t* from =
-            index < window_.kernel[0] ? given_.source_row(row, index) : nullptr;
+            index < window_.kernel[0] ? row_under(window_, given_.source, row, index) : nullptr;
         steps[i] = from == nullptr ? 0 : stride;
         rows[i] = from == nullptr ? nothing
                                   : from + given_.channel +
-                                        (left + static_cast<std::int64_t>(low)) *
+                                        (left + static_cast<std::int64_t>(inside.first)) *
                                             static_cast<std::int64_t>(stride);
       }
       for (std::size_t x = 0; x < count; ++x) {
         std::uint8_t* to = stack_.source[x * groups_ + g];
-        if (x < low || x >= high) {
+        if (x - inside.first >= inside.count) {
           Vectors::interleave(zeros, to);
           continue;
         }
         Row bytes[kRows];
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < kRows; ++i) {
-          bytes[i] = Vectors::exclusive_or(Vectors::load_some(mask_, rows[i]), flips);
+          bytes[i] = Vectors::exclusive_or(Vectors::load_masked(mask_, rows[i]), flips);
           rows[i] += steps[i];
         }
         Vectors::interleave(bytes, to);
@@ -169,8 +158,7 @@ class Maker {
 
   ARENITE_FOR_VECTORS void make_run(std::size_t row, std::size_t column, std::size_t count) {
     constexpr std::size_t kPixels = Vectors::kPixels;
-    const std::size_t extent = window_.dilations[1] * (window_.kernel[1] - 1) + 1;
-    gather(row, given_.place(column, 1), (count - 1) * window_.strides[1] + extent);
+    gather(row, window_.place(1, column), (count - 1) * window_.strides[1] + window_.extent(1));
     std::uint8_t* to =
         given_.result.row(row) + column * given_.result.pixel_stride + given_.channel;
     const std::size_t stride = given_.result.pixel_stride;
@@ -205,23 +193,25 @@ class Maker {
 #pragma GCC unroll 8
           for (std::size_t p = 0; p < Pixels; ++p) {
             const Vector source = Vectors::load(from + p * step + v * sizeof(Vector));
-            sums[p][v] = Vectors::add_products(sums[p][v], source, factors);
+            Vector sum = sums[p][v];  // of its own, or GCC 12 keeps sums in memory
+            Vectors::add_products(sum, source, factors);
+            sums[p][v] = sum;
           }
         }
         weights += kGroup;
         from += kGroup;
       }
     }
-    const QuantisedStore limits = store_;  // no byte that is written may be any of it
+    const Limits<Vectors> limits(store_);
     const std::size_t stride = given_.result.pixel_stride;
-    const auto high = static_cast<float>(limits.max - limits.zero_point);
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < kSums; ++v) {
-        sums[p][v] = Vectors::scale(sums[p][v], stack_.scales[v], high);
+        const auto product = Vectors::product(sums[p][v], Vectors::load_floats(stack_.scales[v]));
+        sums[p][v] = Vectors::nearest(Vectors::smaller(product, limits.high));
       }
-      Vectors::store_some(mask_, to + p * stride, Vectors::pack(sums[p], limits));
+      Vectors::store_masked(mask_, to + p * stride, Vectors::bytes_of(sums[p], limits));
     }
   }
 

@@ -1,4 +1,4 @@
-// Sums of a depthwise convolution in registers: what they are made of, and a row of taps added.
+// Operands of a depthwise convolution, and rows of taps that are added to sums in registers.
 #if defined(ARENITE_DEPTHWISE_TAPS) == defined(HWY_TARGET_TOGGLE)  // once for each kind
 #ifdef ARENITE_DEPTHWISE_TAPS
 #undef ARENITE_DEPTHWISE_TAPS
@@ -13,7 +13,7 @@ namespace arenite {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A row of the result and what it is made of. Strides are in floats.
+// A row of the result and its operands. Strides are in floats.
 struct Strip {
   // The first row under the window that exists; with offsets, what they are counted from.
   const float* source;
@@ -41,12 +41,6 @@ struct Strip {
   std::size_t result_stride;
   float min;
   float max;
-};
-
-// Taps of a row of the window that lie in the source.
-struct Taps {
-  std::size_t first;
-  std::size_t count;
 };
 
 // Channels of the result that are made together, and how they are read and written.
@@ -101,7 +95,7 @@ template <typename Channels>
 struct AnyTaps {
   const Strip& strip;
   const Channels& channels;
-  const Taps& taps;
+  const PixelSpan& taps;
 
   template <std::size_t Pixels, std::size_t Parts>
   ARENITE_LANE void add(const float* source, const float* filter,
@@ -127,7 +121,7 @@ template <std::size_t Columns, std::size_t Stride, bool AtEdge>
 struct KnownTaps {
   const Strip& strip;
   const WholeLanes& channels;
-  const Taps& inner;
+  const PixelSpan& inner;
 
   template <std::size_t Pixels, std::size_t Parts>
   ARENITE_LANE void add(const float* source, const float* filter,

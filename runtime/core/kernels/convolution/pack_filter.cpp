@@ -106,7 +106,7 @@ void pack_panel(const float* from, std::size_t width, const FilterPlaces& places
 
 void pack_filter(const float* first, const FilterPlaces& places, float* packed,
                  pthreadpool_t threads) {
-  const std::size_t panels = (places.outputs + kPanel - 1) / kPanel;
+  const std::size_t panels = divide_up(places.outputs, kPanel);
   const std::size_t panel_size = places.taps() * places.inputs * kPanel;
   parallel(threads, panels, panel_size * sizeof(float), [&](std::size_t panel, std::size_t count) {
     for (const std::size_t end = panel + count; panel < end; ++panel) {

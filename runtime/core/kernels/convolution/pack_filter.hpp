@@ -1,4 +1,4 @@
-// Weights that are made in the run, put in the order that convolutions read them in.
+// Packs weights that are computed in the run for convolutions.
 #pragma once
 
 #include <pthreadpool.h>

@@ -16,8 +16,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// Functions of other headers are not called from here on: they are compiled for one kind of
-// vectors only, and it may be that of a larger processor.
+// No functions of other headers are called from here on: the linker may keep a copy that is
+// compiled for a larger processor (ODR).
 HWY_BEFORE_NAMESPACE();
 namespace arenite {
 namespace HWY_NAMESPACE {
@@ -67,8 +67,8 @@ HWY_INLINE void add_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V..
    ...);
 }
 
-// A sum that is not a number stays one: x86 takes the second operand then, other processors and
-// Highway without vectors may take the first.
+// NaN stays: if an operand is NaN, x86 returns the second one; other processors and Highway without
+// vectors may return the first.
 template <typename V>
 HWY_INLINE V clamp(V sum, V min, V max) {
   if constexpr (HWY_ARCH_X86 && kLanes > 1) {
@@ -185,7 +185,7 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_
   const Halves half;
   constexpr std::size_t kVectors = sizeof...(V);
   constexpr std::size_t kWhole = kVectors * kLanes;
-  // One that is not used costs nothing; arrays of none are no C++.
+  // An unused element costs nothing; C++ has no empty arrays.
   Vec sums[sizeof...(P) * kVectors + (kVectors == 0)];
   [[maybe_unused]] HalfVec halves[sizeof...(P)];
   const std::size_t channel = tile.channel + column;
@@ -288,7 +288,7 @@ void multiply_rows(const Tile& tile) {
                                   std::make_index_sequence<NumPixels>());
 }
 
-// Whole vectors are stored: what they hold too much lies between the copies, or is stored over.
+// Stores whole vectors: the excess lies between the copies, or is overwritten.
 HWY_INLINE void copy_row(const float* from, std::size_t size, float* to) {
   const Floats d;
   std::size_t i = 0;

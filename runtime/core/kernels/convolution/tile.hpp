@@ -1,4 +1,4 @@
-// Products of a tile of pixels and some panels of a packed filter: sums that fit the registers.
+// Products of a tile of pixels and some panels of a packed filter, with sums in registers.
 #pragma once
 
 #include <array>

@@ -316,7 +316,7 @@ void weight_gradient(const ConvolvedImages& shape, const float* source, const fl
   if (shape.channels == 1 && shape.outputs == 1) {
     const auto make = ARENITE_COPY(depthwise_gradient_channels);
     const std::size_t together = ARENITE_COPY(gradient_channels)();
-    const std::size_t blocks = (shape.groups + together - 1) / together;
+    const std::size_t blocks = divide_up(shape.groups, together);
     parallel(threads, blocks, shape.pixels() * shape.taps() * together,
              [&](std::size_t first, std::size_t count) {
                for (std::size_t block = first; block < first + count; ++block) {
@@ -327,7 +327,7 @@ void weight_gradient(const ConvolvedImages& shape, const float* source, const fl
   }
   const auto make = ARENITE_COPY(weight_gradient_columns);
   const std::size_t together = ARENITE_COPY(gradient_columns)();
-  const std::size_t blocks = (shape.taps() * shape.channels + together - 1) / together;
+  const std::size_t blocks = divide_up(shape.taps() * shape.channels, together);
   parallel(threads, shape.groups * blocks, shape.pixels() * shape.outputs * together,
            [&](std::size_t first, std::size_t count) {
              for (std::size_t part = first; part < first + count; ++part) {

@@ -18,48 +18,40 @@ void fill_zeros(std::size_t count, std::size_t size, float* copies) {
 
 Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
                  std::size_t channels, std::size_t first_row, std::size_t columns)
-    : source_(source),
+    : window_(window),
+      source_(source),
       kernels_(tile_kernels()),
       columns_(columns),
       first_row_(first_row),
-      top_(window.padding[0]),
-      left_(window.padding[3]),
-      row_step_(window.strides[0]),
       column_step_(window.strides[1]),
-      row_dilation_(window.dilations[0]),
-      column_dilation_(window.dilations[1]),
       channels_(channels),
       row_depth_(window.kernel[1] * channels),
-      num_rows_(to_signed(window.kernel[0])),
-      num_columns_(to_signed(window.kernel[1])),
       is_contiguous_(source.pixel_stride == channels &&
-                     (column_dilation_ == 1 || window.kernel[1] == 1)) {}
+                     (window.dilations[1] == 1 || window.kernel[1] == 1)) {}
 
 bool Windows::are_rows_readable() const {
   constexpr std::size_t kSameLines = 1024;
   constexpr std::size_t kMany = 128;
   const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
-  return (is_contiguous_ || row_depth_ == channels_) && (num_rows_ == 1 || row_depth_ >= kMany) &&
-         step % kSameLines != 0;
+  return (is_contiguous_ || row_depth_ == channels_) &&
+         (window_.kernel[0] == 1 || row_depth_ >= kMany) && step % kSameLines != 0;
 }
 
 void Windows::find(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
                    std::size_t depth, std::size_t num_depth, float* copies,
                    const float** found) const {
-  const std::int64_t tap = to_signed(depth / row_depth_);
+  const std::size_t tap = depth / row_depth_;
   const std::int64_t stride = to_signed(source_.pixel_stride);
-  const std::int64_t limit = to_signed(source_.columns) * stride - to_signed(num_depth);
+  const std::int64_t limit =
+      to_signed(source_.columns) * stride + to_signed(channel) - to_signed(num_depth);
   std::size_t result_row = first_row_ + pixel / columns_;
   std::size_t column = pixel % columns_;
   for (std::size_t i = 0; i < num_pixels; ++result_row) {
-    const std::int64_t row = to_signed(result_row) * row_step_ - top_ + tap * row_dilation_;
-    const bool is_inside = row >= 0 && row < to_signed(source_.rows);
-    const float* const from =
-        is_inside ? source_.row(static_cast<std::size_t>(row)) + channel : nullptr;
+    const float* const from = row_under(window_, source_, result_row, tap);
     std::int64_t begin =
-        (to_signed(column) * column_step_ - left_) * stride + to_signed(depth % row_depth_);
+        window_.place(1, column) * stride + to_signed(channel + depth % row_depth_);
     for (; i < num_pixels && column < columns_; ++i, ++column) {
-      if (is_inside && begin >= 0 && begin <= limit) {
+      if (from != nullptr && begin >= to_signed(channel) && begin <= limit) {
         found[i] = from + begin;
       } else {
         found[i] = copies + i * kTileStride;
@@ -79,16 +71,18 @@ std::size_t Windows::row_step_index() const {
 
 bool Windows::find_rows(std::size_t pixel, std::size_t num_pixels, const float** rows) const {
   const std::size_t column = pixel % columns_;
-  const std::int64_t left = to_signed(column) * column_step_ - left_;
-  const std::int64_t right = left + to_signed(num_pixels - 1) * column_step_ + num_columns_;
-  const std::int64_t top = to_signed(first_row_ + pixel / columns_) * row_step_ - top_;
-  const std::int64_t bottom = top + (num_rows_ - 1) * row_dilation_;
-  if (column + num_pixels > columns_ || left < 0 || right > to_signed(source_.columns) || top < 0 ||
-      bottom >= to_signed(source_.rows)) {
+  const std::int64_t left = window_.place(1, column);
+  const std::int64_t right =
+      left + to_signed(num_pixels - 1) * column_step_ + to_signed(window_.kernel[1]);
+  if (column + num_pixels > columns_ || left < 0 || right > to_signed(source_.columns)) {
     return false;
   }
-  for (std::int64_t row = top; row <= bottom; row += row_dilation_) {
-    *rows++ = source_.row(static_cast<std::size_t>(row)) + left * to_signed(source_.pixel_stride);
+  for (std::size_t tap = 0; tap < window_.kernel[0]; ++tap) {
+    const float* row = row_under(window_, source_, first_row_ + pixel / columns_, tap);
+    if (row == nullptr) {
+      return false;
+    }
+    rows[tap] = row + left * to_signed(source_.pixel_stride);
   }
   return true;
 }
@@ -100,18 +94,16 @@ void Windows::copy(std::size_t pixel, std::size_t num_pixels, std::size_t channe
   std::size_t result_column = pixel % columns_;
   while (num_pixels > 0) {
     const std::size_t run = std::min(num_pixels, columns_ - result_column);
-    const std::int64_t top = to_signed(result_row) * row_step_ - top_;
     std::size_t tap = depth / row_depth_;
     std::size_t offset = depth % row_depth_;
     for (std::size_t done = depth; done < end; ++tap) {
       const std::size_t size = std::min(row_depth_ - offset, end - done);
-      const std::int64_t row = top + to_signed(tap) * row_dilation_;
+      const float* const row = row_under(window_, source_, result_row, tap);
       float* const to = copies + (done - depth);
-      if (row < 0 || row >= to_signed(source_.rows)) {
+      if (row == nullptr) {
         fill_zeros(run, size, to);
       } else {
-        copy_row(source_.row(static_cast<std::size_t>(row)) + channel, result_column, run, offset,
-                 size, to);
+        copy_row(row + channel, result_column, run, offset, size, to);
       }
       done += size;
       offset = 0;
@@ -125,7 +117,7 @@ void Windows::copy(std::size_t pixel, std::size_t num_pixels, std::size_t channe
 
 void Windows::copy_row(const float* row, std::size_t result_column, std::size_t num_pixels,
                        std::size_t offset, std::size_t size, float* copies) const {
-  const std::int64_t left = to_signed(result_column) * column_step_ - left_;
+  const std::int64_t left = window_.place(1, result_column);
   if (is_contiguous_) {
     copy_piece(row, {left, offset, size, num_pixels}, copies);
     return;
@@ -134,8 +126,10 @@ void Windows::copy_row(const float* row, std::size_t result_column, std::size_t 
   offset -= tap * channels_;
   for (std::size_t done = 0; done < size; ++tap) {
     const std::size_t count = std::min(channels_ - offset, size - done);
-    copy_piece(row, {left + to_signed(tap) * column_dilation_, offset, count, num_pixels},
-               copies + done);
+    copy_piece(
+        row,
+        {left + to_signed(tap) * std::int64_t{window_.dilations[1]}, offset, count, num_pixels},
+        copies + done);
     done += count;
     offset = 0;
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/convolution/winograd_job.hpp"
+#include "kernels/parallel.hpp"
 
 namespace arenite {
 
@@ -15,10 +16,6 @@ constexpr std::size_t kMostFilterBytes = 5 << 19;
 
 // Input channels of a panel that a thread transforms before it takes others.
 constexpr std::size_t kFilterChannels = 64;
-
-std::size_t round_up(std::size_t value, std::size_t step) {
-  return (value + step - 1) / step * step;
-}
 
 // The tiles of some rows of a result, and how many of them are made together.
 struct Blocks {
@@ -35,16 +32,16 @@ struct Blocks {
 Blocks blocks_of(std::size_t tile, std::size_t inputs, std::size_t columns, RowRange rows,
                  std::size_t num_threads) {
   Blocks made{};
-  made.tile_columns = (columns + tile - 1) / tile;
+  made.tile_columns = divide_up(columns, tile);
   made.first = rows.first / tile * made.tile_columns;
-  made.end = (rows.first + rows.count + tile - 1) / tile * made.tile_columns;
+  made.end = divide_up(rows.first + rows.count, tile) * made.tile_columns;
   // Their points stay in the second cache, and the filter is read once for all of them.
   made.most = inputs < 256 ? 28 : 56;
   const std::size_t total = made.end - made.first;
   const std::size_t wanted =
-      std::max<std::size_t>({(total + made.most - 1) / made.most, std::min(num_threads, total), 1});
-  made.tiles = std::max<std::size_t>(round_up((total + wanted - 1) / wanted, 2), 2);
-  made.count = (total + made.tiles - 1) / made.tiles;
+      std::max<std::size_t>({divide_up(total, made.most), std::min(num_threads, total), 1});
+  made.tiles = std::max<std::size_t>(round_up(divide_up(total, wanted), 2), 2);
+  made.count = divide_up(total, made.tiles);
   return made;
 }
 
@@ -87,7 +84,7 @@ struct Work {
 void run_filter(void* context, std::size_t /*thread*/) {
   Work& work = *static_cast<Work*>(context);
   const std::size_t inputs = work.job.source.channels;
-  const std::size_t pieces = (inputs + kFilterChannels - 1) / kFilterChannels;
+  const std::size_t pieces = divide_up(inputs, kFilterChannels);
   for (;;) {
     const std::size_t item = work.next.fetch_add(1, std::memory_order_relaxed);
     const std::size_t panel = work.filter.first + item / pieces;
@@ -132,7 +129,7 @@ void run_on(pthreadpool_t threads, std::size_t num_threads, pthreadpool_task_1d_
 std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t outputs,
                              std::size_t columns, RowRange rows, std::size_t num_threads) {
   const Blocks blocks = blocks_of(tile, inputs, columns, rows, 1);
-  const std::size_t num_panels = (outputs + kPanel - 1) / kPanel;
+  const std::size_t num_panels = divide_up(outputs, kPanel);
   const std::size_t panels = panels_together(tile, inputs, num_panels, blocks.is_one());
   return (panels * points_of(tile) * filter_stride(inputs) +
           num_threads * floats_of_thread(tile, inputs, blocks.tiles)) *
@@ -159,7 +156,7 @@ void convolve_winograd(const WinogradConvolution& convolution, const Image<const
   const std::size_t inputs = source.channels;
   const std::size_t num_threads =
       std::min(convolution.num_threads, pthreadpool_get_threads_count(threads));
-  const std::size_t num_panels = (result.channels + kPanel - 1) / kPanel;
+  const std::size_t num_panels = divide_up(result.channels, kPanel);
   const Blocks blocks = blocks_of(tile, inputs, result.columns, rows, num_threads);
   const std::size_t part = panels_together(tile, inputs, num_panels, blocks.is_one());
   float* filter = static_cast<float*>(convolution.scratch);

@@ -1,0 +1,147 @@
+// Tiles of 8-bit convolutions on x86-64, whose sums stay in registers until they are bytes again.
+// Include it as int8_vectors.hpp.
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "kernels/convolution/int8_vectors.hpp"
+
+namespace arenite {
+
+namespace {
+
+// `Parts` vectors of channels of each pixel.
+template <typename Vectors, std::size_t Pixels, std::size_t Parts>
+ARENITE_FOR_VECTORS void make_pixels(const Int8Tile& tile, std::size_t pixel) {
+  using Vector = typename Vectors::Vector;
+  constexpr std::size_t kLanes = Vectors::kLanes;
+  constexpr std::size_t kCount = Pixels * Parts;
+  Vector sums[kCount];
+  if (tile.is_first) {
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      sums[v] = Vectors::load(tile.start + v % Parts * kLanes);
+    }
+  } else {
+    const std::int32_t* from = tile.sums + pixel * kInt8Block;
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      sums[v] = Vectors::load(from + v / Parts * kInt8Block + v % Parts * kLanes);
+    }
+  }
+  if (tile.addends != nullptr) {
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      sums[v] = Vectors::add(sums[v], Vectors::all(tile.addends[pixel + v / Parts]));
+    }
+  }
+  // An address is one of two pixels and a register, scaled by 1, 2, 4 or 8.
+  const std::size_t step = tile.step;
+  const std::size_t three = opaque(3 * step);
+  const std::size_t five = opaque(5 * step);
+  const std::size_t seven = opaque(7 * step);
+  const std::int8_t* weights = tile.weights;
+  for (std::size_t run = 0; run < tile.num_runs; ++run) {
+    const std::uint8_t* from = tile.runs[run] + pixel * step;
+    const std::uint8_t* end = from + tile.quads * Vectors::kQuadBytes;
+    do {
+      const std::uint8_t* behind = opaque(from + (Vectors::kSpan == 7 ? seven : five));
+      const std::size_t away[] = {0,    step,      2 * step, three,   4 * step,
+                                  five, 2 * three, seven,    8 * step};
+#pragma GCC unroll 2
+      for (std::size_t pass = 0; pass < Vectors::kPasses; ++pass) {
+        Vector factors[Parts];
+#pragma GCC unroll 2
+        for (std::size_t j = 0; j < Parts; ++j) {
+          factors[j] = Vectors::factors(weights + j * Vectors::part_bytes(tile.panel_bytes), pass);
+        }
+#pragma GCC unroll 16
+        for (std::size_t p = 0; p < Pixels; ++p) {
+          const std::uint8_t* at =
+              p < Vectors::kSpan ? from + away[p] : behind + away[p - Vectors::kSpan];
+          const Vector source = Vectors::source(at, pass);
+#pragma GCC unroll 2
+          for (std::size_t j = 0; j < Parts; ++j) {
+            Vectors::add_products(sums[p * Parts + j], source, factors[j]);
+          }
+        }
+        if (pass + 1 < Vectors::kPasses) {
+          asm volatile("" ::: "memory");  // weights are loaded again: registers are few
+        }
+      }
+      from += Vectors::kQuadBytes;
+      weights += kInt8Panel * kInt8Quad;
+    } while (from < end);
+  }
+  if (!tile.is_last) {
+    std::int32_t* to = tile.sums + pixel * kInt8Block;
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      Vectors::store(sums[v], to + v / Parts * kInt8Block + v % Parts * kLanes);
+    }
+    return;
+  }
+  const Limits<Vectors> limits(tile.store);
+  typename Vectors::Floats scales[Parts];
+#pragma GCC unroll 2
+  for (std::size_t j = 0; j < Parts; ++j) {
+    scales[j] = Vectors::load_floats(tile.scales + j * kLanes);
+  }
+  // A product that is too low becomes the lowest integer, and saturates. One that is too high
+  // would become the lowest, too.
+  if (tile.may_overflow) {
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      sums[v] = Vectors::nearest(
+          Vectors::smaller(Vectors::product(sums[v], scales[v % Parts]), limits.high));
+    }
+  } else {
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      sums[v] = Vectors::nearest(Vectors::product(sums[v], scales[v % Parts]));
+    }
+  }
+  // Four vectors are packed together; a store takes up to 16 channels of a pixel.
+  constexpr std::size_t kTogether = Parts * kLanes < 16 ? Parts : 16 / kLanes;
+  constexpr std::size_t kWidth = kTogether * kLanes;
+  std::uint8_t* to = tile.to + pixel * tile.step_to;
+  const bool is_dense = tile.step_to == Parts * kLanes && tile.channels == tile.step_to;
+  const std::size_t last = tile.channels - (Parts - kTogether) * kLanes;
+#pragma GCC unroll 7
+  for (std::size_t v = 0; v < kCount; v += 4) {
+    constexpr std::size_t kLast = kCount - 1;
+    const Vector narrow = narrowed<Vectors>(sums[v], sums[v + 1 < kLast ? v + 1 : kLast],
+                                            sums[v + 2 < kLast ? v + 2 : kLast],
+                                            sums[v + 3 < kLast ? v + 3 : kLast], limits);
+    const Vector bytes = Vectors::in_order(narrow);
+    if (is_dense && v + 4 <= kCount) {
+      Vectors::store(bytes, to + v * kLanes);
+      continue;
+    }
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; i += kTogether) {
+      if (v + i < kCount) {
+        const std::size_t j = (v + i) % Parts;
+        Vectors::store_some(Vectors::part(bytes, i), j + kTogether == Parts ? last : kWidth,
+                            to + (v + i) / Parts * tile.step_to + j * kLanes);
+      }
+    }
+  }
+}
+
+template <typename Vectors, std::size_t Parts, std::size_t... Less>
+constexpr std::array<MakeInt8Pixels, sizeof...(Less)> pixel_kernels(std::index_sequence<Less...>) {
+  return {make_pixels<Vectors, Less + 1, Parts>...};
+}
+
+// Kernels for one vector of channels or two, of 1 to `Most` pixels.
+template <typename Vectors, std::size_t Parts, std::size_t Most>
+Int8Tiles tiles_of() {
+  static constexpr auto kKernels = pixel_kernels<Vectors, Parts>(std::make_index_sequence<Most>());
+  return {Parts * Vectors::kLanes, Most, kKernels.data()};
+}
+
+}  // namespace
+
+}  // namespace arenite
