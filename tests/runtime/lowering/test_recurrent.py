@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.importers import read
 from arenite.planner.programs.rules import SAFE_KINDS
@@ -95,10 +96,8 @@ def test_the_voice_activity_detector_runs_without_fallback(tmp_path):
     path = shared("models/onnx/silero_vad_16k_op15.onnx")
     if not path.is_file():
         pytest.skip(f"{path} is not there")
-    program = build(
-        path, tmp_path, dims={"batch": 1, "sequence": 576}, shapes={"state": (2, 1, 128)}
-    )
-    session = PoisonedSession(program)
+    reading = Reading(dims={"batch": 1, "sequence": 576}, shapes={"state": (2, 1, 128)})
+    session = PoisonedSession(build(path, tmp_path, reading=reading))
     assert "onnxruntime" not in session.backends()
     feeds = random_feeds(session)
     assert_same(session.run(feeds), reference_outputs(path, feeds | {"sr": np.array(16_000)}))

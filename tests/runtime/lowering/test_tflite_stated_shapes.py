@@ -12,6 +12,7 @@ pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installe
 from ai_edge_litert.interpreter import Interpreter
 from tflite import BuiltinOperator as Op
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.programs.program import Program
 from arenite.runtime import Session
@@ -71,7 +72,7 @@ def test_a_dilated_convolution_makes_what_it_makes(tmp_path: Path, stated: int) 
 
 def test_a_front_end_of_open_length_runs_on_the_length_given(tmp_path: Path) -> None:
     path = written(tmp_path, front_end(1, 1))
-    check(path, tmp_path, (1, 100), shapes={"x": (1, 100)})
+    check(path, tmp_path, (1, 100), reading=Reading(shapes={"x": (1, 100)}))
 
 
 def test_a_signal_shorter_than_a_window_is_refused_before_there_is_a_file(
