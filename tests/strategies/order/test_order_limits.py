@@ -113,7 +113,7 @@ def test_the_tables_take_no_more_than_they_may(search):
     grown(1_000_000)
     assert grown(16 << 20) < 24 << 20
     if isinstance(search, OptimalOrder):  # so the limit was what held it back
-        assert grown(64 << 20, seconds=30, enough=24 << 20) > 24 << 20
+        assert grown(128 << 20, seconds=30, enough=24 << 20) > 24 << 20
 
 
 def peak_of_this_process() -> int:
