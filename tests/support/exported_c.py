@@ -3,7 +3,7 @@
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,8 @@ from arenite.planner.programs.costs import Costs, Link
 from arenite.planner.programs.ordering import FindOrder
 from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.cexport.bands import has_kernel_by_rows
-from arenite.runtime.cexport.base.layout import CPort
-from arenite.runtime.cexport.base.options import COptions, Extension
+from arenite.runtime.cexport.base.layout import CPort, Interface
+from arenite.runtime.cexport.base.options import COptions, Extension, Vectors
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
 from arenite.strategies import BandsLimitError, StripsSearch, find, find_order
@@ -68,11 +68,16 @@ class Bands:
             self._banding.within(1)
         return caught.value.reached
 
-    def within(self, budget: int, **options: Any) -> CExport:
+    def within(
+        self,
+        budget: int,
+        vectors: Callable[[Interface], Vectors | None] = lambda _: None,
+        **options: Any,
+    ) -> CExport:
         """Return the model as C in an arena of at most so many bytes."""
         banded = self._banding.within(budget)
         model = self._lowered.compiled(banded.derivation)
-        return export_c(model, banded.plan, COptions(**options))
+        return export_c(model, banded.plan, COptions(**options), vectors)
 
 
 def best_order() -> FindOrder:

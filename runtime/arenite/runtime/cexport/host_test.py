@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +12,13 @@ _COMPILERS: Final = ("cc", "gcc", "clang")
 _TIME_LIMIT_S: Final = 300
 
 
-def num_wrong(name: str, files: Mapping[str, bytes]) -> int | None:
+def num_wrong(name: str, files: Mapping[str, bytes], flags: Sequence[str] = ()) -> int | None:
     """Return how many outputs of an export's test are wrong; -1 if the model does not run.
 
     Args:
         name: Prefix of the export's names in C.
         files: Files of the export.
+        flags: Further flags of the compiler.
 
     Returns:
         None where the test cannot be compiled on this machine, or takes too long.
@@ -33,7 +34,7 @@ def num_wrong(name: str, files: Mapping[str, bytes]) -> int | None:
         if weights in files:
             (folder / weights).write_bytes(files[weights])
         command = [
-            compiler, "-std=c99", "-O1", "-ffp-contract=off",
+            compiler, "-std=c99", "-O1", "-ffp-contract=off", *flags,
             f'-D{name.upper()}_WEIGHTS_FILE="{folder / weights}"', "-o", "test",
             f"{name}.c", f"{name}_weights.c", f"{name}_test.c", "-lm",
         ]  # fmt: skip

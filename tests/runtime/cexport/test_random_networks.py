@@ -1,0 +1,31 @@
+"""Random networks compute in compiled C what our runtime computes, whole and in bands of rows."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from arenite.runtime.cexport import num_wrong
+from support.c_fuzz import SANITIZED, check, exports, random_model
+
+pytest.importorskip("onnxruntime.quantization")
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+GROUP = 5
+
+
+@pytest.mark.parametrize("group", range(10))
+def test_random_networks_agree_with_our_runtime_under_sanitizers(
+    group: int, tmp_path: Path
+) -> None:
+    outcomes = [check(seed, tmp_path) for seed in range(GROUP * group, GROUP * (group + 1))]
+    assert outcomes.count("refused") < GROUP
+
+
+def test_wrong_sums_are_found(tmp_path: Path) -> None:
+    found = (exports(random_model(seed, tmp_path))[0] for seed in range(1, 50))
+    export = next(each for each in found if b"sums[0] = a;" in each.files[f"{each.name}.c"])
+    name = f"{export.name}.c"
+    text = export.files[name].decode()
+    broken = {**export.files, name: text.replace("sums[0] = a;", "sums[0] = a + a;").encode()}
+    assert num_wrong(export.name, export.files, SANITIZED) == 0
+    assert (num_wrong(export.name, broken, SANITIZED) or 0) > 0

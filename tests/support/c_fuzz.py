@@ -1,0 +1,278 @@
+"""Random networks through our runtime and through compiled C, whole and in bands of rows.
+
+`PYTHONPATH=tests python -m support.c_fuzz COUNT --seed N` runs as many as wanted.
+"""
+
+import argparse
+import logging
+import math
+import random
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from arenite.pipeline.session import Session
+from arenite.pipeline.targets.compiling_c import lower_model_for_c
+from arenite.planner import derive
+from arenite.runtime.cexport import (
+    CExport,
+    COptions,
+    Interface,
+    NotExportedError,
+    Vectors,
+    export_c,
+    num_wrong,
+    vectors,
+)
+from arenite.runtime.cexport.compiled import CompiledForC
+from arenite.strategies import find
+from support.exported_c import Bands
+
+SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+_SHARE = 1e-4
+"""Floats may differ by this part of the scale: sums of random numbers cancel."""
+
+Shape = tuple[int, int, int]
+
+
+class _Network:
+    """A network of float images that grows by one random operator at a time."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self.draw = draw
+        self.numbers = np.random.default_rng(draw.randrange(1 << 30))
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.shapes: dict[str, Shape] = {
+            "x": (draw.randint(1, 5), draw.randint(3, 8), draw.randint(3, 8))
+        }
+
+    def constant(self, array: np.ndarray) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def weights(self, *shape: int) -> str:
+        size = math.sqrt(math.prod(shape[1:]))
+        return self.constant((self.numbers.standard_normal(shape) / size).astype(np.float32))
+
+    def add(self, kind: str, inputs: list[str], shape: Shape, **fields: object) -> None:
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], name=f"n_{name}", **fields))
+        self.shapes[name] = shape
+
+    def any(self) -> tuple[str, Shape]:
+        """Return a tensor, most often the last."""
+        names = list(self.shapes)
+        name = names[-1] if self.draw.random() < 0.7 else self.draw.choice(names)
+        return name, self.shapes[name]
+
+    def convolve(self) -> None:
+        name, (depth, rows, columns) = self.any()
+        draw = self.draw
+        kernel = [draw.randint(1, min(3, rows)), draw.randint(1, min(3, columns))]
+        strides = [draw.randint(1, 2), draw.randint(1, 2)]
+        pads = [draw.randrange(kernel[i % 2]) for i in range(4)]
+        groups = depth if draw.random() < 0.4 else 1
+        outputs = groups * draw.randint(1, 2) if groups > 1 else draw.randint(1, 7)
+        sizes = [
+            (length + pads[i] + pads[i + 2] - kernel[i]) // strides[i] + 1
+            for i, length in enumerate((rows, columns))
+        ]
+        inputs = [name, self.weights(outputs, depth // groups, *kernel), self.weights(outputs)]
+        self.add(
+            "Conv", inputs, (outputs, sizes[0], sizes[1]), kernel_shape=kernel, strides=strides,
+            pads=pads, group=groups,
+        )  # fmt: skip
+
+    def pool(self) -> None:
+        name, (depth, rows, columns) = self.any()
+        kernel = [self.draw.randint(1, min(3, rows)), self.draw.randint(1, min(3, columns))]
+        strides = [self.draw.randint(1, 2), self.draw.randint(1, 2)]
+        sizes = [
+            (length - kernel[i]) // strides[i] + 1 for i, length in enumerate((rows, columns))
+        ]
+        kind = self.draw.choice(["MaxPool", "AveragePool"])
+        self.add(kind, [name], (depth, sizes[0], sizes[1]), kernel_shape=kernel, strides=strides)
+
+    def map(self) -> None:
+        name, shape = self.any()
+        kind, fields = self.draw.choice(
+            [("Relu", {}), ("Sigmoid", {}), ("Tanh", {}), ("LeakyRelu", {"alpha": 0.2}),
+             ("Neg", {}), ("HardSigmoid", {}), ("Elu", {})]
+        )  # fmt: skip
+        self.add(kind, [name], shape, **fields)
+
+    def combine(self) -> None:
+        name, shape = self.any()
+        kind = self.draw.choice(["Add", "Mul", "Sub", "Max", "Min"])
+        same = [each for each, other in self.shapes.items() if other == shape and each != name]
+        if same and self.draw.random() < 0.7:
+            other = self.draw.choice(same)
+        else:
+            other = self.weights(1, shape[0], 1, 1)
+        self.add(kind, [name, other], shape)
+
+    def join(self) -> None:
+        name, shape = self.any()
+        axis = self.draw.randint(1, 3)
+        rest = [i for i in range(3) if i != axis - 1]
+        others = [
+            each
+            for each, other in self.shapes.items()
+            if all(other[i] == shape[i] for i in rest) and each != name
+        ]
+        if not others:
+            self.map()
+            return
+        names = [name, *self.draw.sample(others, self.draw.randint(1, min(2, len(others))))]
+        self.draw.shuffle(names)
+        made = list(shape)
+        made[axis - 1] = sum(self.shapes[each][axis - 1] for each in names)
+        self.add("Concat", names, (made[0], made[1], made[2]), axis=axis)
+
+    def turn(self) -> None:
+        name, (depth, rows, columns) = self.any()
+        if self.draw.random() < 0.5:
+            self.add("Transpose", [name], (depth, columns, rows), perm=[0, 1, 3, 2])
+            return
+        target = self.constant(np.array([1, columns, depth, rows], np.int64))
+        self.add("Reshape", [name, target], (columns, depth, rows))
+
+    def cut(self) -> None:
+        name, shape = self.any()
+        axis = self.draw.randrange(3)
+        first = self.draw.randrange(shape[axis])
+        end = self.draw.randint(first + 1, shape[axis])
+        limits = [self.constant(np.array([each], np.int64)) for each in (first, end, axis + 1)]
+        made = list(shape)
+        made[axis] = end - first
+        self.add("Slice", [name, *limits], (made[0], made[1], made[2]))
+
+    def reduce(self) -> None:
+        name, (depth, _, _) = self.any()
+        self.add("GlobalAveragePool", [name], (depth, 1, 1))
+
+    def model(self) -> onnx.ModelProto:
+        kinds: list[Callable[[], None]] = [
+            self.convolve, self.convolve, self.convolve, self.pool, self.map, self.map,
+            self.combine, self.combine, self.join, self.join, self.turn, self.cut, self.reduce,
+        ]  # fmt: skip
+        self.convolve()
+        for _ in range(self.draw.randint(2, 7)):
+            self.draw.choice(kinds)()
+        read = {name for node in self.nodes for name in node.input}
+        ports = [
+            helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, *shape])
+            for name, shape in self.shapes.items()
+        ]
+        outputs = [port for port in ports[1:] if port.name not in read]
+        graph = helper.make_graph(self.nodes, "random", ports[:1], outputs, self.constants)
+        opset = helper.make_opsetid("", 13)
+        return helper.make_model(graph, opset_imports=[opset], ir_version=8)
+
+
+def random_model(seed: int, folder: Path) -> Path:
+    """Write a random network, of floats or quantised, and return its path."""
+    draw = random.Random(seed)
+    model = _Network(draw).model()
+    path = folder / f"random_{seed}.onnx"
+    onnx.save(model, path)
+    return path if draw.random() < 0.5 else _quantised(path, draw)
+
+
+def _quantised(path: Path, draw: random.Random) -> Path:
+    from onnxruntime.quantization import QuantType, quantize_static
+
+    shape = [each.dim_value for each in onnx.load(path).graph.input[0].type.tensor_type.shape.dim]
+    random_numbers = np.random.default_rng(1)
+
+    class Feeds:
+        def __init__(self) -> None:
+            self.left = [random_numbers.standard_normal(shape).astype(np.float32)] * 2
+
+        def get_next(self) -> dict[str, np.ndarray] | None:
+            return {"x": self.left.pop()} if self.left else None
+
+    made = path.with_name(f"{path.stem}_q.onnx")
+    activation = draw.choice([QuantType.QInt8, QuantType.QUInt8])
+    logging.disable(logging.WARNING)
+    try:
+        quantize_static(
+            path, made, Feeds(), activation_type=activation, weight_type=QuantType.QInt8,
+            per_channel=draw.random() < 0.5,
+        )  # fmt: skip
+    finally:
+        logging.disable(logging.NOTSET)
+    return made
+
+
+def _references(path: Path, compiled: CompiledForC) -> Callable[[Interface], Vectors]:
+    def run(runs: object) -> list[dict[str, np.ndarray]]:
+        with Session(path, strategy=find("greedy-by-size")) as session:
+            return [dict(session.run(inputs)) for inputs in runs]  # type: ignore[attr-defined]
+
+    def made(interface: Interface) -> Vectors:
+        found = vectors(path, compiled.program, interface, run, rounding=compiled.rounding)
+        return replace(found, share=_SHARE)
+
+    return made
+
+
+def exports(path: Path) -> list[CExport]:
+    """Return a model as C: whole, and in the least memory where bands reach less.
+
+    Raises:
+        NotExportedError: There is no kernel for some of it.
+    """
+    lowered = lower_model_for_c(path)
+    compiled = lowered.compiled(derive(lowered.program, lowered.rules))
+    plan = find("best")(compiled.source.problem)
+    found = [export_c(compiled, plan, COptions(), _references(path, compiled))]
+    bands = Bands(path)
+    least = bands.least
+    if least < plan.height:
+        found.append(bands.within(least, vectors=_references(path, compiled)))
+    return found
+
+
+def check(seed: int, folder: Path) -> str:
+    """Return `right`, `bands` if bands are right too, or `refused`.
+
+    Raises:
+        AssertionError: The compiled source computes something else, or a sanitizer ends it.
+    """
+    path = random_model(seed, folder)
+    try:
+        found = exports(path)
+    except NotExportedError:
+        return "refused"
+    for export in found:
+        wrong = num_wrong(export.name, export.files, SANITIZED)
+        assert wrong == 0, f"seed {seed}: {wrong} outputs of {path.name} are wrong"
+    return "bands" if len(found) > 1 else "right"
+
+
+def main() -> None:
+    """Check as many random networks as asked for, and stop at the first wrong one."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    outcomes: dict[str, int] = {}
+    for seed in range(arguments.seed, arguments.seed + arguments.count):
+        with tempfile.TemporaryDirectory() as folder:
+            outcome = check(seed, Path(folder))
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        sys.stderr.write(f"\r{outcomes}")
+    sys.stdout.write(f"\n{outcomes}\n")
+
+
+if __name__ == "__main__":
+    main()
