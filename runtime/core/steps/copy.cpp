@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "kernels/row_join.hpp"
 #include "kernels/strided_copy.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
@@ -66,6 +65,41 @@ class CopyStep final : public Step {
   std::vector<const TensorView*> filled_;
   std::string fill_;
   pthreadpool* threads_;
+};
+
+// Joins tensors row by row; one of them may lie at the start of the result.
+//
+// A row of the result is one row of each source, in order. The last row is made first, so that the
+// rows of a source at the start of the result are read before they are written over.
+class RowJoin {
+ public:
+  struct Source {
+    const std::byte* data;
+    std::size_t row;    // bytes of a row
+    std::size_t begin;  // first byte in a row of the result
+  };
+
+  // Sizes in bytes. `sources[0]` alone may share bytes with the target, and begins where it does.
+  RowJoin(std::vector<Source> sources, std::byte* target, std::size_t num_rows, std::size_t row)
+      : sources_(std::move(sources)), target_(target), num_rows_(num_rows), row_(row) {}
+
+  void run() const {
+    for (std::size_t row = num_rows_; row-- > 0;) {
+      std::byte* const target = target_ + row * row_;
+      // The source that overlaps the target comes first: its row may reach into the parts of the
+      // others.
+      for (const auto& source : sources_) {
+        std::memmove(target + source.begin, source.data + row * source.row, source.row);
+      }
+    }
+  }
+  std::size_t held_bytes() const { return sources_.capacity() * sizeof(Source); }
+
+ private:
+  std::vector<Source> sources_;
+  std::byte* target_;
+  std::size_t num_rows_;
+  std::size_t row_;
 };
 
 // A join of rows whose first source lies at the start of the result.

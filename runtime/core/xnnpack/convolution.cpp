@@ -1,15 +1,72 @@
 // Convolutions and products with constant weights.
+#include <cstdlib>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "../convolution_checks.hpp"
-#include "../kernel_choice.hpp"
+#include "../kernels/convolution/convolve.hpp"
 #include "../registry.hpp"
 #include "node.hpp"
-#include "unpacked_filter.hpp"
 
 namespace arenite::xnnpack {
 
 namespace {
+
+// Whether XNNPACK computes floating-point convolutions. On x86-64 our own are as fast and need
+// neither tables nor a second copy of the weights; on ARM they have not been timed yet.
+//
+// ARENITE_KERNELS=arenite or =xnnpack in the environment decides otherwise.
+bool prefers_xnnpack() {
+  static const bool prefers = [] {
+    const char* given = std::getenv("ARENITE_KERNELS");
+    const std::string_view wanted = given == nullptr ? "" : given;
+    if (wanted == "arenite" || wanted == "xnnpack") {
+      return wanted == "xnnpack";
+    }
+#if defined(__x86_64__)
+    return false;
+#else
+    return true;
+#endif
+  }();
+  return prefers;
+}
+
+// A packed filter, unpacked for XNNPACK, which packs it in its own way.
+class UnpackedFilter {
+ public:
+  // Of a packed filter, in so many groups, whose panels hold `outputs` in all.
+  UnpackedFilter(const TensorView& packed, std::size_t groups, std::size_t outputs)
+      : view_(packed) {
+    const std::size_t depth = packed.num_elements() / packed.shape[0] / kPanel;
+    const std::size_t per_group = outputs / groups;
+    const std::size_t panels = packed.shape[0] / groups;
+    elements_.resize(outputs * depth);
+    float* to = elements_.data();
+    for (std::size_t group = 0; group < groups; ++group) {
+      for (std::size_t output = 0; output < per_group; ++output, to += depth) {
+        const std::size_t panel = group * panels + output / kPanel;
+        const float* from = packed.as<float>() + panel * depth * kPanel + output % kPanel;
+        for (std::size_t k = 0; k < depth; ++k) {
+          to[k] = from[k * kPanel];
+        }
+      }
+    }
+    view_.shape.pop_back();
+    view_.shape[0] = outputs;
+    view_.data = reinterpret_cast<std::byte*>(elements_.data());
+    view_.size = elements_.size() * sizeof(float);
+  }
+  UnpackedFilter(const UnpackedFilter&) = delete;
+  UnpackedFilter& operator=(const UnpackedFilter&) = delete;
+
+  const TensorView& view() const { return view_; }
+
+ private:
+  std::vector<float> elements_;
+  TensorView view_;
+};
 
 // XNNPACK aborts on integer scales outside its range instead of refusing them. With a scale for
 // each channel it computes in floating point, which has no lower bound.
