@@ -9,7 +9,7 @@ from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.base.placing import configured
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.comparing import Comparison, Task, compare_each
-from arenite.pipeline.comparison.model_files import model_files, readings_of
+from arenite.pipeline.comparison.model_files import find_model_files, readings_of
 from arenite.pipeline.making.building import Built, build_by_plan, build_model
 from arenite.pipeline.making.fitting import FittedFrontier, FittedModel, Fitting, fit_model
 from arenite.pipeline.making.planning import PlannedModel, plan_model
@@ -221,7 +221,7 @@ def compare(
         NoModelsError: A folder holds no model.
     """
     given = [models] if isinstance(models, Path | str) else models
-    paths = list(model_files(map(Path, given)))
+    paths = list(find_model_files(map(Path, given)))
     reading = _reading(dims, shapes, values, target=target, order=order, time_limit_s=time_limit_s)
     wanted = {find(name).name for name in strategies or ()} or set(known())
     chosen = tuple(

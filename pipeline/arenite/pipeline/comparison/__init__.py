@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         Task,
         compare_each,
     )
-    from arenite.pipeline.comparison.model_files import readings_of
+    from arenite.pipeline.comparison.model_files import find_model_files, readings_of
     from arenite.pipeline.comparison.policies import (
         ROUNDED,
         ModelPolicies,
@@ -28,7 +28,7 @@ else:
         {
             "baseline": "Difference differences read_baseline",
             "comparing": "Compared Comparison TargetReport Task compare_each",
-            "model_files": "readings_of",
+            "model_files": "find_model_files readings_of",
             "policies": (
                 "ROUNDED ModelPolicies PolicyContest PolicyResult chosen_policies compare_policies"
             ),
@@ -38,5 +38,5 @@ else:
 __all__ = [
     "ROUNDED", "Compared", "Comparison", "Difference", "ModelPolicies", "PolicyContest",
     "PolicyResult", "TargetReport", "Task", "chosen_policies", "compare_each", "compare_policies",
-    "differences", "read_baseline", "readings_of",
+    "differences", "find_model_files", "read_baseline", "readings_of",
 ]  # fmt: skip

@@ -26,7 +26,7 @@ class NoModelsError(AreniteError):
         self.folder = folder
 
 
-def model_files(paths: Iterable[Path]) -> Iterator[Path]:
+def find_model_files(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the files of `paths` once each; a folder stands for the models in and below it.
 
     What a folder holds comes in the order of its names; hidden files and folders do not.

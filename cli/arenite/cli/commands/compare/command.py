@@ -33,10 +33,10 @@ from arenite.pipeline.comparison import (
     compare_each,
     compare_policies,
     differences,
+    find_model_files,
     read_baseline,
     readings_of,
 )
-from arenite.pipeline.comparison.model_files import model_files
 from arenite.pipeline.making import costs_of
 from arenite.pipeline.report import (
     FailedModel,
@@ -159,7 +159,7 @@ def compare(
     if budgets is not None:
         _check_without_budget(click.get_current_context())
         results = Results(as_json=as_json)
-        paths = list(model_files(models))
+        paths = list(find_model_files(models))
         results.reserve(page, sources=paths)
         limits = watched(time_limit_s)
         contest = PolicyContest(
@@ -179,7 +179,7 @@ def compare(
         if strategy.quick or not quick
     )
     old = {} if baseline is None else read_baseline(baseline)
-    paths = list(model_files(models))
+    paths = list(find_model_files(models))
     compressions = [read_compression(path) for path in compression_paths]
     results = Results(as_json=as_json)
     results.reserve(page, csv, markdown, trace, sources=(*paths, *compression_paths))
