@@ -19,7 +19,7 @@ WORDS: dict[str, str] = {
 """What each word means, in the order of the page."""
 
 _PATTERNS = (
-    ("training", r"training mode"),
+    ("training", r"training[ _]mode"),
     ("string", r"strings? "),
     ("sequence", r"sequence type|optional type"),
     ("version", r"operator set \d|[Oo]pset \d|core/graph/model(_load_utils)?\."),
@@ -27,7 +27,7 @@ _PATTERNS = (
     ("outputs", r"outputs are of different types"),
     ("kernel", r"no kernel for this operator"),
     ("constant", r"is not constant"),
-    ("size", r"not known before the run"),
+    ("size", r"(not |un)known before the run"),
     ("type", r"the runtime has no|unsupported element type|element type \w+ is unsupported|"
              r"conversion from|it computes in|operands of these types|differ in type|"
              r"multiplies integers|CAST of a quantised"),
