@@ -30,7 +30,8 @@ Fuzzers: `fuzz_seeds` are what they begin with, `fuzz_importers` is the one for 
 Running: `running` our session beside the reference, `rows_beside_whole` steps in bands beside the
 same steps whole, `banding` networks in bands, `trading` steps that policies rewrote, `unets` a
 network with skips, `parts` a tensor in parts, `children` that are forked, `c_library` built and
-installed, `exported_c` compiled here, with `cmsis_nn` or what stands in for it,
+installed, `exported_c` compiled here, with `cmsis_nn` or what stands in for it, `c_fuzz` as random
+networks,
 `shared_material` that may lie beside the checkout.
 
 Beside them: `command` to call as a user types it, `documentation` with the blocks of the pages,
