@@ -17,7 +17,7 @@ from harness.machine import this_machine
 
 Main: TypeAlias = Callable[..., int]
 
-INSTALL = "pip install -e '.[all,bench]' brings what most benchmarks need, '.[train]' PyTorch"
+INSTALL = "pip install -e '.[all,bench]' brings what most benchmarks need, 'make torch' PyTorch"
 """What to do about a package that is missing."""
 
 _OURS = {path.stem for path in Path(__file__).resolve().parents[1].iterdir()} | {"arenite"}
