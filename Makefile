@@ -63,8 +63,7 @@ torch: $(STAMP)
 	@scripts/install-executorch.sh $(BIN)/python
 
 bench: $(STAMP)
-	@for script in $$(grep -l '^@bench' bench/*.py); do \
-	  echo "== $$script"; $(BIN)/python $$script || test $$? -eq 2 || exit 1; done
+	$(BIN)/python -m bench run all
 
 fuzz: $(STAMP)
 	$(MAKE) --silent -C strategies/fuzz BUILD=$(CURDIR)/build/fuzz COUNT=10000

@@ -6,19 +6,21 @@ first, measured on the shuffles 0 to 2, lost 0.17 points, 0.33 at most, at 36.5 
 which was too much, so that its successor is measured on others.
 """
 
+import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
-from rich.table import Table
+from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from digits.data import NUM_FOLDS, num_wrong, splits
-from digits.networks import PLANE, lenet, num_bytes, perceptron
-from digits.recipes import DigitsRecipe, compress, train_dense, train_student
-from harness.tables import table
+from arenite.compression import pack, unpack, with_constants
+from arenite.planner.files import write_atomically
+from bench.digits.networks import NUM_FOLDS, PLANE, lenet, num_bytes, num_wrong, perceptron, splits
+from bench.digits.recipes import DigitsRecipe, compress, first_fold, train_dense, train_student
 
 LEAST_RATIO, MOST_LOSS = 35.0, 0.3
 RECIPES = {
@@ -69,7 +71,7 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Compared:
     """One variant of one network, over the folds.
 
     Attributes:
@@ -121,7 +123,7 @@ def folds(recipe: DigitsRecipe) -> Iterator[Fold]:
             )  # fmt: skip
 
 
-def rows(network: str, measured: Sequence[Fold]) -> list[Row]:
+def compared(network: str, measured: Sequence[Fold]) -> list[Compared]:
     """Return both variants of a network."""
     found = []
     dense = np.array([each.dense for each in measured])
@@ -134,7 +136,7 @@ def rows(network: str, measured: Sequence[Fold]) -> list[Row]:
         count = len(measured)
         spread = float(differences.std(ddof=1)) / math.sqrt(count)
         margin = float(student_t.ppf(0.975, count - 1)) * spread
-        found.append(Row(
+        found.append(Compared(
             network, variant, float(dense.mean()), float(np.mean(errors)),
             float(differences.mean()), margin, total / float(np.mean(sizes)),
             total / max(sizes), float(np.mean(sizes)), count,
@@ -142,22 +144,70 @@ def rows(network: str, measured: Sequence[Fold]) -> list[Row]:
     return found
 
 
-def shown(found: Sequence[Row]) -> Table:
-    """Return the rows for people."""
-    return table(
-        "Digits: compressed networks and small dense ones",
-        (
-            "network", "variant", "folds", "dense error", "error", "difference, points",
-            "upper bound", "bytes", "ratio", "least",
-        ),
-        (
-            (
-                row.network, row.variant, str(row.num_folds), f"{row.dense_error:.2f} %",
-                f"{row.error:.2f} %", f"{row.difference:+.2f} ± {row.margin:.2f}",
-                f"{row.difference + row.margin:+.2f}", f"{row.size:,.0f}",
-                f"{row.ratio:.1f}x", f"{row.least_ratio:.1f}x",
-            )
-            for row in found
-        ),
-        num_names=2,
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer, its bias aside.
+
+    Attributes:
+        name: Of the layer.
+        num_weights: How many it has.
+        kept: Share of them that are not zero.
+        bits: Of an index without coding, that of zero included where there are zeros.
+        entropy_bits: Of the values of those that are kept.
+        size: Bytes in the container.
+    """
+
+    name: str
+    num_weights: int
+    kept: float
+    bits: int
+    entropy_bits: float
+    size: int
+
+    @property
+    def rate(self) -> float:
+        """Bytes in the container to those as 32-bit floats."""
+        return self.size / (4 * self.num_weights)
+
+
+def layers_of(weights: Mapping[str, NDArray[np.float32]]) -> list[Layer]:
+    """Return the layers of compressed weights; biases count as layers."""
+    return [_layer(name, each) for name, each in weights.items()]
+
+
+def _layer(name: str, weights: NDArray[np.float32]) -> Layer:
+    _, counts = np.unique(weights[weights != 0], return_counts=True)
+    shares = counts / counts.sum()
+    return Layer(
+        name,
+        weights.size,
+        float(np.count_nonzero(weights) / weights.size),
+        max(1, (np.unique(weights).size - 1).bit_length()),
+        float(-(shares * np.log2(shares)).sum()),
+        len(pack({name: weights})) - len(pack({})),
+    )
+
+
+def write_assets(folder: Path, recipes: Mapping[str, DigitsRecipe]) -> None:
+    """Write three files for each network, and `digits.json` with their sizes and errors.
+
+    They are those of the first fold that each is measured on.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    facts = {}
+    for network, recipe in recipes.items():
+        split, dense, compressed = first_fold(recipe)
+        name = f"digits-{network}"
+        restored = with_constants(dense, unpack(compressed.container))
+        for file, model in ((f"{name}.onnx", dense), (f"{name}-compressed.onnx", restored)):
+            write_atomically(folder / file, model.SerializeToString())
+        write_atomically(folder / f"{name}.weights", compressed.container)
+        facts[name] = {
+            "seed": recipe.seeds[0],
+            "num_held_out": len(split.held_out["labels"]),
+            "num_wrong_dense": num_wrong(dense, split.held_out),
+            "num_wrong_compressed": num_wrong(compressed.model, split.held_out),
+            "dense_bytes": num_bytes(dense),
+            "container_bytes": len(compressed.container),
+        }
+    write_atomically(folder / "digits.json", (json.dumps(facts, indent=2) + "\n").encode())

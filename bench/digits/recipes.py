@@ -7,22 +7,18 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from arenite.compression import (
+from arenite.compression import huffman_code, pack, share, with_constants
+from arenite.compression.retrain import (
     Schedule,
     falling_densities,
     fine_tune,
-    huffman_code,
-    pack,
     prune_gradually,
-    share,
     tune_codebooks,
     weights_of,
-    with_constants,
 )
 from arenite.pipeline.steps import open_step
-from arenite.training import TrainingRecipe
-from digits.data import NUM_FOLDS, Labelled, Noisy, Split, splits, taught_by
-from digits.networks import FLAT
+from arenite.training.step import TrainingRecipe
+from bench.digits.networks import FLAT, NUM_FOLDS, Labelled, Noisy, Split, splits, taught_by
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,13 @@ and the trained models that may lie in `../shared` beside the checkout, which ar
 project.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import onnx
 
 from arenite.pipeline.base.reading import Reading
-from arenite.planner.errors import AreniteError
-from harness.command import MissingInputsError, note
-from harness.processes import ProcessError
-from zoo import NETWORKS, SMALL, vgg16
-
-Result = TypeVar("Result")
+from bench.zoo import NETWORKS, SMALL, vgg16
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHARED = CHECKOUT.parent / "shared"
@@ -88,45 +82,6 @@ def zoo_files(names: Iterable[str], folder: Path) -> Iterator[Path]:
     """Yield the paths of networks of the zoo, each written to a folder when it is asked for."""
     for name in names:
         yield zoo_file(name, folder)
-
-
-def each_of(
-    named: Sequence[Path], found: Iterable[Path], measure: Callable[[Path], Result]
-) -> Iterator[Result]:
-    """Yield what is measured of the models named, or else of those found.
-
-    A model that was found and cannot be measured is left out with a note; one that was named is
-    an error.
-
-    Raises:
-        MissingInputsError: A model that was named is no file.
-    """
-    if named:
-        yield from map(measure, required(named, "name files of models"))
-        return
-    for path in found:
-        try:
-            yield measure(path)
-        except (AreniteError, ProcessError) as error:
-            note(f"{path.name}: left out: {error}")
-
-
-def required(paths: Sequence[Path], what: str) -> Sequence[Path]:
-    """Return the paths, of which there must be one, and all of which must be files.
-
-    Args:
-        paths: Given by the user, or found.
-        what: What is needed and where it comes from, if there is none.
-
-    Raises:
-        MissingInputsError: There is none, or one is no file.
-    """
-    if not paths:
-        raise MissingInputsError(what)
-    for path in paths:
-        if not path.is_file():
-            raise MissingInputsError(f"{path}: no such file; {what}")
-    return paths
 
 
 TFLITE_MODELS = f"name .tflite files, or put some into {SHARED_TFLITE}"

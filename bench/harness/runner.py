@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.command import MissingInputsError
-from harness.inputs import CHECKOUT
+from bench.harness.contest import MissingInputsError
+from bench.harness.inputs import CHECKOUT
 
 RUNNER = "arenite-run"
 

@@ -22,7 +22,7 @@ from arenite.planner.importers import load, model_format
 from arenite.planner.programs.program import Program
 from arenite.planner.tensors import TensorKind
 from arenite.runtime import Session, SessionPort
-from harness.inputs import reading_of
+from bench.harness.inputs import reading_of
 
 Array: TypeAlias = NDArray[Any]
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from arenite.compression import with_constants
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
-from arenite.training import TrainingRecipe, make_step, read_for_training, write_step
-from digits.data import num_wrong, splits
-from digits.networks import FLAT, PLANE, lenet, perceptron
-from harness.processes import in_fresh_process, peak_rss_bytes
-from learning.here import BATCH, train_here
-from learning.torch_network import first_weights, loss_of
+from arenite.training import make_step, read_for_training, write_step
+from arenite.training.step import TrainingRecipe
+from bench.digits.networks import FLAT, PLANE, lenet, num_wrong, perceptron, splits
+from bench.harness.measuring import in_fresh_process, peak_rss_bytes
+from bench.learning.here import BATCH, train_here
+from bench.learning.torch_network import first_weights, loss_of
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 

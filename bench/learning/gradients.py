@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
 from arenite.runtime import Session
-from arenite.training import TrainingRecipe, TrainingStep, make_step, read_for_training, write_step
-from learning.torch_network import gradients
-from zoo import mobilenet_v2, resnet50, unet, vgg16
+from arenite.training import TrainingStep, make_step, read_for_training, write_step
+from arenite.training.step import TrainingRecipe
+from bench.learning.torch_network import gradients
+from bench.zoo import mobilenet_v2, resnet50, unet, vgg16
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from arenite.runtime import Session
-from harness.processes import peak_rss_bytes
+from bench.harness.measuring import peak_rss_bytes
 
 BATCH = 32
 

@@ -11,9 +11,10 @@ import onnx.numpy_helper
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
-from arenite.training import TrainingRecipe, make_step, read_for_training, write_step
-from digits.networks import lenet, perceptron
-from zoo import mobilenet_v2, resnet50, unet
+from arenite.training import make_step, read_for_training, write_step
+from arenite.training.step import TrainingRecipe
+from bench.digits.networks import lenet, perceptron
+from bench.zoo import mobilenet_v2, resnet50, unet
 
 BATCH = 2
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.processes import peak_rss_bytes
+from bench.harness.measuring import peak_rss_bytes
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 

@@ -1,20 +1,60 @@
-"""The page of operators: what the cases came to, a row an operator."""
+"""The page of operators: the results of the cases, a row for each operator."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 
 import arenite.runtime.lowering.tflite.model  # noqa: F401  # so that its translators are listed
 from arenite.runtime.lowering.tflite.translation import TRANSLATORS
-from sweep.outcome import Outcome, Result
-from sweep.reasons import WORDS, word_for
+from bench.sweep.onnx_cases import onnx_operators
+from bench.sweep.outcome import Outcome, Result
+
+WORDS: dict[str, str] = {
+    "kernel": "no kernel for this operator",
+    "constant": "an input would have to be a constant",
+    "type": "elements of this type",
+    "string": "strings have no fixed size",
+    "sequence": "a sequence or an optional value, not a tensor",
+    "size": "the size of a result is known in the run alone",
+    "subgraph": "it has subgraphs",
+    "outputs": "its outputs are of different types",
+    "training": "training mode is unsupported",
+    "version": "the version of the operator set: before 7, or newer than ONNX Runtime's",
+    "runtime": "ONNX Runtime has no kernel for it either",
+    "form": "a form of the operator that our kernel does not have",
+}
+"""What each word means, in the order of the page."""
+
+_PATTERNS = (
+    ("training", r"training[ _]mode"),
+    ("string", r"strings? "),
+    ("sequence", r"sequence type|optional type"),
+    ("version", r"operator set \d|[Oo]pset \d|core/graph/model(_load_utils)?\."),
+    ("subgraph", r"subgraphs|control flow"),
+    ("outputs", r"outputs are of different types"),
+    ("kernel", r"no kernel for this operator"),
+    ("constant", r"is not constant"),
+    ("size", r"(not |un)known before the run"),
+    ("type", r"the runtime has no|unsupported element type|element type \w+ is unsupported|"
+             r"conversion from|it computes in|operands of these types|differ in type|"
+             r"multiplies integers|CAST of a quantised"),
+    ("runtime", r"ONNX Runtime|onnxruntime"),
+)  # fmt: skip
+
+
+def word_for(reason: str) -> str:
+    """Return the word for a reason that a message gives."""
+    return next((word for word, pattern in _PATTERNS if re.search(pattern, reason)), "form")
+
 
 ONNX_HEAD = ("operator", "since", "cases", "imported", "planned", "native", "before the run",
              "ONNX Runtime", "refused")  # fmt: skip
 TFLITE_HEAD = ("operator", "imported", "planned", "native", "refused")
 WITH_OTHERS = "beside others"
 
-COMMAND = "python bench/operator_table.py --write docs/operators.md"
+COMMAND = "python -m bench run operator-table --write docs/operators.md"
 
 _INTRODUCTION = """\
 # Operators
@@ -175,3 +215,26 @@ def _share(count: int, whole: int) -> str:
 
 def _all(values: Iterable[bool]) -> str:
     return "yes" if all(values) else "no"
+
+
+PACKAGES = {"onnx": "onnx", "ONNX Runtime": "onnxruntime", "LiteRT": "ai-edge-litert"}
+
+
+def versions() -> list[str]:
+    """Return the packages that the page depends on, with their versions."""
+    return [f"{name} {version(package)}" for name, package in PACKAGES.items()]
+
+
+def written_page(outcomes: Sequence[Outcome]) -> str:
+    """Return the page of these outcomes."""
+    formats: dict[str, list[Outcome]] = {"onnx": [], "microsoft": [], "tflite": []}
+    for each in outcomes:
+        is_tflite = each.case.suffix == ".tflite"
+        is_own = each.case.operator.startswith("com.microsoft.")
+        formats["tflite" if is_tflite else "microsoft" if is_own else "onnx"].append(each)
+    return page(
+        onnx_table(formats["onnx"], onnx_operators()),
+        onnx_table(formats["microsoft"], {}),
+        tflite_table(formats["tflite"]),
+        versions(),
+    )

@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from sweep.case import Array, Case
-from sweep.tflite_file import Operator, Tensor, file_of
-from sweep.tflite_operands import feeds
-from sweep.tflite_operators import operators
+from bench.sweep.outcome import Array, Case
+from bench.sweep.tflite_file import Operator, Tensor, file_of
+from bench.sweep.tflite_operators import feeds, operators
 
 FORMS = ("float32", "int8", "uint8", "int16", "int32", "int64")
 """Element types of the first operand that each operator is tried on."""

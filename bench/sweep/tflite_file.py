@@ -8,7 +8,7 @@ import ai_edge_litert.schema_py_generated as schema
 import flatbuffers
 import numpy as np
 
-from sweep.case import Array
+from bench.sweep.outcome import Array
 
 Options: TypeAlias = tuple[str, Mapping[str, object]] | None
 

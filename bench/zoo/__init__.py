@@ -5,7 +5,7 @@ from functools import partial
 
 import onnx
 
-from zoo import (
+from bench.zoo import (
     blazeface,
     darts,
     deeplab_v3,

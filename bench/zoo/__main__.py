@@ -1,4 +1,4 @@
-"""`python -m zoo NAME -o FILE.onnx` writes one network."""
+"""`python -m bench.zoo NAME -o FILE.onnx` writes one network."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,14 +6,16 @@ from pathlib import Path
 
 import onnx
 
-from zoo import CELLS, MEDIAPIPE, NETWORKS, SMALL
+from bench.zoo import CELLS, MEDIAPIPE, NETWORKS, SMALL
 
 _NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE, **SMALL}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the network the command line names."""
-    parser = argparse.ArgumentParser(prog="zoo", description="Write a network as ONNX.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.zoo", description="Write a network as ONNX."
+    )
     parser.add_argument("name", choices=_NAMED)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.onnx")
     options = parser.parse_args(arguments)

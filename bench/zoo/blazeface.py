@@ -8,7 +8,7 @@ Source: Bazarevsky et al. 2019, arXiv 1907.05047.
 
 import onnx
 
-from zoo.builder import Activation, NetworkBuilder
+from bench.zoo.builder import Activation, NetworkBuilder
 
 FINE = ((24, 1), (28, 1), (32, 2), (36, 1), (42, 1), (48, 2), *((n, 1) for n in range(56, 96, 8)))
 """Channels and stride of the blocks up to 16 x 16."""

@@ -5,7 +5,7 @@ Source: Liu et al. 2019, arXiv 1806.09055, figure 4 (the second-order genotype).
 
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 GENOTYPE = (
     (("separable", 0), ("separable", 1)),

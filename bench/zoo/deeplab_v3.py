@@ -8,8 +8,8 @@ Source: Chen et al. 2017, arXiv 1706.05587; the backbone in `zoo.mobilenet_v2`.
 
 import onnx
 
-from zoo import mobilenet_v2
-from zoo.builder import NetworkBuilder
+from bench.zoo import mobilenet_v2
+from bench.zoo.builder import NetworkBuilder
 
 NUM_CLASSES = 21
 

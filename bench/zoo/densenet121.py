@@ -7,7 +7,7 @@ Source: Huang et al. 2016, arXiv 1608.06993.
 
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 GROWTH = 32
 BLOCKS = (6, 12, 24, 16)

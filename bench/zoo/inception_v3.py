@@ -5,7 +5,7 @@ Source: Szegedy et al. 2015, arXiv 1512.00567; names and head as in TensorFlow's
 
 import onnx
 
-from zoo.builder import NetworkBuilder, Padding, Size
+from bench.zoo.builder import NetworkBuilder, Padding, Size
 
 
 def network(size: int = 299, classes: int = 1001) -> onnx.ModelProto:

@@ -10,8 +10,8 @@ Source: Zhang et al. 2020, arXiv 2006.10214 (hands); Kartynnik et al. 2019, arXi
 
 import onnx
 
-from zoo.blazeface import anchored, separable
-from zoo.builder import NetworkBuilder
+from bench.zoo.blazeface import anchored, separable
+from bench.zoo.builder import NetworkBuilder
 
 NUM_POINTS = 468
 """Of a face mesh."""

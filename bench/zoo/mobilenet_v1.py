@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 BLOCKS = (
     (64, 1),

@@ -5,7 +5,7 @@ Source: Sandler et al. 2018, arXiv 1801.04381; the head as in the TFLite files.
 
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 STAGES = (
     (1, 16, 1, 1),

@@ -9,8 +9,8 @@ Source: Papandreou et al. 2018, arXiv 1803.08225; the backbone in `zoo.mobilenet
 
 import onnx
 
-from zoo import mobilenet_v1
-from zoo.builder import NetworkBuilder
+from bench.zoo import mobilenet_v1
+from bench.zoo.builder import NetworkBuilder
 
 NUM_KEYPOINTS = 17
 NUM_EDGES = 16

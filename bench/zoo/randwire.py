@@ -11,7 +11,7 @@ Source: Xie et al. 2019, arXiv 1904.01569, sections 3.2 and 3.3.
 import numpy as np
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 NODES, NEIGHBOURS, REWIRING = 32, 4, 0.75
 

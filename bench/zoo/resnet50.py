@@ -5,7 +5,7 @@ Source: He et al. 2015, arXiv 1512.03385.
 
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
 """Inner channels and number of blocks, by stage."""

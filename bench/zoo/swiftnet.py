@@ -10,7 +10,7 @@ Source: Cheng et al. 2019, arXiv 1906.08305; sizes as in Ahn et al. 2020, arXiv 
 import numpy as np
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 NODES = 20
 CHANNELS = (4, 8, 16, 24, 32)

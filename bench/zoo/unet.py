@@ -7,7 +7,7 @@ Source: Ronneberger et al. 2015, arXiv 1505.04597.
 
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 CHANNELS = (32, 64, 128, 256, 512)
 """At each level, the image's own first."""

@@ -7,7 +7,7 @@ Source: Simonyan and Zisserman 2015, arXiv 1409.1556, configuration D.
 
 import onnx
 
-from zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder
 
 CHANNELS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 UNITS = (4096, 4096)

@@ -2,27 +2,28 @@
 
 import pytest
 
-import banded_blocks
-from banded_blocks import BLOCKS, TILES, WHOLE, bottleneck, inverted, level, measured_rows
+from bench.contests.bands import BLOCKS, TILES, WHOLE, block_rows, bottleneck, inverted, level
+from support.contests import asked, run_contest
 
 
-def test_bands_make_the_bits_of_the_whole_in_fewer_bytes(monkeypatch, tmp_path):
-    small = {
-        "inverted": inverted(9, 8, 48, 8), "bottleneck": bottleneck(9, 8), "level": level(9, 8, 16)
-    }  # fmt: skip
-    monkeypatch.setattr(banded_blocks, "BLOCKS", small)
-    monkeypatch.setattr(banded_blocks, "_ROUND_S", 0.0)
-    for name in small:
-        rows = {row.way: row for row in measured_rows(name, tmp_path, 1)}
-        assert all(row.same_bits for row in rows.values() if row.way != TILES)
-        between = [rows[way].between for way in ("1", "2", "4")]
-        assert between == sorted(between)
-        assert between[0] < rows[WHOLE].between
-        assert rows["1"].turns > rows["8"].turns > rows[WHOLE].turns
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [("inverted", inverted(9, 8, 48, 8)), ("bottleneck", bottleneck(9, 8)),
+     ("level", level(9, 8, 16))],
+)  # fmt: skip
+def test_bands_make_the_bits_of_the_whole_in_fewer_bytes(name, block, tmp_path):
+    given = asked("banded-blocks", tmp_path, "--rounds", "1")
+    rows = {row["rows"]: row for row in block_rows(name, block, given, 0.0)}
+    assert not given.failures
+    assert all(row["same bits"] for way, row in rows.items() if way != TILES)
+    between = [rows[way]["between, B"] for way in ("1", "2", "4")]
+    assert between == sorted(between)
+    assert between[0] < rows[WHOLE]["between, B"]
+    assert rows["1"]["turns"] > rows["8"]["turns"] > rows[WHOLE]["turns"]
 
 
 def test_a_block_that_is_not_there_is_named(capsys):
-    assert banded_blocks.main(["resnet-3"]) == 2
+    assert run_contest("banded-blocks", "resnet-3") == 2
     assert "there is no block resnet-3" in capsys.readouterr().err
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from harness import timed_command
+from bench.harness import timed_command
 
 WRITES = """import sys
 sum(range(10**6))

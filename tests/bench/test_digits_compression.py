@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("sklearn", reason="the extra 'bench' is not installed")
 
-from arenite.compression import unpack, weights_of
-from digits.comparison import RECIPES, Fold, rows
-from digits.data import NUM_FOLDS, Labelled, splits
-from digits.layers import layers_of
-from digits.networks import num_bytes
-from digits.recipes import Compressed, DigitsRecipe, compress, train_dense, train_student
-from digits_compression import main
+
+from arenite.compression import unpack
+from arenite.compression.retrain import weights_of
+from bench.digits.comparison import RECIPES, Fold, compared, layers_of
+from bench.digits.networks import NUM_FOLDS, Labelled, num_bytes, splits
+from bench.digits.recipes import Compressed, DigitsRecipe, compress, train_dense, train_student
+from support.contests import run_contest
 
 
 def fold(dense: float, compressed: float, compressed_bytes: int = 20) -> Fold:
@@ -75,7 +75,7 @@ def test_the_small_dense_network_has_255_levels_and_about_as_many_bytes(trained)
 
 
 def test_a_row_has_the_mean_difference_and_its_interval():
-    row, _ = rows("net", [fold(1.0, 1.0), fold(2.0, 2.5), fold(3.0, 3.5), fold(2.0, 2.0)])
+    row, _ = compared("net", [fold(1.0, 1.0), fold(2.0, 2.5), fold(3.0, 3.5), fold(2.0, 2.0)])
     assert (row.dense_error, row.error, row.difference) == (2.0, 2.25, 0.25)
     assert row.margin == pytest.approx(3.182 * 0.288675 / 2, rel=1e-3)  # t of 3 degrees
     assert (row.ratio, row.least_ratio) == (50, 50)
@@ -83,14 +83,15 @@ def test_a_row_has_the_mean_difference_and_its_interval():
 
 
 def test_a_row_holds_only_if_it_is_small_and_surely_no_worse():
-    assert rows("net", [fold(1, 1), fold(2, 2.1)] * 10)[0].holds
-    assert not rows("net", [fold(1, 1, 29), fold(2, 2.1, 29)] * 10)[0].holds
-    assert not rows("net", [fold(1, 1), fold(2, 2.6)] * 10)[0].holds
+    assert compared("net", [fold(1, 1), fold(2, 2.1)] * 10)[0].holds
+    assert not compared("net", [fold(1, 1, 29), fold(2, 2.1, 29)] * 10)[0].holds
+    assert not compared("net", [fold(1, 1), fold(2, 2.6)] * 10)[0].holds
 
 
-def test_a_quick_run_prints_rows_and_tells_that_little_training_is_not_enough(capsys):
-    assert main(["--quick", "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)["rows"]
-    assert [(row["network"], row["num_folds"]) for row in found] == [
+def test_a_quick_run_has_rows_and_tells_that_little_training_is_not_enough(capsys):
+    assert run_contest("digits-compression", "--quick", "--json") == 1
+    variants, layers = json.loads(capsys.readouterr().out)["tables"]
+    assert [(row[0], row[2]) for row in variants["rows"]] == [
         (name, 2) for name in RECIPES for _ in range(2)
     ]
+    assert len(layers["rows"]) == 14

@@ -1,6 +1,5 @@
 """Models put through every command: a sample, and what the script makes of what goes wrong."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +10,13 @@ pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 
 from arenite.planner.importers import load
 from arenite.planner.tensors import TensorKind
-from every_model import FAILURES, Trial, Verdict, main, models_in
-from harness import trial
-from harness.inputs import light_networks
-from harness.trial import difference, trial_of
+from bench.contests.every_model import models_in
+from bench.harness import trial
+from bench.harness.inputs import light_networks
+from bench.harness.trial import FAILURES, Trial, Verdict, difference, trial_of
+from bench.zoo import MEDIAPIPE
+from support.contests import rows_of, run_contest
 from support.tiny_onnx import parse, save
-from zoo import MEDIAPIPE
 
 PACKAGED = Path(onnx.__file__).parent / "backend" / "test" / "data"
 
@@ -100,10 +100,9 @@ def test_the_script_goes_through_a_folder_and_fails_if_one_model_does(
     tmp_path, capsys, monkeypatch
 ):
     model = save(tmp_path, parse("(float[2,6] x) => (y) {y = Exp(x)}"))
-    assert main(["--json", str(tmp_path)]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["rows"]
-    assert row["verdict"] == "right"
-    assert sum(row["steps"].values()) == 1
-    monkeypatch.setattr("every_model.tried", lambda _: Trial("bad", Verdict.WRONG, reason="off"))
-    assert main([str(model)]) == 1
+    (row,), failures = rows_of("every-model", tmp_path, str(tmp_path))
+    assert (row["verdict"], row["steps"], failures) == ("right", "1 arenite", [])
+    bad = Trial("bad", Verdict.WRONG, reason="off")
+    monkeypatch.setattr("bench.contests.every_model.tried", lambda _: bad)
+    assert run_contest("every-model", str(model)) == 1
     assert "bad: wrong: off" in capsys.readouterr().err

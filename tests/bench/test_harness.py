@@ -3,38 +3,30 @@
 import json
 import os
 import signal
-from dataclasses import dataclass
 
 import pytest
 
-from harness import (
-    MissingInputsError,
+from bench.harness import command
+from bench.harness.command import Entry, run
+from bench.harness.contest import Asked, MissingInputsError, contest, option
+from bench.harness.measuring import (
     ProcessError,
     Spread,
-    bench,
-    emit,
+    described,
     in_fresh_process,
     interleaved,
     mean_processor_seconds,
     paired_ratios,
-    parser,
     peak_rss_bytes,
-    table,
     this_machine,
 )
-from harness.machine import described
-
-
-@dataclass(frozen=True)
-class Row:
-    name: str
-    seconds: Spread
+from bench.harness.results import markdown, save, shown, tables, written
 
 
 def test_a_spread_is_the_median_and_the_range():
     assert Spread.of([3.0, 1.0, 10.0]) == Spread(3.0, 1.0, 10.0, 3)
     assert Spread.of([1.0, 2.0]).median == 1.5
-    assert Spread.of([3.0, 1.0, 10.0]).text(".1f") == "3.0 (1.0-10.0)"
+    assert Spread.of([3.0, 1.0, 10.0]).text(".1f") == "3.0 (1.0 to 10.0)"
     assert Spread.of([3.0]).text(".1f") == "3.0"
 
 
@@ -115,54 +107,105 @@ def test_a_machine_without_cpuinfo_has_a_name():
     assert described("", "", 1).processor
 
 
+TITLE, OTHER = "Figures", "More figures"
+
+
+@contest(
+    {TITLE: {"name": "", "bytes": "", "s": ".1f"}, OTHER: {"name": "", "same": ""}},
+    rounds=5,
+    options=[option("--fail", action="store_true"), option("--missing", default="")],
+)
+def sample(asked):
+    """A contest.
+
+    Its details.
+    """
+    if asked.given.missing == "inputs":
+        raise MissingInputsError("no instance in x; write them")
+    if asked.given.missing:
+        __import__(asked.given.missing)
+    asked.require(not asked.given.fail, "a is small")
+    yield {"name": "a", "bytes": 12_345, "s": Spread.of([1.0, 2.0])}
+    yield {"table": OTHER, "name": "b", "same": asked.rounds == 5}
+
+
+@pytest.fixture(autouse=True)
+def declared(monkeypatch):
+    """Find the contest above under every name."""
+    monkeypatch.setattr(Entry, "load", lambda _self, _name: sample)
+
+
+def run_sample(*arguments):
+    return run("sample", Entry("here", "bytes", "none", "none"), arguments)
+
+
 def test_tables_and_json_name_the_machine(capsys):
-    rows = [Row("a", Spread.of([1.0, 2.0]))]
-    shown = table("Title", ("name", "s"), [("a", "1.5")], footer=("all", "1.5"))
-    emit(parser("Measure.").parse_args([]), rows, shown)
+    assert run_sample() == 0
     printed = capsys.readouterr().out
-    assert str(this_machine()) in printed
-    assert "Title" in printed
-    emit(parser("Measure.").parse_args(["--json"]), rows, shown)
+    for text in (str(this_machine()), TITLE, OTHER, "12,345", "1.5 (1.0 to 2.0)", "yes"):
+        assert text in printed
+    assert run_sample("--json") == 0
     stated = json.loads(capsys.readouterr().out)
     assert stated["machine"]["processor"] == this_machine().processor
-    assert stated["rows"][0]["seconds"] == {"median": 1.5, "least": 1.0, "most": 2.0, "count": 2}
+    assert stated["command"] == "python -m bench run sample"
+    first, second = stated["tables"]
+    assert first["rows"] == [["a", 12_345, {"median": 1.5, "least": 1.0, "most": 2.0, "count": 2}]]
+    assert second["rows"] == [["b", True]]
 
 
-def test_rows_may_have_names(capsys):
-    emit(parser("Measure.").parse_args(["--json"]), {"fast": [Row("a", Spread.of([1.0]))]})
-    assert json.loads(capsys.readouterr().out)["fast"][0]["name"] == "a"
+def test_a_claim_that_fails_exits_with_1(capsys):
+    assert run_sample("--fail") == 1
+    assert "failed: a is small" in capsys.readouterr().err
 
 
 def test_missing_inputs_exit_with_2_and_say_where_they_come_from(capsys):
-    @bench
-    def main() -> int:
-        raise MissingInputsError("no instance in x; write them")
-
-    assert main() == 2
+    assert run_sample("--missing", "inputs") == 2
     assert "no instance in x; write them" in capsys.readouterr().err
 
 
 def test_a_missing_package_exits_with_2_and_ours_is_a_fault(capsys):
-    @bench
-    def foreign() -> int:
-        import a_package_that_nobody_has
-
-        return len(dir(a_package_that_nobody_has))
-
-    assert foreign() == 2
+    assert run_sample("--missing", "a_package_that_nobody_has") == 2
     assert "a_package_that_nobody_has is not installed" in capsys.readouterr().err
-
-    @bench
-    def ours() -> int:
-        import harness.nothing
-
-        return len(dir(harness.nothing))
-
     with pytest.raises(ModuleNotFoundError):
-        ours()
+        run_sample("--missing", "bench.nothing")
 
 
 def test_no_round_is_a_usage_error(capsys):
     with pytest.raises(SystemExit, match="2"):
-        parser("Measure.", rounds=5).parse_args(["--rounds", "0"])
+        run_sample("--rounds", "0")
     assert "below 1" in capsys.readouterr().err
+
+
+def test_a_result_is_kept_by_release_and_written_into_a_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "save", lambda result: save(result, tmp_path))
+    assert run_sample("--save", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    older = {"contest": "sample", "tables": [{**result["tables"][0], "rows": [["old", 1, 1.0]]}]}
+    (tmp_path / "0.0.9").mkdir()
+    (tmp_path / "0.0.9" / "sample.json").write_text(json.dumps(older))
+    found = tables(tmp_path)
+    assert found.keys() == {("sample", TITLE), ("sample", OTHER)}
+    page = f"# Page\n\n<!-- figures: sample: {TITLE} -->\n| old |\n\nText.\n"
+    assert shown(page) == [("sample", TITLE)]
+    assert written(page, found) == (
+        f"# Page\n\n<!-- figures: sample: {TITLE} -->\n| name | bytes | s |\n| --- | --- | --- |\n"
+        "| a | 12,345 | 1.5 (1.0 to 2.0) |\n\nText.\n"
+    )
+    assert "| b | yes |" in markdown(found["sample", OTHER])
+
+
+def test_a_new_table_of_a_contest_leaves_its_others(tmp_path):
+    machine = {"processor": "p", "num_cores": 2, "kernel_set": "k"}
+    for title, cell in (("a", 1), ("b", 2), ("a", 3)):
+        table = {"title": title, "columns": ["n"], "rows": [[cell]]}
+        save({"contest": "c", "command": "x", "machine": machine, "tables": [table]}, tmp_path)
+    assert {key[1]: each["rows"] for key, each in tables(tmp_path).items()} == {
+        "a": [[3]],
+        "b": [[2]],
+    }
+
+
+def test_the_options_of_a_contest_are_those_declared():
+    given = sample.parser("sample").parse_args(["--fail"])
+    assert Asked(given, None).rounds == 5
+    assert given.fail

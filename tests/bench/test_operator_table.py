@@ -1,5 +1,6 @@
 """The page of operators agrees with the tables of the code, and with a sample of its cases."""
 
+import tempfile
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,16 +16,20 @@ import arenite.runtime.lowering.onnx.model
 import arenite.runtime.lowering.tflite.model  # noqa: F401
 from arenite.runtime.lowering.onnx.translation import TRANSLATORS as ONNX
 from arenite.runtime.lowering.tflite.translation import TRANSLATORS as TFLITE
-from operator_table import COMMAND, main, outcomes_of, versions, written_page
-from sweep.case import Case
-from sweep.onnx_cases import onnx_cases, onnx_operators
-from sweep.onnx_texts import TEXTS, text_cases
-from sweep.outcome import Outcome, Result, outcome_of
-from sweep.page import cells_of, onnx_table
-from sweep.reasons import WORDS, word_for
-from sweep.tflite_cases import tflite_cases
-from sweep.tflite_operators import builtin_operators
-from sweep.tflite_written import CUSTOM
+from bench.sweep.onnx_cases import TEXTS, onnx_cases, onnx_operators, text_cases
+from bench.sweep.outcome import Case, Outcome, Result, outcome_of
+from bench.sweep.page import (
+    COMMAND,
+    WORDS,
+    cells_of,
+    onnx_table,
+    versions,
+    word_for,
+    written_page,
+)
+from bench.sweep.tflite_cases import tflite_cases
+from bench.sweep.tflite_operators import CUSTOM, builtin_operators
+from support.contests import run_contest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
 AGAIN = f"the page is not what the code does; {COMMAND}"
@@ -42,7 +47,8 @@ TFLITE_ROWS = STATED["TFLite"]
 @cache
 def sample() -> tuple[Outcome, ...]:
     cases = (*onnx_cases(), *text_cases(), *tflite_cases(SAMPLE))
-    return tuple(outcomes_of(each for each in cases if each.operator in SAMPLE))
+    with tempfile.TemporaryDirectory() as folder:
+        return tuple(outcome_of(each, Path(folder)) for each in cases if each.operator in SAMPLE)
 
 
 def test_the_page_has_every_operator_of_both_schemas_and_no_other():
@@ -124,10 +130,10 @@ def test_a_reason_is_a_word_of_the_page(reason, word):
 def test_the_script_says_what_is_wrong(monkeypatch, capsys):
     case = next(each for each in text_cases() if each.operator == "com.microsoft.Gelu")
     broken = Case(case.operator, "broken", case.suffix, case.model, {}, case.expected)
-    monkeypatch.setattr("operator_table.onnx_cases", lambda: iter([broken]))
-    monkeypatch.setattr("operator_table.text_cases", lambda: iter(()))
-    monkeypatch.setattr("operator_table.tflite_cases", lambda: iter(()))
-    assert main([]) == 1
+    monkeypatch.setattr("bench.sweep.onnx_cases.onnx_cases", lambda: iter([broken]))
+    monkeypatch.setattr("bench.sweep.onnx_cases.text_cases", lambda: iter(()))
+    monkeypatch.setattr("bench.sweep.tflite_cases.tflite_cases", lambda: iter(()))
+    assert run_contest("operator-table") == 1
     printed = capsys.readouterr().err
     assert "broken: KeyError: 'x'" in printed
     assert "Abs: there is no case of it" in printed

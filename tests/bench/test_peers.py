@@ -7,9 +7,9 @@ import numpy as np
 import onnx
 import pytest
 
-from harness import peers
-from harness.peers import PEERS, converted_peers, without_given_inputs
-from native_runtime import difference
+from bench.contests.runtime import difference
+from bench.harness import engines as peers
+from bench.harness.engines import PEERS, converted_peers, without_given_inputs
 from support.tiny_onnx import parse
 
 WRITES = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('')"
@@ -55,7 +55,7 @@ def test_constants_that_old_files_list_as_inputs_are_not_taken_for_inputs():
 @pytest.mark.usefixtures("installed")
 def test_a_converter_that_takes_too_long_leaves_the_peer_out(monkeypatch, tmp_path, capsys):
     waits = [sys.executable, "-c", "import time; time.sleep(60)"]
-    monkeypatch.setattr(peers, "_SECONDS", 0.2)
+    monkeypatch.setattr(peers, "CONVERSION_S", 0.2)
     monkeypatch.setattr(peers, "_pnnx", lambda _model, _place: waits)
     monkeypatch.setattr(peers, "_mnnconvert", lambda _model, _wanted: waits)
     assert list(converted_peers(tmp_path / "model.onnx", tmp_path)) == []

@@ -1,7 +1,5 @@
 """The placement instances in `assets` are those that their seeds give, and hard."""
 
-import json
-
 import pytest
 
 from arenite.planner.importers.csv import read_csv
@@ -13,8 +11,9 @@ from arenite.strategies.place.optimal import Optimal
 
 pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 
-from placement_families import tiling
-from placement_instances import INSTANCES, MADE, files, main
+from bench.contests import placement
+from bench.placement_instances import INSTANCES, MADE, files, main, tiling
+from support.contests import rows_of
 
 PATHS = sorted(INSTANCES.glob("*.csv"))
 OPEN = {"tiling-220b", "training-90a"}
@@ -57,17 +56,14 @@ def test_a_tiling_fills_its_rectangle(seed):
         assert sum(record.size for record in live) == 512
 
 
-def test_exact_placement_measures_the_instances_of_a_folder_on_top(tmp_path, capsys, monkeypatch):
-    import exact_placement
-
-    monkeypatch.setattr(exact_placement, "SHARED", tmp_path / "absent")
-    monkeypatch.setattr(exact_placement, "peers", lambda *_: iter(()))
+def test_exact_placement_measures_the_instances_of_a_folder_on_top(tmp_path, monkeypatch):
+    monkeypatch.setattr(placement, "SHARED", tmp_path / "absent")
+    monkeypatch.setattr(placement, "peers", lambda *_: iter(()))
     own, more = tmp_path / "own", tmp_path / "more"
     for folder, name in ((own, "tiling-100.16384.csv"), (more, "cells-24x8.171008.csv")):
         folder.mkdir()
         (folder / name).write_bytes((INSTANCES / name).read_bytes())
-    monkeypatch.setattr(exact_placement, "INSTANCES", own)
-    assert exact_placement.main([str(more), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    monkeypatch.setattr(placement, "INSTANCES", own)
+    rows, _ = rows_of("exact-placement", tmp_path, str(more))
     assert [row["instance"] for row in rows] == ["own/tiling-100.16384", "more/cells-24x8.171008"]
-    assert all(row["proved"] for row in rows)
+    assert all(row["proved"] == "yes" for row in rows)

@@ -1,22 +1,21 @@
 """The training steps that policies are measured on, and the table of them."""
 
-import json
-
 import pytest
 
 pytest.importorskip("onnx")
 
-import policies
+
 from arenite.planner.programs.costs import PCIE, Budget
 from arenite.planner.programs.equivalence import check_same_values
 from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.tensors import TensorKind
 from arenite.strategies import find_policy
-from policy_claims import CLAIMS
-from real_steps import Network, training_step
-from zoo import mobilenet_v2
-from zoo.batch_norms import with_batch_norms
-from zoo.builder import NetworkBuilder
+from bench.contests import policies
+from bench.contests.policies import CLAIMS, Network, training_step
+from bench.zoo import mobilenet_v2
+from bench.zoo.batch_norms import with_batch_norms
+from bench.zoo.builder import NetworkBuilder
+from support.contests import asked, rows_of
 
 
 def small():
@@ -60,37 +59,49 @@ def test_chains_lower_a_training_step_to_half(step):
     check_same_values(step, made)
 
 
-def test_the_table_has_a_row_for_each_policy_and_budget(monkeypatch, capsys):
+def test_the_table_has_a_row_for_each_policy_and_a_cell_for_each_budget(monkeypatch, tmp_path):
     monkeypatch.setitem(policies.NETWORKS, "unet", SMALL)
-    code = policies.main(["--network", "unet", "--batch", "1", "--machine", "sd", "--json"])
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert code == 0
-    assert len(rows) == len(policies.BUDGETS) * len(policies.COMPARED)
-    assert {row["policy"] for row in rows if row["reason"]} == {"checkmate"}  # too many steps
+    rows, failures = rows_of(
+        "policies", tmp_path, "--network", "unet", "--batch", "1", "--machine", "sd"
+    )
+    assert not failures
+    assert [row["policy"] for row in rows] == [policy.name for policy in policies.COMPARED]
+    refused = {row["policy"] for row in rows if "-" in {row[each] for each in policies.BUDGETS}}
+    assert refused == {"checkmate"}  # too many steps
 
 
 def test_every_claim_is_of_a_policy_of_the_table():
     assert CLAIMS.keys() < {policy.name for policy in policies.COMPARED}
 
 
-def row(policy, extra_time, decide_s=0.1):
-    return policies.Row(
+def tried(policy, extra_time, decide_s=0.1):
+    return policies.Tried(
         "resnet50", 3000, "pcie", "75%", policy, 0.7, extra_time, decide_s=decide_s
     )
 
 
-def test_a_claim_that_does_not_hold_is_told(capsys):
-    slow, quick = row("joint", 0.5), row("greedy-chains", 0.1)
-    assert not policies._holds([slow, quick], {}, strict=False)
-    assert "joint is slower" in capsys.readouterr().err
-    assert not policies._holds([quick], policies.LIMITS, strict=False)
-    assert "greedy-chains adds over 1.8 %" in capsys.readouterr().err
-    assert policies._holds([row("greedy-chains", 0.0184)], policies.LIMITS, strict=False)
-    assert not policies._holds([row("greedy-chains", None)], policies.LIMITS, strict=False)
+@pytest.fixture
+def holds(tmp_path):
+    def checked(found, limits, *, strict=False):
+        given = asked("policies", tmp_path)
+        policies.check(given, found, limits, strict=strict)
+        return not given.failures
+
+    return checked
 
 
-def test_policies_that_think_for_long_are_told(capsys):
-    assert policies._holds([row("greedy-chains", 0.01, 2.1)], {}, strict=True)
-    assert not policies._holds([row("greedy-chains", 0.01, 2.3)], {}, strict=True)
-    assert "takes 2.3 s to decide" in capsys.readouterr().err
-    assert policies._holds([row("joint", 0.01, 20.0)], {}, strict=True)
+def test_a_claim_that_does_not_hold_is_told(holds, capsys):
+    slow, quick = tried("joint", 0.5), tried("greedy-chains", 0.1)
+    assert not holds([slow, quick], {})
+    assert "joint is no slower" in capsys.readouterr().err
+    assert not holds([quick], policies.LIMITS)
+    assert "greedy-chains adds at most 1.8 %" in capsys.readouterr().err
+    assert holds([tried("greedy-chains", 0.0184)], policies.LIMITS)
+    assert not holds([tried("greedy-chains", None)], policies.LIMITS)
+
+
+def test_policies_that_think_for_long_are_told(holds, capsys):
+    assert holds([tried("greedy-chains", 0.01, 2.1)], {}, strict=True)
+    assert not holds([tried("greedy-chains", 0.01, 2.3)], {}, strict=True)
+    assert "decides in 2.3 s" in capsys.readouterr().err
+    assert holds([tried("joint", 0.01, 20.0)], {}, strict=True)

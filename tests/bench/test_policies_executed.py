@@ -1,28 +1,25 @@
-"""What executes policies, on a small network."""
-
-import json
+"""Policies executed on a small network."""
 
 import pytest
 
 pytest.importorskip("onnx")
 
-import policies_executed
+from bench.contests import policies
+from support.contests import rows_of
 from support.trading import swish_layers
 
 
-def test_each_policy_gives_the_same_bits_in_the_arena_that_was_planned(monkeypatch, capsys):
-    networks = {"resnet50": lambda _size: swish_layers()}
-    monkeypatch.setattr(policies_executed, "NETWORKS", networks)
-    code = policies_executed.main(["--network", "resnet50", "--rounds", "1", "--json"])
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert code == 0
-    assert {row["policy"] for row in rows} == set(policies_executed.POLICIES)
+def test_each_policy_gives_the_same_bits_in_the_arena_that_was_planned(monkeypatch, tmp_path):
+    monkeypatch.setattr(policies, "EXECUTED", {"resnet50": lambda _size: swish_layers()})
+    rows, failures = rows_of("policies-executed", tmp_path, "--rounds", "1")
+    assert not failures
+    assert {row["policy"] for row in rows} == set(policies.EXECUTED_POLICIES)
     for row in rows:
-        assert row["is_same"]
-        assert row["of_whole"] < 1
-        assert (row["moved_bytes"] > 0) == (row["file_bytes"] > 0)
+        assert row["same bits"]
+        assert row["of whole"] < 1
+        assert (row["moved, B"] > 0) == (row["file, B"] > 0)
         if row["policy"] == "offload-prefetch":
-            assert row["moved_bytes"] > 0
-            assert row["steps_again"] == 0
+            assert row["moved, B"] > 0
+            assert row["steps again"] == 0
         if row["budget"] != "least":
-            assert 100 * row["of_whole"] <= int(row["budget"].removesuffix(" %"))
+            assert 100 * row["of whole"] <= int(row["budget"].removesuffix(" %"))

@@ -12,8 +12,8 @@ from ai_edge_litert.interpreter import Interpreter
 
 from arenite.pipeline.session import Session
 from arenite.strategies import find
-from quantised_tflite import quantised_tflite
-from zoo.builder import NetworkBuilder
+from bench.quantised import quantised_tflite
+from bench.zoo.builder import NetworkBuilder
 
 
 def network() -> onnx.ModelProto:

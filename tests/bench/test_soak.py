@@ -6,13 +6,20 @@ import pytest
 
 pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
 
-from harness import in_fresh_process
-from soak import MOST_GROWTH, Holding, Row, holdings, open_often, run_often, write_programs
+from bench.contests.memory import (
+    MOST_GROWTH,
+    Holding,
+    holdings,
+    open_often,
+    run_often,
+    soak_programs,
+)
+from bench.harness.measuring import in_fresh_process
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    return write_programs(tmp_path_factory.mktemp("programs"))
+    return soak_programs(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.mark.parametrize(
@@ -21,8 +28,7 @@ def programs(tmp_path_factory):
 )
 def test_nothing_grows_over_some_hundred_times(programs, often, threads, count):
     found = in_fresh_process(often, programs["streamed weights"], threads, count)
-    row = Row("streamed weights", often.__name__, threads, count, found)
-    assert not row.has_grown, found
+    assert not found[-1].has_grown(found[0]), found
 
 
 def test_the_program_streams(programs):

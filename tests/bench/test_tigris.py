@@ -2,7 +2,7 @@
 
 import sys
 
-from harness.tigris import tigris_bytes
+from bench.harness.engines import tigris_bytes
 
 SCRIPT = """#!{python}
 import json, sys

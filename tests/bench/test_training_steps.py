@@ -5,11 +5,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (make torch)")
 pytest.importorskip("sklearn", reason="the extra 'bench' is not installed")
 
-import training_steps  # noqa: E402
-from learning import from_scratch, gradients, peaks  # noqa: E402
-from learning.from_scratch import Learned  # noqa: E402
-from learning.gradients import Gradients  # noqa: E402
-from zoo import unet  # noqa: E402
+from bench.contests import training  # noqa: E402
+from bench.learning import from_scratch, gradients  # noqa: E402
+from bench.learning.from_scratch import Learned  # noqa: E402
+from bench.learning.gradients import Gradients  # noqa: E402
+from bench.zoo import unet  # noqa: E402
+from support.contests import run_contest  # noqa: E402
 
 
 def test_an_error_holds_up_to_three_times_pytorchs():
@@ -37,9 +38,9 @@ def test_a_network_learns_the_same_in_both():
 @pytest.mark.parametrize(("wrong", "code"), [(10, 0), (12, 1)])
 def test_what_is_lost_against_pytorch_decides(wrong, code, monkeypatch, capsys):
     monkeypatch.setattr(gradients, "NETWORKS", {})
-    monkeypatch.setattr(peaks, "NETWORKS", {"u": (lambda: unet.network(32), "bce")})
+    monkeypatch.setattr(training, "LIVE", {"u": (lambda: unet.network(32), "bce")})
     made = [Learned("lenet-5", seed, 180, wrong, 10, 2, 1, 3, 4) for seed in range(5)]
     monkeypatch.setattr(from_scratch, "NETWORKS", {"lenet-5": None})
     monkeypatch.setattr(from_scratch, "learned", lambda _name, seed, _epochs: made[seed])
-    assert training_steps.main([]) == code
+    assert run_contest("training-steps") == code
     assert "lenet-5" in capsys.readouterr().out

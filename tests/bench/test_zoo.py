@@ -12,9 +12,9 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not
 from arenite.planner.importers.onnx import read_onnx  # noqa: E402
 from arenite.planner.programs.rules import Rules  # noqa: E402
 from arenite.strategies import find_order  # noqa: E402
-from zoo import CELLS, NETWORKS  # noqa: E402
-from zoo.__main__ import main  # noqa: E402
-from zoo.builder import NetworkBuilder  # noqa: E402
+from bench.zoo import CELLS, NETWORKS  # noqa: E402
+from bench.zoo.__main__ import main  # noqa: E402
+from bench.zoo.builder import NetworkBuilder  # noqa: E402
 
 
 def run(network: "onnx.ModelProto") -> dict[str, npt.NDArray[np.float32]]:

@@ -7,7 +7,7 @@ import pytest
 from arenite.compression import pack, unpack
 from arenite.runtime import Session
 from arenite.runtime.rewrites import WeightBudget
-from deep_compressed_squeezenet import network, read
+from bench.deep_compression import network, read
 from support.coded_programs import build_coded
 from support.running import reference_outputs
 from support.shared_material import shared

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "pipeline", "cli")
 FOLDERS = {
     **{name: (ROOT / name, f"arenite/{name}") for name in COMPONENTS},
-    "bench": (ROOT / "bench", "."),
+    "bench": (ROOT, "bench"),
     "tests' helpers": (ROOT / "tests", "support"),
 }
 """Of what is examined: where imports start from, and the folder there."""

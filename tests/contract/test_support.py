@@ -9,7 +9,7 @@ HELPERS = {path.stem for path in (TESTS / "support").glob("*.py")} - {"__init__"
 ELSEWHERE = {"conftest", "tests", "bench"} | {
     path.name for path in TESTS.iterdir() if path.is_dir()
 }
-ELSEWHERE -= {"support"}
+ELSEWHERE -= {"support", "bench"}
 
 
 def imported_names(path):

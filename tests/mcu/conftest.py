@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from boards.board import BOARDS
+from bench.boards.board import BOARDS
 
 
 @pytest.fixture(autouse=True, scope="session")

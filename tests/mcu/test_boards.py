@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from boards.board import board as board_named
-from boards.build import BuildError, Subject, build
-from boards.run import CALIBRATION, BoardError, run
-from boards.sections import footprint
+from bench.boards.board import board as board_named
+from bench.boards.program import BuildError, Subject, build, footprint
+from bench.boards.run import CALIBRATION, BoardError, run
 
 ARENA = 64
 HEADER = """

@@ -14,14 +14,19 @@ import pytest
 
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
-from boards.board import board as board_named
-from boards.build import BuildError, Subject, build
-from boards.exported import exported
-from boards.reference import joined, litert_outputs, random_inputs, tflm_outputs
-from boards.run import BoardError, Report, run
-from boards.sections import Footprint, footprint
+from arenite.cli.main import main
+from bench.boards.board import board as board_named
+from bench.boards.program import BuildError, Footprint, Subject, build, exported, footprint
+from bench.boards.run import (
+    BoardError,
+    Report,
+    joined,
+    litert_outputs,
+    random_inputs,
+    run,
+    tflm_outputs,
+)
 from support import tflite_networks as networks
-from support.command import main
 from support.shared_material import shared
 
 STACK = 300
@@ -178,10 +183,10 @@ def test_a_network_fits_a_chip_that_the_interpreter_does_not(sources, tmp_path):
     model, folder = sources("classifier")
     arena = int(macro(folder, "ARENA_BYTES"))
     assert 10_000 < arena < 14_000
-    assert measure.measure_arena(model, 1, 1).smallest > board_named(M0).ram_bytes
+    assert measure.measure(model, 1, 1).smallest > board_named(M0).ram_bytes
     wide, folder = sources("detector")
     assert 40_000 < int(macro(folder, "ARENA_BYTES")) < 62_000
-    assert measure.measure_arena(wide, 1, 1).smallest > board_named(M3).ram_bytes
+    assert measure.measure(wide, 1, 1).smallest > board_named(M3).ram_bytes
     with pytest.raises(BuildError):
         build(board_named(M0), exported(folder), tmp_path)
 

@@ -6,12 +6,10 @@ Integers are also compared with what the same source computes on this machine, t
 import numpy as np
 import pytest
 
-from boards.board import board as board_named
-from boards.build import build
-from boards.exported import exported as subject_of
-from boards.reference import joined
-from boards.run import run
-from boards.sections import footprint
+from bench.boards.board import board as board_named
+from bench.boards.program import build, footprint
+from bench.boards.program import exported as subject_of
+from bench.boards.run import joined, run
 from support.exported_c import Machine, compiled, drawn, exported, written
 from support.quantised_onnx import assert_within_few_quanta, floats, outputs_of, quantised
 

@@ -32,7 +32,8 @@ same steps whole, `banding` networks in bands, `trading` steps that policies rew
 network with skips, `parts` a tensor in parts, `children` that are forked, `c_library` built and
 installed, `exported_c` compiled here, with `cmsis_nn` or what stands in for it, `c_fuzz` as random
 networks,
-`shared_material` that may lie beside the checkout.
+`shared_material` that may lie beside the checkout, the `contests` of bench, `wide_registers` of
+AVX-512 in use.
 
 Beside them: `command` to call as a user types it, `documentation` with the blocks of the pages,
 `entry_points` with those that a checkout states.

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import onnx
 
-from harness.inputs import zoo_file
+from bench.harness.inputs import zoo_file
 from support.command import main
 from support.named_mobilenet import write as write_mobilenet
 from support.shared_material import SHARED

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import onnx
 
-from zoo.mobilenet_v2 import network
+from bench.zoo.mobilenet_v2 import network
 
 
 def write(path: Path, size: int = 224, classes: int = 10) -> Path:

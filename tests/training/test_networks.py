@@ -59,7 +59,7 @@ def test_a_gradient_in_32_bits_is_that_of_64(trained):
 
 def test_a_gradient_errs_no_more_than_three_times_as_much_as_pytorchs(trained):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (make torch)")
-    from learning.torch_network import gradients
+    from bench.learning.torch_network import gradients
 
     model, recipe, step, wide, feeds = trained
     how = {"batch_statistics": recipe.batch_statistics}

@@ -95,7 +95,7 @@ def test_a_mask_that_fits_no_trained_parameter_is_refused(name, shape, reason, t
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_ten_updates_are_pytorchs(optimiser, tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (make torch)")
-    from learning.torch_network import loss_of
+    from bench.learning.torch_network import loss_of
 
     model, rate = network("lenet-5"), RATES[optimiser]
     step = step_of(tmp_path, model, TrainingRecipe("cross-entropy", optimiser, rate))

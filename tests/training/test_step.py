@@ -13,11 +13,11 @@ from arenite.training import step as steps
 from arenite.training.errors import BatchError, NotDifferentiableError, NothingToTrainError
 from arenite.training.files import read_for_training
 from arenite.training.step import TrainingRecipe
+from bench.zoo import unet
 from support.gradients import check_gradients, feeds_of, gradients_of, randomised, step_of
 from support.small_networks import NETWORKS, network
 from support.tiny_onnx import parse
 from support.wide_reference import evaluator
-from zoo import unet
 
 TWO_LAYERS = """(float[2,4] x) => (y) <float[4,5] body.w, float[5] body.b, float[5,3] head.w,
 float[3] head.b, float k>

@@ -2,8 +2,8 @@
 
 import onnx
 
+from bench.zoo import NETWORKS
 from support.banding import banding
-from zoo import NETWORKS
 
 
 def test_a_budget_is_met_no_slower_than_by_the_frontier(tmp_path):

@@ -6,8 +6,8 @@ their heights are the same with and without. Results differ from those of the di
 rounding.
 
 The table has classes of layers, and the speed of each kernel on one processor; others are assumed
-to rank the kernels alike. `bench/convolution_speeds.py` measures it; `arenite build --tune`
-measures the kernels of one model on this machine.
+to rank the kernels alike. `python -m bench run convolution-speeds` measures it;
+`arenite build --tune` measures the kernels of one model on this machine.
 """
 
 import sys

@@ -1,0 +1,53 @@
+"""The table of contests: models x engines x measure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from bench.harness.command import Entry
+
+CONTESTS: Final[Mapping[str, Entry]] = {
+    "paper-tables": Entry("placement", "bytes", "zoo", "strategies, Pisarchyk and Lee 2020"),
+    "exact-placement": Entry("placement", "bytes, seconds", "assets/instances, ../shared",
+                             "optimal, CP-SAT, omnimalloc, MiniMalloc"),
+    "exact-models": Entry("placement", "bytes, seconds", "onnx, zoo, ../shared", "optimal"),
+    "planning-time": Entry("placement", "seconds", "DenseNet-121, random", "strategies"),
+    "scale": Entry("placement", "seconds, peak RSS", "random", "strategies"),
+    "alias-order-placement": Entry("peers", "bytes", "onnx, zoo, ../shared",
+                                   "onnxsim, ONNX Runtime, LiteRT, TFLM, the paper"),
+    "onnxsim-comparison": Entry("peers", "bytes", "onnx, ../shared", "onnxsim"),
+    "operator-order": Entry("peers", "bytes, seconds", "cells of the zoo", "orders, SERENITY"),
+    "bands": Entry("bands", "bytes", "zoo, ../shared", "Vela, TiGrIS, msf-CNN"),
+    "banded-latency": Entry("bands", "latency ratio", "zoo, ../shared", "whole programs"),
+    "banded-blocks": Entry("bands", "latency ratio, bytes", "blocks", "whole blocks, tiles"),
+    "native-runtime": Entry("runtime", "latency ratio, peak RSS, quality", "onnx, zoo, ../shared",
+                            "ONNX Runtime, LiteRT, ncnn, MNN"),
+    "quantised-models": Entry("runtime", "latency ratio, quality", "zoo, ../shared",
+                              "LiteRT, TFLM, ONNX Runtime"),
+    "single-steps": Entry("runtime", "latency ratio", "operators", "ONNX Runtime"),
+    "convolution-speeds": Entry("runtime", "seconds", "3 x 3 convolutions", "our kernels"),
+    "process-memory": Entry("memory", "peak RSS, latency ratio", "MobileNet v2",
+                            "arenite-run, ONNX Runtime, LiteRT"),
+    "resident-memory": Entry("memory", "bytes", "zoo, ../shared", "our runtime"),
+    "soak": Entry("memory", "bytes", "a small network", "our runtime"),
+    "weight-streaming": Entry("weights", "peak RSS, latency ratio", "zoo", "ONNX Runtime"),
+    "weight-coding": Entry("weights", "bytes, seconds", "Deep Compression", "Huffman, NNCodec"),
+    "onnxruntime-arena": Entry("onnxruntime", "bytes, peak RSS, latency ratio",
+                               "onnx, zoo, ../shared", "ONNX Runtime"),
+    "litert-arena": Entry("targets", "bytes", "../shared", "LiteRT"),
+    "tflm-arena": Entry("targets", "bytes", "../shared", "TFLM"),
+    "executorch-buffers": Entry("targets", "bytes", "PyTorch networks", "ExecuTorch"),
+    "several-memories": Entry("targets", "cost of traffic", "zoo, ../shared", "banked_greedy"),
+    "c-source": Entry("c_code", "bytes, instructions", "../shared", "TFLM, TiGrIS"),
+    "c-onnx": Entry("c_code", "bytes, instructions", "assets, zoo", "onnx2c"),
+    "c-kernels": Entry("c_code", "bytes, instructions", "../shared", "CMSIS-NN"),
+    "policies": Entry("policies", "bytes, predicted time", "training steps", "policies"),
+    "policies-executed": Entry("policies", "bytes, latency ratio", "training steps", "policies"),
+    "training-steps": Entry("training", "quality, bytes, peak RSS", "zoo, digits", "PyTorch"),
+    "training-latency": Entry("training", "latency ratio, peak RSS", "zoo, digits",
+                              "ONNX Runtime"),
+    "digits-compression": Entry("training", "quality, bytes", "digits", "small dense networks"),
+    "every-model": Entry("every_model", "quality", "onnx, zoo, ../shared",
+                         "ONNX Runtime, LiteRT"),
+    "operator-table": Entry("every_model", "quality", "operators", "ONNX Runtime, LiteRT"),
+    "build-time": Entry("build_time", "seconds, bytes", "the native part", "the compiler"),
+}  # fmt: skip
