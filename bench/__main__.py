@@ -10,7 +10,7 @@ from rich.table import Table
 from bench.contests import CONTESTS
 from bench.harness.command import run
 from bench.harness.contest import note
-from bench.harness.results import PAGE, tables, written
+from bench.harness.results import PAGES, tables, written
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,13 +21,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs.add_argument("name", choices=[*CONTESTS, "all"], metavar="NAME")
     runs.add_argument("arguments", nargs=argparse.REMAINDER, help="options of the contest")
     commands.add_parser("list", help="list the contests")
-    commands.add_parser("tables", help=f"write the tables of {PAGE.name} from bench/results")
+    commands.add_parser("tables", help="write the tables of the documentation from bench/results")
     given = parser.parse_args(arguments)
     if given.command == "list":
         _list()
         return 0
     if given.command == "tables":
-        PAGE.write_text(written(PAGE.read_text(), tables()))
+        for page in PAGES:
+            page.write_text(written(page.read_text(), tables()))
         return 0
     if given.name != "all":
         return run(given.name, CONTESTS[given.name], given.arguments)

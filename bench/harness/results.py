@@ -12,7 +12,7 @@ from bench.harness.contest import cells_of
 from bench.harness.inputs import CHECKOUT
 
 RESULTS: Final = CHECKOUT / "bench" / "results"
-PAGE: Final = CHECKOUT / "docs" / "benchmarks.md"
+PAGES: Final = (CHECKOUT / "docs" / "benchmarks.md", CHECKOUT / "bench" / "README.md")
 _MARK: Final = re.compile(r"<!-- figures: ([a-z0-9-]+): (.+?) -->\n(?:\|.*\n)*")
 
 
