@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from arenite.compression import huffman_code, pack, share, with_constants
 from arenite.compression.retrain import (
-    Schedule,
+    TrainingSchedule,
     falling_densities,
     fine_tune,
     prune_gradually,
@@ -92,7 +92,7 @@ class Compressed:
 
 def train_dense(recipe: DigitsRecipe, digits: Labelled, seed: int) -> onnx.ModelProto:
     """Return the network, trained."""
-    schedule = Schedule(recipe.epochs, seed=seed, recipe=_decaying(recipe))
+    schedule = TrainingSchedule(recipe.epochs, seed=seed, recipe=_decaying(recipe))
     return fine_tune(recipe.build(seed), {}, digits, schedule, load=open_step).model
 
 
@@ -107,11 +107,11 @@ def compress(
         dense,
         falling_densities(dict(zip(layers, recipe.densities, strict=True)), recipe.rounds),
         noisy,
-        Schedule(recipe.round_epochs, recipe.pruning_rate),
+        TrainingSchedule(recipe.round_epochs, recipe.pruning_rate),
         teacher,
         load=open_step,
     )
-    schedule = Schedule(recipe.mask_epochs, recipe.mask_rate)
+    schedule = TrainingSchedule(recipe.mask_epochs, recipe.mask_rate)
     masked = fine_tune(pruned.model, pruned.masks, noisy, schedule, teacher, load=open_step).model
     weights = weights_of(masked)
     shared = {
@@ -124,7 +124,7 @@ def compress(
             for name, bias in weights.items()
             if name not in shared
         }
-    schedule = Schedule(recipe.codebook_epochs, recipe.codebook_rate)
+    schedule = TrainingSchedule(recipe.codebook_epochs, recipe.codebook_rate)
     tuned = tune_codebooks(masked, shared, noisy, schedule, teacher, half=True, load=open_step)
     return Compressed(tuned.model, pack(weights_of(tuned.model)))
 
@@ -147,7 +147,7 @@ def train_student(
     32 bits a layer, biases of 16 bits, and nothing for names and shapes.
     """
     epochs = recipe.epochs + recipe.compression_epochs
-    schedule = Schedule(epochs, recipe=_decaying(recipe))
+    schedule = TrainingSchedule(epochs, recipe=_decaying(recipe))
     teacher = taught_by(dense, recipe.temperature, recipe.teaching)
     noisy = Noisy(digits, recipe.noise, seed)
     student = fine_tune(recipe.student(seed), {}, noisy, schedule, teacher, load=open_step).model

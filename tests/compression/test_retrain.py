@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from arenite.compression.retrain import (
     Distillation,
-    Schedule,
+    TrainingSchedule,
     falling_densities,
     fine_tune,
     prune_gradually,
@@ -100,11 +100,11 @@ def shared_by(network: onnx.ModelProto) -> dict[str, Rounded]:
     return shared
 
 
-@pytest.mark.parametrize("recipe", [Schedule(1).recipe, SGD])
+@pytest.mark.parametrize("recipe", [TrainingSchedule(1).recipe, SGD])
 def test_pruned_weights_stay_zero_and_the_others_learn(network, images, recipe):
     masks = masks_of(network)
     rate = 5e-2 if recipe is SGD else 1e-2
-    tuned = fine_tune(network, masks, images, Schedule(10, rate, 16, recipe=recipe))
+    tuned = fine_tune(network, masks, images, TrainingSchedule(10, rate, 16, recipe=recipe))
     before, after = weights_of(network), weights_of(tuned.model)
     for name, mask in masks.items():
         assert not after[name][~mask].any()
@@ -115,14 +115,14 @@ def test_pruned_weights_stay_zero_and_the_others_learn(network, images, recipe):
 
 def test_the_given_model_is_left_as_it_is(network, images):
     before = network.SerializeToString()
-    fine_tune(network, masks_of(network), images, Schedule(1))
-    tune_codebooks(network, shared_by(network), images, Schedule(1))
+    fine_tune(network, masks_of(network), images, TrainingSchedule(1))
+    tune_codebooks(network, shared_by(network), images, TrainingSchedule(1))
     assert network.SerializeToString() == before
 
 
 def test_a_seed_gives_the_same_weights_and_another_does_not(network, images):
     def tuned(seed):
-        schedule = Schedule(2, 1e-2, 16, seed)
+        schedule = TrainingSchedule(2, 1e-2, 16, seed)
         pruned = fine_tune(network, masks_of(network), images, schedule).model
         return tune_codebooks(pruned, shared_by(pruned), images, schedule).model
 
@@ -131,15 +131,17 @@ def test_a_seed_gives_the_same_weights_and_another_does_not(network, images):
 
 
 def test_distillation_approaches_the_teacher(network, images):
-    teacher = fine_tune(network, {}, images, Schedule(20, 1e-2, 16)).model
+    teacher = fine_tune(network, {}, images, TrainingSchedule(20, 1e-2, 16)).model
     loss = DistillationLoss(temperature=2.0, weight=1.0)
     distillation = Distillation(lambda feeds: scores(teacher, feeds), loss)
-    tuned = fine_tune(network, masks_of(network), images, Schedule(20, 1e-2, 16), distillation)
+    tuned = fine_tune(
+        network, masks_of(network), images, TrainingSchedule(20, 1e-2, 16), distillation
+    )
     assert tuned.losses[-1] < 0.5 * tuned.losses[0]
     agreement = scores(tuned.model, images).argmax(1) == scores(teacher, images).argmax(1)
     assert agreement.mean() > 0.8
     books = tune_codebooks(
-        teacher, shared_by(teacher), images, Schedule(15, 1e-2, 16), distillation
+        teacher, shared_by(teacher), images, TrainingSchedule(15, 1e-2, 16), distillation
     )
     assert books.losses[-1] < 0.5 * books.losses[0]
 
@@ -150,7 +152,7 @@ def test_batches_of_an_iterable_train_like_arrays(network, images):
             for start in range(0, 96, 16):
                 yield {name: each[start : start + 16] for name, each in images.items()}
 
-    tuned = fine_tune(network, masks_of(network), Batches(), Schedule(6, 1e-2, 16))
+    tuned = fine_tune(network, masks_of(network), Batches(), TrainingSchedule(6, 1e-2, 16))
     assert tuned.losses[-1] < tuned.losses[0]
 
 
@@ -164,7 +166,7 @@ def test_a_last_batch_is_filled_up_and_every_sample_is_seen(network):
         return np.zeros((4, 3), np.float32)
 
     data = {"x": x, "labels": np.zeros(10, np.int64)}
-    fine_tune(network, {}, data, Schedule(2, 1e-9, 4), Distillation(teacher))
+    fine_tune(network, {}, data, TrainingSchedule(2, 1e-9, 4), Distillation(teacher))
     assert [len(each) for each in seen] == [4] * 6
     for epoch in (seen[:3], seen[3:]):
         assert set(np.concatenate(epoch)) == set(range(10))
@@ -180,13 +182,13 @@ def test_running_statistics_are_learned():
             tensor.CopyFrom(onnx.numpy_helper.from_array(np.ones(3, np.float32), "v"))
     random = np.random.default_rng(3)
     data = {"x": random.standard_normal((8, 2, 4, 4), np.float32), "labels": np.arange(8) % 2}
-    after = weights_of(fine_tune(model, {}, data, Schedule(1, 1e-9, 8)).model)
+    after = weights_of(fine_tune(model, {}, data, TrainingSchedule(1, 1e-9, 8)).model)
     wide = torch_free_convolution(data["x"], weights_of(model)["w"])
     assert after["m"] == pytest.approx(
         0.9 * weights_of(model)["m"] + 0.1 * wide.mean((0, 2, 3)), abs=1e-5
     )
-    still = replace(Schedule(1, 1e-9, 8).recipe, batch_statistics=False)
-    kept = weights_of(fine_tune(model, {}, data, Schedule(1, 1e-9, 8, recipe=still)).model)
+    still = replace(TrainingSchedule(1, 1e-9, 8).recipe, batch_statistics=False)
+    kept = weights_of(fine_tune(model, {}, data, TrainingSchedule(1, 1e-9, 8, recipe=still)).model)
     assert np.array_equal(kept["m"], weights_of(model)["m"])
 
 
@@ -202,7 +204,7 @@ def test_densities_fall_round_by_round_to_the_stated_ones(network, images):
         lambda weights, masking=masking: seen.append(masking(weights)) or seen[-1]
         for masking in falling_densities(densities, 3)
     ]
-    pruned = prune_gradually(network, rounds, images, Schedule(2, 1e-2, 16))
+    pruned = prune_gradually(network, rounds, images, TrainingSchedule(2, 1e-2, 16))
     kept = [each["w1"].mean() for each in seen]
     assert kept == pytest.approx([0.25 ** (1 / 3), 0.25 ** (2 / 3), 0.25], abs=0.01)
     for name, density in densities.items():
@@ -223,14 +225,14 @@ def test_what_a_round_pruned_no_later_round_brings_back(network, images):
         mask[row] = False
         return lambda _weights: {"w2": mask}
 
-    pruned = prune_gradually(network, [only(0), only(1)], images, Schedule(1))
+    pruned = prune_gradually(network, [only(0), only(1)], images, TrainingSchedule(1))
     assert pruned.masks["w2"].any(axis=1).tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize("half", [False, True])
 def test_weights_keep_their_cluster_and_zero_stays_zero(network, images, half):
     shared = shared_by(network)
-    tuned = tune_codebooks(network, shared, images, Schedule(6, 1e-2, 16), half=half)
+    tuned = tune_codebooks(network, shared, images, TrainingSchedule(6, 1e-2, 16), half=half)
     after = weights_of(tuned.model)
     for name, before in shared.items():
         codebook = tuned.codebooks[name]
@@ -248,31 +250,31 @@ def test_weights_keep_their_cluster_and_zero_stays_zero(network, images, half):
 def test_what_fits_no_weights_is_refused(network, images, name):
     wrong = {name: Rounded(np.ones(1, np.float32), np.zeros((2, 8), np.uint8))}
     with pytest.raises(MaskError, match=name):
-        tune_codebooks(network, wrong, images, Schedule(1))
+        tune_codebooks(network, wrong, images, TrainingSchedule(1))
     with pytest.raises(MaskError, match=name):
-        fine_tune(network, {name: np.ones((2, 8), bool)}, images, Schedule(1))
+        fine_tune(network, {name: np.ones((2, 8), bool)}, images, TrainingSchedule(1))
 
 
 def test_data_that_do_not_fit_are_refused(network, images):
     with pytest.raises(StepInputError, match="'labels' of the step is missing"):
-        fine_tune(network, {}, {"x": images["x"]}, Schedule(1))
+        fine_tune(network, {}, {"x": images["x"]}, TrainingSchedule(1))
     with pytest.raises(StepInputError, match=r"'x' has shape \[64, 16\]"):
-        fine_tune(network, {}, images | {"x": images["x"].reshape(96, 16)}, Schedule(1))
+        fine_tune(network, {}, images | {"x": images["x"].reshape(96, 16)}, TrainingSchedule(1))
     for nothing in ({}, []):
         with pytest.raises(ValueError, match="no data"):
-            fine_tune(network, {}, nothing, Schedule(1))
+            fine_tune(network, {}, nothing, TrainingSchedule(1))
     with pytest.raises(ValueError, match="round"):
-        prune_gradually(network, [], images, Schedule(1))
+        prune_gradually(network, [], images, TrainingSchedule(1))
     with pytest.raises(ValueError, match="above zero"):
-        Schedule(0)
+        TrainingSchedule(0)
     with pytest.raises(ValueError, match="above zero"):
-        Schedule(1, learning_rate=0.0)
+        TrainingSchedule(1, learning_rate=0.0)
 
 
 def test_an_operator_that_cannot_be_trained_is_named(images):
     model = seeded("(float[1,1,4,4] x) => (y) <float[4,4] w> { a = MatMul(x, w) y = Atan(a) }")
     with pytest.raises(NotDifferentiableError, match="Atan"):
-        fine_tune(model, {}, images, Schedule(1, recipe=TrainingRecipe("mse")))
+        fine_tune(model, {}, images, TrainingSchedule(1, recipe=TrainingRecipe("mse")))
 
 
 @pytest.mark.parametrize("kind", ["masks", "codebooks"])
@@ -281,7 +283,7 @@ def test_retraining_is_pytorchs(kind, network, images):
     from torch.nn import functional
 
     recipe = TrainingRecipe("cross-entropy", "adam", weight_decay=0.1)
-    schedule = Schedule(5, 1e-2, 96, recipe=recipe)
+    schedule = TrainingSchedule(5, 1e-2, 96, recipe=recipe)
     loss = DistillationLoss(temperature=3.0, weight=0.6)
     teacher = seeded(NETWORK, seed=9)
     distillation = Distillation(lambda feeds: scores(teacher, feeds), loss)

@@ -30,7 +30,7 @@ every_policy = pytest.mark.parametrize(
 
 
 def fitted(policy: Policy, program: Program, budget: Budget, costs: Costs) -> Program | None:
-    """Return what the policy makes of a program; None if it says why it makes nothing."""
+    """Return what the policy makes of a program; None if it refuses it with a reason."""
     try:
         return policy(program, budget, costs)
     except UnmetBudgetError as error:

@@ -73,7 +73,7 @@ class Judge:
         MissingDependencyError: ONNX Runtime is not installed.
         DatasetError: The data set does not fit the model.
         BindingError: The dimensions do not fit the model.
-        EvaluationError: ONNX Runtime refuses the model, or it makes nothing that can be compared.
+        EvaluationError: ONNX Runtime refuses the model, or its outputs cannot be compared.
     """
 
     def __init__(

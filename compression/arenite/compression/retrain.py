@@ -50,7 +50,7 @@ Masking: TypeAlias = Callable[[Mapping[str, Weights]], dict[str, NDArray[np.bool
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class TrainingSchedule:
     """Length and rate of training.
 
     Attributes:
@@ -126,7 +126,7 @@ def fine_tune(
     model: onnx.ModelProto,
     masks: Masks,
     data: Data,
-    schedule: Schedule,
+    schedule: TrainingSchedule,
     distillation: Distillation | None = None,
     *,
     load: LoadStep = stock_engine,
@@ -195,7 +195,7 @@ def prune_gradually(
     model: onnx.ModelProto,
     rounds: Sequence[Masking],
     data: Data,
-    schedule: Schedule,
+    schedule: TrainingSchedule,
     distillation: Distillation | None = None,
     *,
     load: LoadStep = stock_engine,
@@ -236,7 +236,7 @@ def tune_codebooks(
     model: onnx.ModelProto,
     shared: Codebooks,
     data: Data,
-    schedule: Schedule,
+    schedule: TrainingSchedule,
     distillation: Distillation | None = None,
     *,
     half: bool = False,
@@ -286,7 +286,7 @@ def _train(
     model: onnx.ModelProto,
     masks: Masks,
     data: Data,
-    schedule: Schedule,
+    schedule: TrainingSchedule,
     distillation: Distillation | None,
     load: LoadStep,
     shared: Codebooks = MappingProxyType({}),
