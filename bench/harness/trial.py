@@ -1,11 +1,11 @@
 """One model through the commands: planned, built, loaded, run and compared."""
 
-import io
 import re
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.cli.main import main
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.contest.engines import ENGINES
 from arenite.pipeline.making.programs import with_fixed
@@ -115,11 +114,11 @@ def options_of(reading: Reading) -> list[str]:
 
 
 def run_command(words: Sequence[str]) -> tuple[int, str]:
-    """Run a command in this process; return its exit code and its last line of complaint."""
-    said = io.StringIO()
-    with redirect_stdout(io.StringIO()), redirect_stderr(said):
-        exit_code = main(list(words))
-    lines = [line for line in said.getvalue().splitlines() if line.strip()]
+    """Run the command as a user does; return its exit code and its last line of complaint."""
+    command = [sys.executable, "-m", "arenite", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    exit_code = done.returncode
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
     if any(line.startswith("Traceback") for line in lines):
         return -1, lines[-1]
     return exit_code, re.sub(r"^(Error|error): ", "", lines[-1]) if lines else ""

@@ -78,7 +78,7 @@ def test_the_front_door_loads_nothing_until_it_is_asked():
 def test_nothing_outside_the_command_line_imports_it():
     importers = [
         str(path.relative_to(ROOT))
-        for folder in (*COMPONENTS, "docs", "action")
+        for folder in (*COMPONENTS, "bench", "docs", "action")
         for path in sorted((ROOT / folder).rglob("*.py"))
         if folder != "cli" and re.search(r"^\s*(from|import) arenite\.cli", path.read_text(), re.M)
     ]

@@ -14,7 +14,6 @@ import pytest
 
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
-from arenite.cli.main import main
 from bench.boards.board import board as board_named
 from bench.boards.program import BuildError, Footprint, Subject, build, exported, footprint
 from bench.boards.run import (
@@ -27,6 +26,7 @@ from bench.boards.run import (
     tflm_outputs,
 )
 from support import tflite_networks as networks
+from support.command import main
 from support.shared_material import shared
 
 STACK = 300
