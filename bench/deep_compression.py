@@ -139,11 +139,7 @@ def _layers(*rows: tuple[str, tuple[int, ...], float, int]) -> tuple[PublishedLa
 PUBLISHED = {
     "LeNet-300-100": PublishedNetwork(
         40,
-        _layers(
-            ("ip1", (300, 784), 8, 6),
-            ("ip2", (100, 300), 9, 6),
-            ("ip3", (10, 100), 26, 6),
-        ),
+        _layers(("ip1", (300, 784), 8, 6), ("ip2", (100, 300), 9, 6), ("ip3", (10, 100), 26, 6)),
     ),
     "LeNet-5": PublishedNetwork(
         39,

@@ -72,7 +72,7 @@ VELA: Mapping[str, int] = {
 }  # fmt: skip
 """Arena in bytes of Arm's ethos-u-vela 5.2 with `--optimise Size`, for its NPU."""
 MSF_CNN: Mapping[str, str] = {
-    "mobilenet-v2-0.35-144": "21,288 at 1.30, 15,340 at 1.38, 7,887 at 1.68",
+    "mobilenet-v2-0.35-144": "21,288 at 1.30, 15,340 at 1.38, 7,887 at 1.68"
 }
 """Bytes at times the multiply-adds, of Huang and Baccelli 2025: a chain of 8-bit layers, graph
 input and output left to the caller. Our network is made from its name."""

@@ -19,14 +19,7 @@ from arenite.runtime.targets.tflm import InterpreterError
 from arenite.runtime.targets.tflm import measure_arena as measure_tflm
 from bench.boards.board import LARGE_M3, Board, board
 from bench.boards.program import BuildError, Subject, build, exported, footprint, with_cmsis_nn
-from bench.boards.run import (
-    BoardError,
-    joined,
-    litert_outputs,
-    random_inputs,
-    run,
-    tflm_outputs,
-)
+from bench.boards.run import BoardError, joined, litert_outputs, random_inputs, run, tflm_outputs
 from bench.harness.contest import Asked, MissingInputsError, Row, contest, note, option, required
 from bench.harness.engines import tigris_bytes
 from bench.harness.inputs import CHECKOUT, TFLITE_MODELS, shared_tflite, zoo_file

@@ -216,9 +216,7 @@ def _tflm(path: Path) -> Row:
 
 
 def _ours(
-    program: Program,
-    boundary: Boundary = Boundary.INCLUDE,
-    only: frozenset[str] = frozenset(),
+    program: Program, boundary: Boundary = Boundary.INCLUDE, only: frozenset[str] = frozenset()
 ) -> dict[str, int]:
     """Return our figures at alignment 1, of the storages of some tensors if these are named."""
 

@@ -21,18 +21,8 @@ from arenite.runtime.targets.tflm import export_tflm
 from arenite.strategies import find, spread
 from arenite.strategies.base.gap_search import lowest_gap
 from bench.harness.contest import Asked, Row, contest, note, required
-from bench.harness.inputs import (
-    TFLITE_MODELS,
-    reading_of,
-    shared_onnx,
-    shared_tflite,
-    zoo_files,
-)
-from bench.harness.measuring import (
-    ProcessError,
-    in_fresh_process,
-    timed,
-)
+from bench.harness.inputs import TFLITE_MODELS, reading_of, shared_onnx, shared_tflite, zoo_files
+from bench.harness.measuring import ProcessError, in_fresh_process, timed
 
 _SEED = 0
 

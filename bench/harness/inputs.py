@@ -34,10 +34,7 @@ SHAPES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
 
 READINGS: Mapping[str, Reading] = {
     "ppocr4_rec": Reading(shapes={"x": (1, 3, 48, 320)}),
-    "silero_vad": Reading(
-        shapes={"input": (1, 576), "state": (2, 1, 128)},
-        values={"sr": 16000},
-    ),
+    "silero_vad": Reading(shapes={"input": (1, 576), "state": (2, 1, 128)}, values={"sr": 16000}),
     "silero_vad_16k_op15": Reading({"batch": 1, "sequence": 576}, shapes={"state": (2, 1, 128)}),
 }
 """How files are read that dimensions alone do not settle."""

@@ -83,10 +83,7 @@ def mean_processor_seconds(work: Callable[[], object], at_least_s: float) -> flo
 
 
 def interleaved(
-    measurements: Mapping[str, Callable[[], Result]],
-    num_rounds: int,
-    *,
-    at_least_s: float = 0.0,
+    measurements: Mapping[str, Callable[[], Result]], num_rounds: int, *, at_least_s: float = 0.0
 ) -> dict[str, list[Result]]:
     """Return what each measurement gives, round by round: entries of one index are paired.
 

@@ -50,11 +50,7 @@ def build_runner() -> Path:
 
 
 def run_program(
-    runner: Path,
-    program: Path,
-    inputs: Sequence[Path],
-    num_runs: int,
-    output: Path | None = None,
+    runner: Path, program: Path, inputs: Sequence[Path], num_runs: int, output: Path | None = None
 ) -> Ran:
     """Run a program in a process of its own.
 

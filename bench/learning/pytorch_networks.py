@@ -42,8 +42,5 @@ class Branches(nn.Module):  # type: ignore[misc]  # PyTorch is not read by mypy
         return torch.relu(self.g(torch.cat([c, f], 1)))
 
 
-NETWORKS = {
-    "attention": (Attention, (1, 24, 32)),
-    "branches": (Branches, (1, 3, 16, 16)),
-}
+NETWORKS = {"attention": (Attention, (1, 24, 32)), "branches": (Branches, (1, 3, 16, 16))}
 """By name, a network and the shape of its input."""

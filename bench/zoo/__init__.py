@@ -58,6 +58,6 @@ MEDIAPIPE: dict[str, Callable[[], onnx.ModelProto]] = {
 SMALL: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v2-0.35-144": partial(
         mobilenet_v2.network, size=144, classes=1000, width=0.35, divisor=8
-    ),
+    )
 }
 """Networks for microcontrollers of which others publish figures."""

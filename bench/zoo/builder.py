@@ -83,12 +83,7 @@ class NetworkBuilder:
         return self.activate(y, activation)
 
     def depthwise(
-        self,
-        x: str,
-        stride: int = 1,
-        *,
-        dilation: int = 1,
-        activation: Activation | None = None,
+        self, x: str, stride: int = 1, *, dilation: int = 1, activation: Activation | None = None
     ) -> str:
         """Convolve each channel by itself, 3 x 3."""
         channels = self.shapes[x][1]

@@ -18,15 +18,7 @@ from arenite.runtime.lowering.onnx.translation import TRANSLATORS as ONNX
 from arenite.runtime.lowering.tflite.translation import TRANSLATORS as TFLITE
 from bench.sweep.onnx_cases import TEXTS, onnx_cases, onnx_operators, text_cases
 from bench.sweep.outcome import Case, Outcome, Result, outcome_of
-from bench.sweep.page import (
-    COMMAND,
-    WORDS,
-    cells_of,
-    onnx_table,
-    versions,
-    word_for,
-    written_page,
-)
+from bench.sweep.page import COMMAND, WORDS, cells_of, onnx_table, versions, word_for, written_page
 from bench.sweep.tflite_cases import tflite_cases
 from bench.sweep.tflite_operators import CUSTOM, builtin_operators
 from support.contests import run_contest

@@ -73,9 +73,7 @@ def test_every_strategy_lies_between_its_bound_and_naive(network: str) -> None:
         assert cells["objects-bound"] <= cells[name] < cells["naive"]
 
 
-def test_the_tables_flag_what_matches_and_what_differs(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_tables_flag_what_matches_and_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_contest("paper-tables", "mobilenet-v1", "blazeface") == 0
     printed = capsys.readouterr().out
     assert "Table 1: shared objects" in printed

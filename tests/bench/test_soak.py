@@ -23,8 +23,7 @@ def programs(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("often", "threads", "count"),
-    [(run_often, 2, 500), (open_often, 1, 300), (open_often, 2, 50)],
+    ("often", "threads", "count"), [(run_often, 2, 500), (open_often, 1, 300), (open_often, 2, 50)]
 )
 def test_nothing_grows_over_some_hundred_times(programs, often, threads, count):
     found = in_fresh_process(often, programs["streamed weights"], threads, count)

@@ -22,8 +22,7 @@ every_strategy = pytest.mark.parametrize(
     "strategy", [pytest.param(strategy, id=strategy.name) for strategy in STRATEGIES]
 )
 every_search = pytest.mark.parametrize(
-    "strategy",
-    [pytest.param(s, id=s.name) for s in STRATEGIES if isinstance(s, Anytime)],
+    "strategy", [pytest.param(s, id=s.name) for s in STRATEGIES if isinstance(s, Anytime)]
 )
 
 

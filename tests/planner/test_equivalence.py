@@ -58,10 +58,7 @@ def test_what_was_kept_with_fewer_bits_is_another_value_unless_rounding_is_allow
     number = max(n for n, step in enumerate(PROGRAM.steps) if "a0" in step.inputs)
     first = next(n for n, step in enumerate(PROGRAM.steps) if "a0" in step.outputs)
     rounded = keep_narrow(PROGRAM, {"a0": (first, number)})
-    assert [step.name for step in rounded.steps if "a0" in step.name] == [
-        "narrow a0",
-        "widen a0",
-    ]
+    assert [step.name for step in rounded.steps if "a0" in step.name] == ["narrow a0", "widen a0"]
     check_same_values(PROGRAM, rounded, rounded=True)
     with pytest.raises(DifferentValuesError):
         check_same_values(PROGRAM, rounded)

@@ -96,9 +96,7 @@ def test_a_tensor_without_elements_takes_no_record():
 def test_scratch_lives_while_its_operator_runs_under_a_name_of_its_own():
     namesake = tensor("op1/scratch")
     program = program_of(
-        [X, A, B, Y, namesake],
-        [*CHAIN, (("y",), ("op1/scratch",))],
-        scratch={1: 100},
+        [X, A, B, Y, namesake], [*CHAIN, (("y",), ("op1/scratch",))], scratch={1: 100}
     )
     assert lifetimes(program)["op1/scratch.2"] == (1, 2)
 

@@ -132,10 +132,7 @@ def test_leave_to_overlap_is_kept_and_may_be_taken(tmp_path):
 
 STAIRS = (Stair(0, 64, 0, 3), Stair(64, 64, 2, 5))
 OUTLINED = Problem(
-    (
-        UsageRecord("image", 128, 0, 5, 16, outline=STAIRS),
-        UsageRecord("a", 64, 0, 2, 16),
-    ),
+    (UsageRecord("image", 128, 0, 5, 16, outline=STAIRS), UsageRecord("a", 64, 0, 2, 16)),
     tuple("12345"),
 )
 WITH_OUTLINE = replace(PLAN_FILE, problem=OUTLINED, plan=Plan.of(OUTLINED, (0, 64), "by-hand"))
@@ -257,12 +254,7 @@ def test_a_plan_for_two_memories_reads_as_it_was_written(tmp_path):
         ('"height": 144', '"height": 80', InconsistentError, "height is 80, .* memories is 144"),
         ('"lower_bound": 96', '"lower_bound": 64', InconsistentError, "lower_bound is 64"),
         (' "memory": "slow",', "", OverlapError, "'a' and 'x'"),
-        (
-            '"version": 2',
-            '"version": 1',
-            UnknownVersionError,
-            "1; .* plan the model again",
-        ),
+        ('"version": 2', '"version": 1', UnknownVersionError, "1; .* plan the model again"),
         ('"version": 2', '"version": 3', UnknownVersionError, "reads version 2$"),
     ],
 )

@@ -5,11 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.planner.errors import (
-    InfeasibleError,
-    SearchLimitError,
-    UnsupportedProblemError,
-)
+from arenite.planner.errors import InfeasibleError, SearchLimitError, UnsupportedProblemError
 from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.plan import Plan, SharedObjects
 from arenite.planner.placement.problem import Problem, UsageRecord
@@ -150,9 +146,7 @@ def test_a_bound_for_one_memory_cannot_be_given_for_several():
 
 
 STAIRS = (Stair(0, 8, 0, 1), Stair(8, 8, 0, 2))
-OUTLINED = Problem(
-    (UsageRecord("image", 16, 0, 2, outline=STAIRS), UsageRecord("row", 8, 1, 2)),
-)
+OUTLINED = Problem((UsageRecord("image", 16, 0, 2, outline=STAIRS), UsageRecord("row", 8, 1, 2)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,7 @@ def test_rows_that_were_spilled_make_the_bits_of_the_whole(lowered, programs, in
     assert found.spilled
     arrays = fed(lowered)
     assert_same_bits(
-        outputs_of(lowered, found.derivation, found.plan, arrays),
-        outputs(lowered, whole, arrays),
+        outputs_of(lowered, found.derivation, found.plan, arrays), outputs(lowered, whole, arrays)
     )
 
 

@@ -161,9 +161,7 @@ def test_records_with_outlines_are_placed_by_them() -> None:
 @needs_core
 def test_rectangles_are_tried_where_they_may_be_lower() -> None:
     outline = (Stair(0, 2, 8, 9), Stair(2, 2, 8, 11))
-    problem = Problem(
-        (*UNEQUAL.records, UsageRecord("image", 4, 8, 11, outline=outline)),
-    )
+    problem = Problem((*UNEQUAL.records, UsageRecord("image", 4, 8, 11, outline=outline)))
     seen: list[str] = []
 
     def watch(best: Plan | None, _lower_bound: int) -> bool:

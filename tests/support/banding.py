@@ -31,11 +31,7 @@ def banding(path: Path) -> tuple[Lowered, BandsSearch]:
     """Return a model as steps of our runtime, and the ways to run it in bands."""
     lowered = lower_model(path)
     return lowered, BandsSearch(
-        lowered.program,
-        rules(),
-        COSTS,
-        placed,
-        is_allowed=partial(runs_by_rows, lowered.program),
+        lowered.program, rules(), COSTS, placed, is_allowed=partial(runs_by_rows, lowered.program)
     )
 
 
@@ -43,11 +39,7 @@ def banded_ways(path: Path) -> tuple[Lowered, StripsSearch]:
     """Return the same, with those that make rows again."""
     lowered = lower_model(path)
     return lowered, StripsSearch(
-        lowered.program,
-        rules(),
-        COSTS,
-        placed,
-        is_allowed=partial(runs_by_rows, lowered.program),
+        lowered.program, rules(), COSTS, placed, is_allowed=partial(runs_by_rows, lowered.program)
     )
 
 

@@ -16,12 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-C_LIBRARY: Mapping[str, str] = {
-    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW",
-}
+C_LIBRARY: Mapping[str, str] = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW"}
 """Has glibc copy memory with AVX2."""
 NUMPY: Mapping[str, str] = {
-    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512F AVX512CD AVX512_SKX AVX512_ICL AVX512_SPR",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512F AVX512CD AVX512_SKX AVX512_ICL AVX512_SPR"
 }
 """Has numpy do so, under the names of all its versions; it ignores others than its own."""
 

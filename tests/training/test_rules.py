@@ -189,10 +189,7 @@ def test_a_gradient_is_how_the_loss_changes(case, tmp_path):
     step = step_of(tmp_path, model, TrainingRecipe("mse", "sgd", 1.0))
     narrow = case == "Cast"  # through 32 bits
     check_gradients(
-        step,
-        feeds_of(step),
-        tolerance=1e-3 if narrow else 1e-6,
-        distance=1e-2 if narrow else 1e-5,
+        step, feeds_of(step), tolerance=1e-3 if narrow else 1e-6, distance=1e-2 if narrow else 1e-5
     )
 
 

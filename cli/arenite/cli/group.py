@@ -48,9 +48,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "run": Entry("run.command", "Run a model once, or a training step many times."),
         "bench": Entry("bench.command", "Measure a model on our runtime and on others."),
     },
-    "Train": {
-        "train": Entry("train.command", "Make the training step of a model."),
-    },
+    "Train": {"train": Entry("train.command", "Make the training step of a model.")},
     "Shrink and export": {
         "compress": Entry("compress.command", "Compress the weights of a model."),
         "annotate": Entry("annotate", "Write the plan of an ONNX model into its metadata."),

@@ -18,11 +18,7 @@ Pieces: TypeAlias = bytes | Iterable[bytes | memoryview]
 
 
 def write_atomically(
-    path: Path,
-    data: Pieces,
-    *,
-    durable: bool = False,
-    check: Callable[[Path], None] | None = None,
+    path: Path, data: Pieces, *, durable: bool = False, check: Callable[[Path], None] | None = None
 ) -> None:
     """Write a file whole or not at all, by way of a temporary file that is then renamed.
 

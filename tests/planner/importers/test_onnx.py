@@ -32,8 +32,7 @@ def op_types(graph: Program) -> list[str]:
 
 def test_a_chain_has_its_boundary_its_activations_and_its_weights(tmp_path: Path) -> None:
     graph = read_text(
-        tmp_path,
-        "(float[2, 3] x) => (y) <float[3, 4] w> { h = Relu(x) [last] y = MatMul(h, w) }",
+        tmp_path, "(float[2, 3] x) => (y) <float[3, 4] w> { h = Relu(x) [last] y = MatMul(h, w) }"
     )
     kinds = {name: tensor.kind for name, tensor in graph.tensors.items()}
     assert kinds == {

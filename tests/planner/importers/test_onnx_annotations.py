@@ -7,11 +7,7 @@ import pytest
 
 from arenite.planner.errors import InvalidPlanError, ModelFormatError
 from arenite.planner.importers import read
-from arenite.planner.importers.annotations import (
-    SHARED_BY_READERS,
-    annotated,
-    read_annotations,
-)
+from arenite.planner.importers.annotations import SHARED_BY_READERS, annotated, read_annotations
 from arenite.planner.planfile import ModelReference, PlanFile
 from arenite.planner.planfile.errors import (
     InconsistentError,
@@ -235,19 +231,12 @@ def test_onnxsim_reads_the_keys_that_we_write(written):
         assert (
             keys
             == set(metadata(values_of(ours)[name]))
-            == {
-                "onnxsim.mem_offset",
-                "onnxsim.mem_size",
-            }
+            == {"onnxsim.mem_offset", "onnxsim.mem_size"}
         )
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        CHAIN,
-        "(float[4] x) => (y) {a = Exp(x) b = Neg(x) c = Add(a, b) y = Add(c, x)}",
-    ],
+    "text", [CHAIN, "(float[4] x) => (y) {a = Exp(x) b = Neg(x) c = Add(a, b) y = Add(c, x)}"]
 )
 def test_a_plan_of_onnxsim_is_read_and_checked(tmp_path, text):
     onnxsim = pytest.importorskip("onnxsim", reason="the extra 'bench' is not installed")

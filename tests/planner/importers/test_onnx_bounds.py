@@ -93,8 +93,7 @@ def test_a_bound_is_not_taken_for_the_shape(tmp_path: Path) -> None:
     assert program.steps[-1].operator.label == "Shape"
     with pytest.raises(UnsupportedModelError, match="depends on values of the run"):
         read_text(
-            tmp_path,
-            "(float[4] x) => (y) { k = NonZero(x) s = Shape(k) y = ConstantOfShape(s) }",
+            tmp_path, "(float[4] x) => (y) { k = NonZero(x) s = Shape(k) y = ConstantOfShape(s) }"
         )
 
 

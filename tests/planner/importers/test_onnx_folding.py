@@ -114,8 +114,7 @@ def test_a_node_that_is_only_asked_for_its_shape_is_dropped(tmp_path: Path) -> N
 
 def test_what_chance_decides_is_never_constant(tmp_path: Path) -> None:
     graph = read_text(
-        tmp_path,
-        "(float[2] x) => (y) { r = RandomNormal <shape = [2]> () y = Add(x, r) }",
+        tmp_path, "(float[2] x) => (y) { r = RandomNormal <shape = [2]> () y = Add(x, r) }"
     )
     assert graph.tensors["r"].kind is TensorKind.ACTIVATION
 

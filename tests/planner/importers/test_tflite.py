@@ -428,9 +428,7 @@ def test_a_vector_longer_than_the_file_is_refused_unread(tmp_path: Path) -> None
         read_tflite(path)
 
 
-def test_entries_that_share_one_table_are_refused_before_they_fill_memory(
-    tmp_path: Path,
-) -> None:
+def test_entries_that_share_one_table_are_refused_before_they_fill_memory(tmp_path: Path) -> None:
     crowd = [TinyTensor("name" * 1000, (1,) * 64)] * 100_000
     with pytest.raises(ModelFormatError, match="more than the file can hold"):
         load(tmp_path, TinySubgraph(crowd, [], [0], [0]))

@@ -222,17 +222,12 @@ def test_values_that_would_fill_memory_are_not_computed(tmp_path: Path, count: i
         int32("zeros", 0, 0), TinyTensor("filled", (1,), TensorType.INT32),
         TinyTensor("value", (), TensorType.INT32, np.array(7, "<i4").tobytes()),
     ]  # fmt: skip
-    operators = [
-        TinyOperator(Op.SHAPE, [0], [1]),
-        TinyOperator(Op.FILL, [1, 4], [3]),
-    ]
+    operators = [TinyOperator(Op.SHAPE, [0], [1]), TinyOperator(Op.FILL, [1, 4], [3])]
     program = load(written(tmp_path, TinySubgraph(tensors, operators, [0], [3])))
     assert program.tensors["filled"].shape == (1, count)
 
 
-def test_an_operator_whose_shapes_are_not_known_is_refused_only_on_the_way(
-    tmp_path: Path,
-) -> None:
+def test_an_operator_whose_shapes_are_not_known_is_refused_only_on_the_way(tmp_path: Path) -> None:
     subgraph = chain("theirs")
     tensors = [int32("two", 1) if each.name == "two" else each for each in subgraph.tensors]
     path = written(tmp_path, replace(subgraph, tensors=tensors))

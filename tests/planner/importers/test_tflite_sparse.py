@@ -19,13 +19,7 @@ from arenite.planner.errors import AreniteError, ModelFormatError, UnsupportedMo
 from arenite.planner.importers.tflite import read_tflite
 from arenite.planner.programs.program import Program
 from support.sparse_constants import stored_sparse
-from support.tiny_tflite import (
-    TinyOperator,
-    TinySparsity,
-    TinySubgraph,
-    TinyTensor,
-    tiny_tflite,
-)
+from support.tiny_tflite import TinyOperator, TinySparsity, TinySubgraph, TinyTensor, tiny_tflite
 
 TYPES = {"float32": TensorType.FLOAT32, "float16": TensorType.FLOAT16, "int8": TensorType.INT8}
 LAYOUTS: Mapping[str, Mapping[str, Any]] = {

@@ -113,10 +113,7 @@ def use_in_a_branch() -> bytes:
 
 REFUSED = {
     "computed": (computed_start, "'CALL_ONCE': NEG is unsupported in it"),
-    "no constant": (
-        start_that_is_no_constant,
-        "'CALL_ONCE': it assigns a tensor that is not",
-    ),
+    "no constant": (start_that_is_no_constant, "'CALL_ONCE': it assigns a tensor that is not"),
     "shape": (start_of_another_shape, r"'ASSIGN_VARIABLE': .* unlike .*\(4,\) and \(2,\)"),
     "order": (start_after_use, "'CALL_ONCE': it comes after its variables are used"),
     "handle": (handle_in_another_operator, "'peek': a variable's handle is one of its operands"),

@@ -20,10 +20,7 @@ def tensor(
 
 
 def operator(
-    op_type: str,
-    inputs: str,
-    output: str,
-    attributes: Mapping[str, AttributeValue] | None = None,
+    op_type: str, inputs: str, output: str, attributes: Mapping[str, AttributeValue] | None = None
 ) -> Step:
     return step(output, op_type, tuple(inputs.split()), (output,), attributes or {})
 

@@ -228,12 +228,7 @@ CONVOLUTIONS = [
     (ROW, 160, 160, 48),
     (SHORT_ROW, 160, 160, 192),
 ]
-DEPTHWISE = [
-    (CHANNELS, 0, 0, 4464),
-    (WIDE, 0, 300, 12400),
-    (TWOS, 0, 0, 0),
-    (DILATED, 0, 0, 0),
-]
+DEPTHWISE = [(CHANNELS, 0, 0, 4464), (WIDE, 0, 300, 12400), (TWOS, 0, 0, 0), (DILATED, 0, 0, 0)]
 
 
 @pytest.mark.parametrize(("windows", "none", "dsp", "mve"), CONVOLUTIONS)

@@ -75,9 +75,7 @@ def test_a_front_end_of_open_length_runs_on_the_length_given(tmp_path: Path) -> 
     check(path, tmp_path, (1, 100), reading=Reading(shapes={"x": (1, 100)}))
 
 
-def test_a_signal_shorter_than_a_window_is_refused_before_there_is_a_file(
-    tmp_path: Path,
-) -> None:
+def test_a_signal_shorter_than_a_window_is_refused_before_there_is_a_file(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOperatorsError, match=r"larger than \(1, 1\); .* --shape"):
         compile_model(written(tmp_path, front_end(1, 1)))
 

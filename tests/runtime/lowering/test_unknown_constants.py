@@ -10,11 +10,7 @@ import pytest
 from tflite import BuiltinOperator, TensorType
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.planner.errors import (
-    MissingDataError,
-    ModelFormatError,
-    UnknownConstantError,
-)
+from arenite.planner.errors import MissingDataError, ModelFormatError, UnknownConstantError
 from arenite.planner.importers.onnx.values import MAX_FOLDED_BYTES
 from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.tiny_onnx import parse, save
@@ -55,10 +51,7 @@ def test_weights_beside_the_model_are_read(tmp_path: Path) -> None:
         ),
         ({"location": "short.bin", "offset": "200"}, "takes 432 B, of 'short.bin' it gets 0"),
         ({"location": "short.bin", "offset": "many"}, "cannot be read"),
-        (
-            {"location": "short.bin", "start": "0"},
-            "have the unknown key 'start'; known",
-        ),
+        ({"location": "short.bin", "start": "0"}, "have the unknown key 'start'; known"),
         ({}, "in another file, of which the model states no name"),
     ],
     ids=str,

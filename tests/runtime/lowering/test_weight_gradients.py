@@ -13,13 +13,7 @@ from arenite.planner.tensors import DType
 from arenite.runtime.operators import WeightGradient
 from arenite.training.graph import StepGraph
 from arenite.training.rules_windows import Windows, to_weights
-from support.running import (
-    PoisonedSession,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-)
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
 from support.tiny_onnx import save
 
 

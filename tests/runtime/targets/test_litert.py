@@ -251,9 +251,7 @@ def test_a_plan_larger_than_stock_falls_back_to_stock():
     falls_back(dense_chain((32,) * 6), "is smaller than", find("no-reuse"))
 
 
-def test_a_tensor_that_moves_in_the_first_run_repeats_it_in_stock(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_a_tensor_that_moves_in_the_first_run_repeats_it_in_stock(monkeypatch: pytest.MonkeyPatch):
     model = dense_chain(SIZES)
     interpreter = planned(model)
 

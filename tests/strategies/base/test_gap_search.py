@@ -37,8 +37,7 @@ def two_gaps() -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("fit", "offset"),
-    [(Fit.FIRST, 4), (Fit.BEST, 20), (Fit.BEST_TFLITE_CPU, 20), (Fit.TOP, 30)],
+    ("fit", "offset"), [(Fit.FIRST, 4), (Fit.BEST, 20), (Fit.BEST_TFLITE_CPU, 20), (Fit.TOP, 30)]
 )
 def test_each_fit_takes_its_gap(fit: Fit, offset: int) -> None:
     assert place_in_order(two_gaps(), range(4), fit)[3] == offset

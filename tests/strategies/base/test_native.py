@@ -2,11 +2,7 @@ from typing import Any
 
 import pytest
 
-from arenite.planner.errors import (
-    MissingDependencyError,
-    SizeLimitError,
-    UnsupportedProblemError,
-)
+from arenite.planner.errors import MissingDependencyError, SizeLimitError, UnsupportedProblemError
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.planner.placement.strategy import Strategy, run
 from arenite.planner.programs.program import Program

@@ -39,10 +39,7 @@ def test_a_search_that_makes_use_of_overlaps_is_right(problem):
 def test_a_result_moves_down_into_its_operand():
     overlap = PermittedOverlap("operand", 8)
     problem = Problem(
-        (
-            UsageRecord("operand", 32, 0, 2),
-            UsageRecord("result", 16, 1, 3, overlaps=(overlap,)),
-        )
+        (UsageRecord("operand", 32, 0, 2), UsageRecord("result", 16, 1, 3, overlaps=(overlap,)))
     )
     assert compacted(problem, (16, 0)) == (8, 0)
     plan = Optimal()(replace(problem, records=tuple(reversed(problem.records))))

@@ -21,11 +21,7 @@ from support.problems import problems
 from support.profiles import positional_maxima_of
 from support.small_problems import problem_of
 
-SHARING = [
-    *(s for s in STRATEGIES if isinstance(s, ObjectSharing)),
-    Mxnet((0,)),
-    Mxnet((16,)),
-]
+SHARING = [*(s for s in STRATEGIES if isinstance(s, ObjectSharing)), Mxnet((0,)), Mxnet((16,))]
 
 every_sharing = pytest.mark.parametrize(
     "strategy", [pytest.param(s, id=f"{s.name} {dict(s.parameters())}") for s in SHARING]
@@ -83,8 +79,7 @@ def test_without_alignment_the_height_is_the_total(strategy: ObjectSharing) -> N
 
 
 @pytest.mark.parametrize(
-    "strategy",
-    [pytest.param(s, id=s.name) for s in STRATEGIES if s.kind is StrategyKind.OBJECTS],
+    "strategy", [pytest.param(s, id=s.name) for s in STRATEGIES if s.kind is StrategyKind.OBJECTS]
 )
 def test_fixed_offsets_are_refused(strategy: Strategy) -> None:
     problem = Problem((UsageRecord("a", 8, 0, 1), UsageRecord("b", 8, 0, 1, offset=8)))

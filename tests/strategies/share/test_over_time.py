@@ -89,8 +89,7 @@ def test_the_buffer_freed_last_is_reused_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "chosen"),
-    [(4, 0), (10, 0), (11, 0), (14, 0), (15, 1), (16, 1), (20, 1), (99, 1)],
+    ("size", "chosen"), [(4, 0), (10, 0), (11, 0), (14, 0), (15, 1), (16, 1), (20, 1), (99, 1)]
 )
 def test_the_closest_size_is_taken_and_the_larger_when_equally_close(
     size: int, chosen: int

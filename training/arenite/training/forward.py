@@ -11,12 +11,7 @@ from arenite.planner import Program, Step, TensorKind
 from arenite.planner.importers.onnx import Origin, subgraphs
 from arenite.planner.operators import Imported
 from arenite.training.errors import NotDifferentiableError
-from arenite.training.expansions import (
-    EXPANSIONS,
-    Call,
-    NotExpandedError,
-    batch_normalization,
-)
+from arenite.training.expansions import EXPANSIONS, Call, NotExpandedError, batch_normalization
 from arenite.training.graph import Node, StepGraph, Value
 
 

@@ -100,8 +100,7 @@ def of_the_batch(s: Backward) -> None:
     # The mean goes into the offset, so that no second tensor of the input's size is made.
     offset = graph.minus(offset, graph.times(of_source, _wide(s, s.input(3))))
     found = graph.plus(
-        graph.times(s.gradient, factor),
-        graph.plus(graph.times(s.input(0), of_source), offset),
+        graph.times(s.gradient, factor), graph.plus(graph.times(s.input(0), of_source), offset)
     )
     s.give(0, found)
 

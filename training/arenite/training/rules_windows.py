@@ -301,8 +301,7 @@ def average_pool(s: Backward) -> None:
     ones = graph.constant(np.ones((channels, 1, *windows.kernel)), g.dtype)
     attributes = windows.scatter()
     s.give(
-        0,
-        graph.node("ConvTranspose", [share, ones], image.shape, group=channels, **attributes),
+        0, graph.node("ConvTranspose", [share, ones], image.shape, group=channels, **attributes)
     )
 
 

@@ -181,11 +181,7 @@ class Batches:
         StepInputError: An input is missing or unknown, or an array does not fit.
     """
 
-    def __init__(
-        self,
-        arrays: Mapping[str, Array],
-        inputs: StepInputs,
-    ) -> None:
+    def __init__(self, arrays: Mapping[str, Array], inputs: StepInputs) -> None:
         wrong = {*arrays} ^ {*inputs}
         if wrong:
             wanted = ", ".join(

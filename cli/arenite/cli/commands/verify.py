@@ -123,20 +123,14 @@ def _read_annotated(path: Path) -> PlanFile:
     return read_annotations(path)
 
 
-def _check_model(
-    plan_path: Path,
-    plan_file: PlanFile,
-    model: Path,
-    stated: Reading,
-) -> None:
+def _check_model(plan_path: Path, plan_file: PlanFile, model: Path, stated: Reading) -> None:
     """Return if the plan was made for this model and for the records it has."""
     with about_file(plan_path):
         plan_file.check_digest(model_digest(model))
     target = TARGETS.get(plan_file.target)
     if target is None:
         raise WrongTypeError(
-            f"target is {plan_file.target!r}, one of {', '.join(TARGETS)} expected",
-            path=plan_path,
+            f"target is {plan_file.target!r}, one of {', '.join(TARGETS)} expected", path=plan_path
         )
     reading = reading_of(plan_file, stated)
     try:

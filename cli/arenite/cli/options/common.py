@@ -57,10 +57,7 @@ capacity_option = click.option(
     help="Fail if the arena does not fit in SIZE, such as 64KiB.",
 )
 seed_option = click.option(
-    "--seed",
-    type=NumberType(),
-    metavar="N",
-    help="Seed for strategies that draw random numbers.",
+    "--seed", type=NumberType(), metavar="N", help="Seed for strategies that draw random numbers."
 )
 
 

@@ -273,12 +273,7 @@ def _compared(path: Path, reading: Reading, fitting: PolicyContest) -> ModelPoli
     results = list(_results(program, timeline.seconds, fitting))
     if fitting.with_bands and not _has_states(program):
         results += banded_results(
-            path,
-            reading,
-            fitting.budgets,
-            peak_of(program),
-            fitting.stated.costs,
-            fitting.limits,
+            path, reading, fitting.budgets, peak_of(program), fitting.stated.costs, fitting.limits
         )
     return ModelPolicies(
         str(path),

@@ -49,8 +49,7 @@ def _onnxruntime(path: Path, threads: int) -> Engine:
     session = stock_session(path, options)
     names = [value.name for value in session.get_inputs()]
     return Engine(
-        lambda arrays: list(session.run(None, dict(zip(names, arrays, strict=True)))),
-        lambda: None,
+        lambda arrays: list(session.run(None, dict(zip(names, arrays, strict=True)))), lambda: None
     )
 
 

@@ -138,11 +138,7 @@ def build_by_plan(model: Path, plan_path: Path, reading: Reading | None = None) 
 
 
 def build_program(
-    model: Path,
-    output: Path,
-    *,
-    reading: Reading,
-    strategy: Strategy | None = None,
+    model: Path, output: Path, *, reading: Reading, strategy: Strategy | None = None
 ) -> Compiled:
     """Write the program of a model, planned, and return it.
 

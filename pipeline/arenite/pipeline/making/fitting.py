@@ -13,11 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from arenite.pipeline.base.errors import (
-    OptionsError,
-    SlowdownError,
-    UnplannableError,
-)
+from arenite.pipeline.base.errors import OptionsError, SlowdownError, UnplannableError
 from arenite.pipeline.base.observing import Search
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import Outcome

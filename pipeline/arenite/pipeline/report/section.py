@@ -14,14 +14,7 @@ from arenite.pipeline.base.text import (
     printable,
 )
 from arenite.pipeline.report.compression import CompressionResult
-from arenite.pipeline.report.model import (
-    Cell,
-    Figure,
-    Layers,
-    ModelSection,
-    StrategyRow,
-    Trade,
-)
+from arenite.pipeline.report.model import Cell, Figure, Layers, ModelSection, StrategyRow, Trade
 from arenite.pipeline.report.overview import LAST
 from arenite.pipeline.report.results import LayerWeights, ModelReport, PeerResult, StrategyResult
 from arenite.pipeline.report.results import layer_weights as weights_of

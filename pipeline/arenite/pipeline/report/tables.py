@@ -49,10 +49,7 @@ def as_markdown(
     if baseline is not None:
         columns += " before, B | growth |"
         rule += "--:|--:|"
-    lines = [
-        f"{columns} against no reuse | above the bound | strategy |",
-        f"{rule}--:|--:|---|",
-    ]
+    lines = [f"{columns} against no reuse | above the bound | strategy |", f"{rule}--:|--:|---|"]
     lines += [_model_row(report, baseline, most) for report in reports]
     compared = {report.model for report in reports}
     for model, before in (baseline or {}).items():

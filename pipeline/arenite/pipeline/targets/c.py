@@ -35,9 +35,7 @@ class C:
     def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
         """Return the records of the program in the order of the plan."""
         return compile_for_c(
-            path,
-            replace(reading, alignment=plan_file.alignment),
-            order=plan_file.problem.steps,
+            path, replace(reading, alignment=plan_file.alignment), order=plan_file.problem.steps
         ).source
 
 

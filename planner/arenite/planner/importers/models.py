@@ -9,12 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from arenite.planner.errors import (
-    BindingError,
-    ModelFormatError,
-    about_file,
-    needing,
-)
+from arenite.planner.errors import BindingError, ModelFormatError, about_file, needing
 from arenite.planner.files import model_digest, read_model
 from arenite.planner.importers.tflite.file import IDENTIFIER
 from arenite.planner.placement.problem import Problem
@@ -165,8 +160,7 @@ def model_format(path: Path) -> str:
         return "tflite"
     if known is None:
         raise ModelFormatError(
-            f"neither its suffix nor its content is known; known: {', '.join(_FORMATS)}",
-            path=path,
+            f"neither its suffix nor its content is known; known: {', '.join(_FORMATS)}", path=path
         )
     return known
 
@@ -198,6 +192,5 @@ def _read_csv(path: Path, given: Sequence[str], alignment: int | None) -> Proble
     if alignment is None:
         return problem
     return replace(
-        problem,
-        records=tuple(replace(record, alignment=alignment) for record in problem.records),
+        problem, records=tuple(replace(record, alignment=alignment) for record in problem.records)
     )

@@ -9,11 +9,7 @@ from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from arenite.planner.errors import (
-    InfeasibleError,
-    SearchLimitError,
-    UnsupportedProblemError,
-)
+from arenite.planner.errors import InfeasibleError, SearchLimitError, UnsupportedProblemError
 from arenite.planner.placement.plan import Plan
 from arenite.planner.placement.problem import Problem
 

@@ -153,7 +153,7 @@ class PlanFile:
         if digest != self.model.sha256:
             raise WrongModelError(
                 f"made for {self.model.name!r} with digest {self.model.sha256[:12]}..., the "
-                f"model given has {digest[:12]}...; plan it again",
+                f"model given has {digest[:12]}...; plan it again"
             )
 
     def check_run(self, program: Program) -> None:
@@ -196,7 +196,7 @@ class PlanFile:
             if stated.get(name) != derived.get(name):
                 raise StaleRecordsError(
                     f"record {name!r} is {_describe(stated.get(name))} here and "
-                    f"{_describe(derived.get(name))} in the model; plan it again",
+                    f"{_describe(derived.get(name))} in the model; plan it again"
                 )
 
 

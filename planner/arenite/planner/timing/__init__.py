@@ -11,11 +11,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazily(
         __name__,
-        {
-            "check": "check_timeline",
-            "simulation": "simulate",
-            "timeline": "Span Timeline",
-        },
+        {"check": "check_timeline", "simulation": "simulate", "timeline": "Span Timeline"},
     )
 
 __all__ = ["Span", "Timeline", "check_timeline", "simulate"]

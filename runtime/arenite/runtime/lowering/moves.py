@@ -45,12 +45,7 @@ def joined(parts: Sequence[StoredValue], shape: Shape, order: Order, axis: int) 
 
 
 def picked(
-    value: StoredValue,
-    shape: Shape,
-    first: Sequence[int],
-    step: Sequence[int],
-    *,
-    output: int = 0,
+    value: StoredValue, shape: Shape, first: Sequence[int], step: Sequence[int], *, output: int = 0
 ) -> Move:
     """Return the move of elements at a constant step along each axis.
 

@@ -127,11 +127,7 @@ class Session:
         self._buffers = dict(options.buffers or {})
         try:
             self._open_core: _core.Session | None = _core.Session(
-                descriptor,
-                options.threads,
-                options.poison,
-                options.guard,
-                self._buffers,
+                descriptor, options.threads, options.poison, options.guard, self._buffers
             )
         except _core.ProgramError as error:
             raise ProgramError(str(error), path=label) from error

@@ -42,10 +42,7 @@ def _columns(operator: Strips) -> int:
 
 
 def rebuild_bands(
-    program: Program,
-    bands: Bands,
-    rules: Rules,
-    is_allowed: Callable[[RowStep], bool],
+    program: Program, bands: Bands, rules: Rules, is_allowed: Callable[[RowStep], bool]
 ) -> Derivation:
     """Return the program in bands that a plan file states.
 

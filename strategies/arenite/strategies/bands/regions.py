@@ -251,10 +251,7 @@ def storages(program: Program, outside: Container[str] = ()) -> dict[str, Storag
 
 
 def surroundings_from(
-    program: Program,
-    steps: Sequence[RowStep | None],
-    lives: dict[str, Storage],
-    start: int,
+    program: Program, steps: Sequence[RowStep | None], lives: dict[str, Storage], start: int
 ) -> Iterator[Surroundings]:
     """Yield the surroundings of the regions that begin at a step, the shortest first.
 

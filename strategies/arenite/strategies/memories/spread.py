@@ -252,11 +252,7 @@ class _SpreadSearch:
         return Problem(tuple(records), (), (replace(memory, capacity=None),))
 
     def _fill_gaps(
-        self,
-        offsets: _Offsets,
-        units: Sequence[Unit],
-        savings: Sequence[float],
-        memory: Memory,
+        self, offsets: _Offsets, units: Sequence[Unit], savings: Sequence[float], memory: Memory
     ) -> None:
         """Add what still fits between the records that are there, first what saves most a byte."""
         if memory.capacity is None:

@@ -109,11 +109,7 @@ class MemoryGraph:
         return result
 
     def beam(
-        self,
-        width: int,
-        max_bytes: int,
-        should_stop: ShouldStop,
-        max_work: int = UNLIMITED,
+        self, width: int, max_bytes: int, should_stop: ShouldStop, max_work: int = UNLIMITED
     ) -> "native.core.OrderResult":
         """Return the best order that keeps `width` sets of operators at each step.
 

@@ -89,12 +89,7 @@ class Optimal:
         return plan
 
     def improve(
-        self,
-        problem: Problem,
-        start: Plan,
-        watch: Watch = silent,
-        *,
-        until_it_fits: bool = False,
+        self, problem: Problem, start: Plan, watch: Watch = silent, *, until_it_fits: bool = False
     ) -> Plan:
         """Return a plan that is no higher than `start`, whatever the problem's capacity.
 

@@ -211,11 +211,7 @@ def spilled_gaps(draft: Draft) -> tuple[Gap, ...]:
     return tuple(sorted(found, key=lambda gap: (draft.slot(gap.back), gap.instance.storage)))
 
 
-def time_spills(
-    draft: Draft,
-    limit: int,
-    fetching: Fetching = Fetching.WITH_ROOM,
-) -> TimedSpills:
+def time_spills(draft: Draft, limit: int, fetching: Fetching = Fetching.WITH_ROOM) -> TimedSpills:
     """Time the spills of a draft over the link, so that no slot goes beyond the limit.
 
     A copy out begins right after the last touch. It is waited for only where a slot has no room

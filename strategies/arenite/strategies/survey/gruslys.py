@@ -52,10 +52,7 @@ def forward_runs(cells: int, slots: int) -> tuple[int, int]:
     if slots == 1:
         return cells * (cells + 1) // 2, 0
     return min(
-        (
-            first + forward_runs(cells - first, slots - 1)[0] + forward_runs(first, slots)[0],
-            first,
-        )
+        (first + forward_runs(cells - first, slots - 1)[0] + forward_runs(first, slots)[0], first)
         for first in range(1, cells)
     )
 

@@ -101,10 +101,7 @@ class _Prefixes:
                     kept = state.kept | boundary
                     found.append(
                         _PrefixState(
-                            state.seconds + seconds,
-                            kept,
-                            self._size(kept),
-                            (*state.ends, end),
+                            state.seconds + seconds, kept, self._size(kept), (*state.ends, end)
                         )
                     )
             states[end] = _undominated(found)

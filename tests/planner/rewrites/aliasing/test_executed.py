@@ -111,10 +111,7 @@ _KINDS = st.one_of(
 @settings(max_examples=300)
 @given(programs(), _KINDS, st.sampled_from(tuple(Boundary)), st.sampled_from([1, 8, 16]))
 def test_a_run_with_shared_storage_gives_the_same_bits(graph, kinds, boundary, alignment):
-    inputs = {
-        "x": np.arange(-5, 7).reshape(4, 3),
-        "w": np.arange(20, 26).reshape(1, 6),
-    }
+    inputs = {"x": np.arange(-5, 7).reshape(4, 3), "w": np.arange(20, 26).reshape(1, 6)}
     expected = run(graph, inputs, boundary)
     aliased = share(graph, kinds, boundary, alignment)
     actual = run(aliased, inputs, boundary, alignment)

@@ -25,8 +25,7 @@ def test_softmax_and_normalisation_overwrite_the_operand_that_dies(op_type):
 
 
 @pytest.mark.parametrize(
-    ("op_type", "kind"),
-    [("Relu", AliasKind.IN_PLACE), ("Softmax", AliasKind.NORMALISATION)],
+    ("op_type", "kind"), [("Relu", AliasKind.IN_PLACE), ("Softmax", AliasKind.NORMALISATION)]
 )
 def test_each_kind_has_an_off_switch(op_type, kind):
     graph = chain(op_type)

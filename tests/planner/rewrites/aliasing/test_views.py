@@ -21,8 +21,7 @@ def test_views_have_an_off_switch():
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"),
-    [(TensorKind.CONSTANT, "no storage"), (TensorKind.STATE, "may change")],
+    ("kind", "reason"), [(TensorKind.CONSTANT, "no storage"), (TensorKind.STATE, "may change")]
 )
 def test_constants_and_states_are_not_viewed_and_the_reason_is_told(kind, reason):
     graph = graph_of(

@@ -66,9 +66,7 @@ def test_the_program_runs_by_our_plan_and_takes_less(network):
     name, x, export = network
     shown = []
     stock = export(None)
-    ours = export(
-        memory_planning(find("best"), on_plan=lambda *each: shown.append(each)),
-    )
+    ours = export(memory_planning(find("best"), on_plan=lambda *each: shown.append(each)))
     greedy, best = HEIGHTS[name]
     assert (sizes(stock), sizes(ours)) == ([0, greedy], [0, best])
     ((_, plan),) = shown

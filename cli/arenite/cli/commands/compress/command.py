@@ -368,11 +368,7 @@ def _status() -> Iterator[Callable[[str], None]]:
 
 
 def _write_program(
-    output: Path,
-    model: Path,
-    changed: "onnx.ModelProto",
-    reading: Reading,
-    code: Code,
+    output: Path, model: Path, changed: "onnx.ModelProto", reading: Reading, code: Code
 ) -> CompiledProgram:
     with twin_of(model, changed) as twin:
         built = compile_and_place(reading, twin, find("best"))

@@ -111,10 +111,7 @@ class Judging:
 
 
 def judging_of(
-    original: "OnnxModel",
-    dataset_path: Path | None,
-    seed: int,
-    reading: Reading,
+    original: "OnnxModel", dataset_path: Path | None, seed: int, reading: Reading
 ) -> Judging:
     """Return what judges a model: without a data set, random inputs if they can be made for it.
 
@@ -142,10 +139,7 @@ def judging_of(
 
 
 def scan_layers(
-    source: "OnnxModel",
-    judge: "Judge",
-    file: ScanFile | None,
-    report: Callable[[str], None],
+    source: "OnnxModel", judge: "Judge", file: ScanFile | None, report: Callable[[str], None]
 ) -> "list[Sensitivity]":
     """Return the loss of accuracy, or of output without labels, from pruning each layer alone.
 

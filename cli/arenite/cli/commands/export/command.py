@@ -105,14 +105,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
 @click.command(
     cls=SectionedCommand,
     sections={
-        "For C source (c)": (
-            "c_name",
-            "rounding",
-            "alignment",
-            "budget",
-            "kernels",
-            "extension",
-        ),
+        "For C source (c)": ("c_name", "rounding", "alignment", "budget", "kernels", "extension"),
         "For TensorFlow Lite Micro (tflm)": ("header_path",),
         "For TensorFlow Lite Micro and C": ("requested", "seed"),
         "For ONNX Runtime (onnxruntime) and C": ("order_name", "dims", "shapes", "values"),

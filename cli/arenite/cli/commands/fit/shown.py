@@ -192,12 +192,7 @@ def _figures(fit: Candidate) -> dict[str, Any]:
 
 def _region_as_json(program: Program, region: Region) -> dict[str, Any]:
     names = _step_names(program, region)
-    return {
-        "first": names[0],
-        "last": names[-1],
-        "steps": len(names),
-        "rows": region.rows,
-    }
+    return {"first": names[0], "last": names[-1], "steps": len(names), "rows": region.rows}
 
 
 def _steps(fitting: Fitting) -> int:

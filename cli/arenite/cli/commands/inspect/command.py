@@ -199,11 +199,7 @@ def _as_json(
         "binding": None if binding is None else _step_as_json(binding),
         "advice": None if diagnosis is None else diagnosis.advice,
         "remedies": [
-            {
-                "options": remedy.options,
-                "lower_bound": remedy.lower_bound,
-                "advice": remedy.advice,
-            }
+            {"options": remedy.options, "lower_bound": remedy.lower_bound, "advice": remedy.advice}
             for remedy in found
         ],
         "sharing": None if aliasing is None else _sharing_as_json(aliasing),

@@ -41,10 +41,7 @@ class ImageError(FileError):
 
 
 def read_image(
-    path: Path,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    normalisation: Normalisation,
+    path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], normalisation: Normalisation
 ) -> Array:
     """Return a picture scaled to an input's size: N, C, H, W or N, H, W, C.
 

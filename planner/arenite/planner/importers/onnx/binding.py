@@ -55,9 +55,7 @@ class Binding:
 
 
 def bind(
-    graph: onnx.GraphProto,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    graph: onnx.GraphProto, dims: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
 ) -> Binding:
     """Return the inputs of `graph` with their free dimensions bound.
 
@@ -142,8 +140,7 @@ class _Binder:
                 self._shapes[name] = declared
             if len(declared) != len(given):
                 raise BindingError(
-                    name,
-                    f"has {len(declared)} dimensions ({_text(declared)}), not {len(given)}",
+                    name, f"has {len(declared)} dimensions ({_text(declared)}), not {len(given)}"
                 )
             for axis, (wanted, value) in enumerate(zip(declared, given, strict=True)):
                 if isinstance(wanted, str):

@@ -377,8 +377,7 @@ def _check_carried(name: str, before: Sequence[TensorType], after: Sequence[Tens
     for number, (given, made) in enumerate(zip(before, after, strict=False)):
         if given != made:
             raise UnsupportedModelError(
-                name,
-                f"carried value {number} is {given} before an iteration and {made} after it",
+                name, f"carried value {number} is {given} before an iteration and {made} after it"
             )
 
 

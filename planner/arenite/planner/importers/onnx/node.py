@@ -63,9 +63,7 @@ def op_type(node: onnx.NodeProto) -> str:
     return f"{domain}.{node.op_type}" if domain else node.op_type
 
 
-def constant_tensor(
-    node: onnx.NodeProto,
-) -> onnx.TensorProto | onnx.SparseTensorProto | None:
+def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | onnx.SparseTensorProto | None:
     """Return the tensor of a Constant, None for other nodes and other kinds of value."""
     if op_type(node) == "Constant":
         for attribute in node.attribute:

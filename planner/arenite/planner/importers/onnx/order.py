@@ -9,9 +9,7 @@ from arenite.planner.errors import ModelFormatError
 from arenite.planner.programs.program import Step
 
 
-def ordered_nodes(
-    graph: onnx.GraphProto,
-) -> tuple[list[tuple[int, onnx.NodeProto]], int]:
+def ordered_nodes(graph: onnx.GraphProto) -> tuple[list[tuple[int, onnx.NodeProto]], int]:
     """Return the nodes that reach an output, each with its index, and how many do not.
 
     The order is that of the file if it can run; otherwise each node comes as early as

@@ -228,19 +228,14 @@ class Walk:
         return operands
 
     def _walk_node(
-        self,
-        node: onnx.NodeProto,
-        name: str,
-        scope: Scope,
-        declared: Mapping[str, onnx.TypeProto],
+        self, node: onnx.NodeProto, name: str, scope: Scope, declared: Mapping[str, onnx.TypeProto]
     ) -> list[Step]:
         control_flow = self._control_flow.get(op_type(node))
         if control_flow is not None:
             return control_flow(self, node, name, scope)
         if any(subgraphs(node)):
             raise UnsupportedModelError(
-                name,
-                f"subgraphs of {op_type(node)} are unsupported; of If, Loop, Scan supported",
+                name, f"subgraphs of {op_type(node)} are unsupported; of If, Loop, Scan supported"
             )
         constant = constant_tensor(node)
         if constant is not None:

@@ -134,7 +134,7 @@ class TfliteContents(Mapping[str, Array]):
             return self._dense(tensor, sparsity, data, dtype)
         if len(data) != tensor.size:
             raise ModelFormatError(
-                f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}",
+                f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}"
             )
         return np.frombuffer(data, dtype).reshape(tensor.shape)
 

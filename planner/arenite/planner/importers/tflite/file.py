@@ -165,9 +165,7 @@ class _FlatReader:
     ) -> FileSubgraph:
         name = self._text(subgraph.Name())
         tensors = self._each(
-            "tensor",
-            subgraph.TensorsLength(),
-            lambda i: self._tensor(subgraph.Tensors(i), filled),
+            "tensor", subgraph.TensorsLength(), lambda i: self._tensor(subgraph.Tensors(i), filled)
         )
         operators = self._each(
             "operator",
@@ -220,11 +218,7 @@ class _FlatReader:
         )
 
     def _operator(
-        self,
-        operator: Any,
-        codes: tuple[_OperatorCode, ...],
-        num_tensors: int,
-        num_subgraphs: int,
+        self, operator: Any, codes: tuple[_OperatorCode, ...], num_tensors: int, num_subgraphs: int
     ) -> FileOperator:
         code = codes[self._index("operator code", operator.OpcodeIndex(), len(codes))]
         return FileOperator(

@@ -31,12 +31,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.planner.errors import (
-    ModelError,
-    ModelFormatError,
-    UnsupportedModelError,
-    about_file,
-)
+from arenite.planner.errors import ModelError, ModelFormatError, UnsupportedModelError, about_file
 from arenite.planner.files import read_model
 from arenite.planner.importers.tflite.file import (
     OMITTED,

@@ -160,10 +160,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
 
 
 def tflite_operator(
-    op_type: str,
-    attributes: Mapping[str, AttributeValue] | None = None,
-    *,
-    origin: object = None,
+    op_type: str, attributes: Mapping[str, AttributeValue] | None = None, *, origin: object = None
 ) -> Imported:
     """Return the operator of this name.
 

@@ -381,11 +381,7 @@ def _shape(r: Resized) -> list[Shape]:
 SHAPE = "SHAPE"
 """The operator that makes a value of a shape."""
 
-NUMBERS: ShapesByCode = {
-    "FILL": _fill,
-    "RANGE": _range,
-    SHAPE: _shape,
-}
+NUMBERS: ShapesByCode = {"FILL": _fill, "RANGE": _range, SHAPE: _shape}
 
 
 def _fully_connected(r: Resized) -> list[Shape]:

@@ -129,8 +129,7 @@ class _Search:
                 found[handles[handle]] = (index, value)
             else:
                 raise _NoStateError(
-                    ONCE,
-                    f"{operator.op_type} is unsupported in it; it may assign constants only",
+                    ONCE, f"{operator.op_type} is unsupported in it; it may assign constants only"
                 )
         return found
 

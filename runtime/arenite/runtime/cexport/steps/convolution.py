@@ -4,11 +4,7 @@ import numpy as np
 
 from arenite.planner import Array
 from arenite.runtime.cexport.base.errors import NotWrittenError
-from arenite.runtime.cexport.base.fixed_point import (
-    quantised_multiplier,
-    scale_of,
-    zero_of,
-)
+from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.base import Clamped, Pair, Sides
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D

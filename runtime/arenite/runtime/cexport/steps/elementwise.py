@@ -10,11 +10,7 @@ import numpy as np
 
 from arenite.planner import Array, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
-from arenite.runtime.cexport.base.fixed_point import (
-    quantised_multiplier,
-    scale_of,
-    zero_of,
-)
+from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.base.text import number
 from arenite.runtime.cexport.steps import tables
 from arenite.runtime.cexport.steps.writer import StepWriter, writes

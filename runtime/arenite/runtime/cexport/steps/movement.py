@@ -73,11 +73,7 @@ def _move(t: StepWriter, move: Move) -> None:
 
 
 def _spread(
-    t: StepWriter,
-    move: Move,
-    axes: list[tuple[int, int, int]],
-    run: int,
-    places: tuple[str, str],
+    t: StepWriter, move: Move, axes: list[tuple[int, int, int]], run: int, places: tuple[str, str]
 ) -> None:
     """Write a move within the bytes of both tensors, rows and their bytes from last to first.
 

@@ -7,11 +7,7 @@ import numpy as np
 
 from arenite.planner import Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
-from arenite.runtime.cexport.base.fixed_point import (
-    quantised_multiplier,
-    scale_of,
-    zero_of,
-)
+from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.base.text import number
 from arenite.runtime.cexport.steps import tables
 from arenite.runtime.cexport.steps.elementwise import look_up
@@ -180,12 +176,7 @@ def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) 
         # The factor is divided, with as many bits more as the divisor takes away.
         bits = min(found.count.bit_length() - 1, 32, shift - _LEAST_SHIFT)
         factor, shift = (factor << bits) // found.count, shift - bits
-    return t.layer(
-        "reduce_layer",
-        **sizes,
-        factor=factor,
-        shift=shift,
-    )
+    return t.layer("reduce_layer", **sizes, factor=factor, shift=shift)
 
 
 @writes(ArgReduce)

@@ -18,12 +18,7 @@ from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.lowering.translation import InputLayout, fold_channels
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.elementwise import (
-    BinaryFunction,
-    MultiplyAdd,
-    Unary,
-    UnaryFunction,
-)
+from arenite.runtime.operators.elementwise import BinaryFunction, MultiplyAdd, Unary, UnaryFunction
 from arenite.runtime.operators.normalisation import (
     Hardmax,
     InstanceNorm,

@@ -169,10 +169,7 @@ def window(
         ends.append(end)
         outputs.append(count)
     return Opening(
-        strides,
-        dilations,
-        (begins[0], ends[1], ends[0], begins[1]),
-        (outputs[0], outputs[1]),
+        strides, dilations, (begins[0], ends[1], ends[0], begins[1]), (outputs[0], outputs[1])
     )
 
 

@@ -182,11 +182,7 @@ class PlannedInterpreter:
         )
 
     def _build(
-        self,
-        plan: Plan | None,
-        strategy: Callable[[Problem], Plan] | None,
-        *,
-        keep_inputs: bool,
+        self, plan: Plan | None, strategy: Callable[[Problem], Plan] | None, *, keep_inputs: bool
     ) -> None:
         probed = probe_arena(self._model)
         self.stock_bytes = probed.stock_bytes

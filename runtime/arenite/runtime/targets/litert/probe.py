@@ -214,11 +214,7 @@ class _Reading:
         self._tensors: list[Tensor] = []
 
     def program(
-        self,
-        name: str,
-        nodes: list[tuple[str, TfLiteNode]],
-        inputs: list[int],
-        outputs: list[int],
+        self, name: str, nodes: list[tuple[str, TfLiteNode]], inputs: list[int], outputs: list[int]
     ) -> Program:
         for index in inputs:
             self._add(index, TensorKind.INPUT)

@@ -161,10 +161,7 @@ def node_addresses(context_address: int) -> tuple[int, ...]:
     return tuple(addresses)
 
 
-_KNOWN: Final = {
-    "ai_edge_litert": ("1.4", "2.0", "2.1", "2.3"),
-    "tflite_runtime": ("2.14",),
-}
+_KNOWN: Final = {"ai_edge_litert": ("1.4", "2.0", "2.1", "2.3"), "tflite_runtime": ("2.14",)}
 """Packages in order of preference, and the versions whose structures we know."""
 
 

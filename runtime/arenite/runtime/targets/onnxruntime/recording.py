@@ -134,9 +134,7 @@ def _bound_shapes(
         given = shapes.get(value.name)
         if given is not None and not fits(given, value.shape):
             raise BindingError(
-                value.name,
-                f"cannot be {given}; the model states {value.shape}",
-                path=path,
+                value.name, f"cannot be {given}; the model states {value.shape}", path=path
             )
         sizes: list[int] = []
         for axis, size in enumerate(value.shape):
@@ -157,9 +155,7 @@ def _bound_shapes(
         raise BindingError(name, "is not a free dimension of the model's inputs", path=path)
     if free:
         raise UnboundDimensionError(
-            sorted(free),
-            "give them by --dim NAME=N or --shape INPUT=1x3x224x224",
-            path=path,
+            sorted(free), "give them by --dim NAME=N or --shape INPUT=1x3x224x224", path=path
         )
     return bound
 
@@ -292,11 +288,7 @@ class StockMemory:
 
 
 def stock_memory(
-    model: Path | bytes,
-    options: Any,
-    feeds: Mapping[str, NDArray[Any]],
-    *,
-    num_runs: int = 1,
+    model: Path | bytes, options: Any, feeds: Mapping[str, NDArray[Any]], *, num_runs: int = 1
 ) -> StockMemory:
     """Return the memory of a stock session that runs a model.
 

@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.planner import AreniteError
-from arenite.planner.errors import (
-    MissingDependencyError,
-    ModelFormatError,
-    UnsupportedModelError,
-)
+from arenite.planner.errors import MissingDependencyError, ModelFormatError, UnsupportedModelError
 from arenite.planner.quiet_onnxruntime import quiet_options
 
 

@@ -65,9 +65,7 @@ class TflmExport:
 
 
 def export_tflm(
-    path: Path,
-    strategy: Callable[[Problem], Plan],
-    stock_strategy: Callable[[Problem], Plan],
+    path: Path, strategy: Callable[[Problem], Plan], stock_strategy: Callable[[Problem], Plan]
 ) -> TflmExport:
     """Return the model with our plan, or as it is if that is no gain.
 

@@ -17,11 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from arenite.planner.errors import (
-    MissingDependencyError,
-    ModelFormatError,
-    UnsupportedModelError,
-)
+from arenite.planner.errors import MissingDependencyError, ModelFormatError, UnsupportedModelError
 
 PLAN_NAME: Final = b"OfflineMemoryAllocation"
 """Name of the metadata entry in which TensorFlow Lite Micro looks for a plan."""

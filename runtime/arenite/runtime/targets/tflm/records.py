@@ -106,8 +106,7 @@ def read_tflm_model(path: Path) -> TflmModel:
         if twice:
             name = next(name for name, index in indexes.items() if index == twice[0])
             raise UnsupportedModelError(
-                name,
-                "two operators call its subgraph, and a plan has one place for it",
+                name, "two operators call its subgraph, and a plan has one place for it"
             )
         return TflmModel(path, model.program, indexes, model.operators, file)
 
