@@ -191,8 +191,8 @@ class Channels {
     const Int8Pool pool = given.pool;
     const WindowSpan rows = given.rows;
     const std::size_t num_taps = rows.inside();
-    const T* froms[kMostTaps];
-    std::copy_n(taps, num_taps, froms);
+    const T* sources[kMostTaps];
+    std::copy_n(taps, num_taps, sources);
     const std::size_t stride = given.source.pixel_stride;
     const std::size_t length = given.source.columns;
     const std::size_t num_columns = given.result.columns;
@@ -220,7 +220,7 @@ class Channels {
           const std::size_t at = end * stride + channel + v * kLanes;
           Sums made = hn::Zero(tag);
           for (std::size_t i = 0; i < num_taps; ++i) {
-            made = hn::Add(made, hn::PromoteTo(tag, hn::LoadU(bytes, froms[i] + at)));
+            made = hn::Add(made, hn::PromoteTo(tag, hn::LoadU(bytes, sources[i] + at)));
           }
           hn::Store(made, tag, kept + end % kMostTaps * kCount + v * kLanes);
           sum[v] = hn::Add(sum[v], made);
