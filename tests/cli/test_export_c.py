@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime.cexport import kernels
-from support.cmsis_nn import DOUBLE
+from support.exported_c import DOUBLE
 from support.quantised_chain import mobile
 from support.tflite_operator import Given, operator_model, weights
 from support.tiny_onnx import parse, save

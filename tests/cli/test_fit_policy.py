@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.session import Session
+from support.command_models import SMALL_UNET
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 from support.trading import CARRIED, some_feeds, step_file
-from support.unets import SMALL_UNET
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from arenite.planner.placement.strategy import AbandonedError
 from arenite.strategies import Best
 from arenite.strategies import best as best_module
 from arenite.strategies.place.no_reuse import NoReuse
-from support.small_problems import problem_of
+from support.problems import problem_of
 from support.stub_strategy import StubStrategy
 
 # Without reuse 16 B: more than the 10 B that are live at once.

@@ -8,7 +8,7 @@ import time
 from arenite.cli.console.observer import watched
 from arenite.pipeline.base.ordering import order_finder
 from arenite.planner.programs.rules import Rules
-from support.wide_graphs import wide_graph
+from support.tiny_graphs import wide_graph
 
 BYTES = Rules(alignment=1)
 

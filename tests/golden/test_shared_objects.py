@@ -13,7 +13,7 @@ from arenite.planner.placement.verification import verify
 from arenite.strategies import find
 from arenite.strategies.share.mxnet import Mxnet
 from arenite.strategies.share.objects import lay_end_to_end, positional_maxima
-from support.profiles import profiles
+from support.brute_force import profiles
 
 OFFSETS = json.loads(Path(__file__).with_name("offsets.json").read_text())["instances"]
 GOLDEN = json.loads(Path(__file__).with_name("shared_objects.json").read_text())

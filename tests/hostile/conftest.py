@@ -4,7 +4,7 @@ import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.strategies import find
-from support.hostile_programs import file_of
+from support.edited_programs import file_of
 from support.running import MANY_KINDS, with_random_weights
 from support.tiny_onnx import parse, save
 

@@ -3,9 +3,8 @@
 import pytest
 
 from arenite.runtime import ProgramError, UnwritableProgramError
-from support.edited_programs import edited
+from support.edited_programs import edited, load
 from support.hostile_edits import EDITS, kernel
-from support.hostile_programs import load
 
 
 @pytest.mark.parametrize("name", EDITS)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from arenite.runtime import ProgramError
-from support.hostile_programs import load
+from support.edited_programs import load
 
 
 def test_the_valid_file_runs(valid):
@@ -44,7 +44,7 @@ FLIP = """
 import random, sys
 from arenite.runtime.errors import ProgramError, ResourceError
 from arenite.runtime import Session
-from support.hostile_programs import flipped
+from support.edited_programs import flipped
 valid = open(sys.argv[1], "rb").read()
 generator = random.Random(int(sys.argv[2]))
 outcomes = {"ran": 0, "refused": 0}

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from support.c_library import environment, install, run
-from support.edited_programs import edited
+from support.edited_programs import edited, flipped
 from support.hostile_edits import EDITS
-from support.hostile_programs import flipped
 from support.hostile_steps import CASES, SOUND, changed
 from support.tiny_programs import classifier
 

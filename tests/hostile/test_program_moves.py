@@ -9,8 +9,7 @@ from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.programs.costs import LEAST
 from arenite.runtime import ProgramError, ResourceError
 from arenite.strategies import find_policy
-from support.edited_programs import edited
-from support.hostile_programs import file_of, flipped, load
+from support.edited_programs import edited, file_of, flipped, load
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 from support.trading import CARRIED, assembled, lowered_step, traded

@@ -7,7 +7,7 @@ import pytest
 
 from arenite.runtime import ProgramError
 from support.banded_programs import Network, Sliding, file_of_root, in_bands
-from support.hostile_programs import load
+from support.edited_programs import load
 from support.one_step import Given, constant, one_step
 
 SAME = Sliding((3, 3), padding=(1, 1, 1, 1))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from arenite.runtime import ProgramError
-from support.hostile_programs import load
+from support.edited_programs import load
 from support.hostile_steps import CASES, SOUND, changed
 
 

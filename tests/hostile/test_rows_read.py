@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime import ProgramError
-from support.hostile_programs import load
+from support.edited_programs import load
 from support.one_step import Given, constant, one_step
 
 

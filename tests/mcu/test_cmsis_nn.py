@@ -12,8 +12,8 @@ from bench.boards.board import LARGE_M3, board
 from bench.boards.program import BuildError, build, exported, footprint, with_cmsis_nn
 from bench.boards.run import joined, random_inputs, run, tflm_outputs
 from support import tflite_networks as networks
-from support.cmsis_nn import own, own_library
 from support.command import main
+from support.exported_c import own, own_library
 from support.shared_material import shared
 
 RUNS = 3

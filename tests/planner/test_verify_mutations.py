@@ -3,16 +3,90 @@
 The tests are those of `test_verify`, called with a copy of the checker that has one rule broken.
 """
 
+import ast
 import importlib.util
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.placement import verification as checker
-from support.mutation import Mutation, StaleMutationError, copy_of, deciding_lines, source_of
+
+
+class StaleMutationError(AssertionError):
+    """The text that a mutation replaces is not there, or not just once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One way to break a rule, and the test that must notice.
+
+    Attributes:
+        rule: What is broken, in words.
+        old: Text of the source, which is there once.
+        new: What stands in its place.
+        test: Name of a function that must fail, with a case in brackets if it takes one.
+    """
+
+    rule: str
+    old: str
+    new: str
+    test: str
+
+    def applied(self, source: str) -> str:
+        """Return the source with the rule broken.
+
+        Raises:
+            StaleMutationError: The source has changed, so that this breaks nothing.
+        """
+        if (count := source.count(self.old)) != 1:
+            raise StaleMutationError(
+                f"{self.rule!r}: {self.old!r} is {count} times in the source; "
+                "write the mutation anew for what stands there now"
+            )
+        return source.replace(self.old, self.new)
+
+    def lines(self, source: str) -> range:
+        """Return the lines that it changes, counted from 1."""
+        begin = source.index(self.old)
+        first = source.count("\n", 0, begin) + 1
+        return range(first, first + self.old.count("\n") + 1)
+
+
+def copy_of(module: ModuleType, source: str) -> ModuleType:
+    """Return a module of another source, whose errors are those of the original.
+
+    Tests that expect an error class of the original then judge the copy too.
+    """
+    copy = ModuleType(module.__name__)
+    # Dataclasses look their module up by name, and find the original, which serves.
+    exec(compile(source, f"a mutant of {module.__name__}", "exec"), copy.__dict__)
+    for name, value in vars(module).items():
+        if isinstance(value, type) and issubclass(value, Exception):
+            setattr(copy, name, value)
+    return copy
+
+
+def source_of(module: ModuleType) -> str:
+    """Return the text of a module."""
+    assert module.__file__ is not None
+    return Path(module.__file__).read_text(encoding="utf-8")
+
+
+def deciding_lines(source: str) -> Iterator[int]:
+    """Yield the lines in which a function decides: comparisons, conditions and refusals."""
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+                yield node.test.lineno
+            elif isinstance(node, (ast.Compare, ast.BoolOp)):
+                yield node.lineno
+
 
 SOURCE = source_of(checker)
 

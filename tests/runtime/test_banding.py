@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from arenite.pipeline.targets.compiling import lower_model, rules
 from arenite.planner.errors import UnmetBudgetError
 from arenite.strategies import BandsSearch, InBands
-from support.banding import COSTS, assert_same_bits, banding, fed, outputs, placed
+from support.banding import COSTS, assert_same_bits, banding, chains, fed, outputs, placed
 from support.running import with_random_weights
 from support.shared_material import shared
-from support.spatial_chains import chains
 from support.tiny_onnx import parse, save
 
 RESIDUAL = """(float[1,3,24,20] x) => (y)

@@ -13,7 +13,7 @@ import pytest
 from arenite.planner.programs.costs import LEAST
 from arenite.runtime import ResourceError, Session, SessionForkedError
 from arenite.strategies import find_policy
-from support.children import in_child
+from support.forked import in_child
 from support.trading import assembled, lowered_step, pieces_of, some_feeds, traded
 
 

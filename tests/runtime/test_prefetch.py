@@ -24,10 +24,9 @@ from arenite.runtime.rewrites import (
     loads_as_in,
 )
 from arenite.strategies import find
-from support.children import in_child
 from support.coded_programs import KINDS, code, network
-from support.edited_programs import edited
-from support.hostile_programs import load
+from support.edited_programs import edited, load
+from support.forked import in_child
 from support.running import PoisonedSession, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime import Session, SessionForkedError, _core
-from support.children import in_child
+from support.forked import in_child
 from support.running import build, with_random_weights
 from support.tiny_onnx import parse, save
 

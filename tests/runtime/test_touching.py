@@ -16,7 +16,7 @@ from arenite.planner.programs.run_verification import (
 from arenite.runtime import ProgramError
 from arenite.runtime.program import rectangles_of, root_of, run_of
 from support.banded_programs import Network, Sliding, in_bands
-from support.children import in_child
+from support.forked import in_child
 from support.one_step import Given
 from support.row_programs import program_by_rows
 

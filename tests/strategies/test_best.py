@@ -18,9 +18,7 @@ from arenite.strategies.place.no_reuse import NoReuse
 from arenite.strategies.place.one_pass import GreedyBySize, TflmGreedy
 from arenite.strategies.place.strip_packing import StripPacking
 from support.banded import mobilenet_v1
-from support.problems import problems
-from support.small_problems import problem_of
-from support.tilings import tiling
+from support.problems import problem_of, problems, tiling
 
 INSTANCES = Path(__file__).parents[2] / "assets" / "instances"
 

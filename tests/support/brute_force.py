@@ -1,4 +1,4 @@
-"""The lowest height of a handful of records, by trying every order."""
+"""Lowest heights by trying every order, and the records live at each step by definition."""
 
 from arenite.planner.placement.problem import Problem
 
@@ -73,3 +73,22 @@ def lowest_height_by_offsets(problem: Problem) -> int:
     while not fits(0, frozenset(), height):
         height += 1
     return height
+
+
+def profiles(problem: Problem) -> list[list[int]]:
+    """Return the indices live at each step, largest first, equal sizes by index."""
+    records = problem.records
+    return [
+        sorted(
+            (i for i, record in enumerate(records) if record.start <= step < record.end),
+            key=lambda i: -records[i].size,
+        )
+        for step in range(problem.num_steps)
+    ]
+
+
+def positional_maxima_of(problem: Problem) -> list[int]:
+    """Return the largest of all sizes that come first in a profile, second, and so on."""
+    sizes = [[problem.records[i].size for i in profile] for profile in profiles(problem)]
+    ranks = range(max(map(len, sizes), default=0))
+    return [max(ranked[rank] for ranked in sizes if rank < len(ranked)) for rank in ranks]

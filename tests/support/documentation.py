@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 import onnx
 
 from bench.harness.inputs import zoo_file
+from bench.zoo.mobilenet_v2 import network
 from support.command import main
-from support.named_mobilenet import write as write_mobilenet
 from support.shared_material import SHARED
 
 ROOT = Path(__file__).parents[2]
@@ -192,3 +192,18 @@ def run_block(block: Block, page: Path, scope: dict[str, object]) -> None:
         printed, code = run_command(command)
         assert code == int("error: " in shown), (where, command, printed)
         assert block.language == "sh" or agrees(shown, printed), (where, command, printed)
+
+
+def write_mobilenet(path: Path) -> Path:
+    """Write MobileNet v2 with random weights, each named by the layer that reads it."""
+    model = network(224, 10)
+    renamed: dict[str, str] = {}
+    for node in model.graph.node:
+        if node.op_type == "Conv":
+            renamed[node.input[1]] = f"{node.name}.weight"
+            renamed[node.input[2]] = f"{node.name}.bias"
+            node.input[1:] = [renamed[name] for name in node.input[1:]]
+    for tensor in model.graph.initializer:
+        tensor.name = renamed.get(tensor.name, tensor.name)
+    onnx.save(model, path)
+    return path

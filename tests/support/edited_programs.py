@@ -1,8 +1,9 @@
-"""Program files whose JSON was changed before they were encoded."""
+"""Program files as bytes: loaded, edited as JSON before encoding, or with flipped bits."""
 
 import copy
 import json
 import math
+import random
 import re
 import struct
 from collections.abc import Callable
@@ -12,11 +13,10 @@ from typing import Any
 
 from arenite.pipeline.targets.compiling import Compiled, compile_model
 from arenite.planner.units import align_up
-from arenite.runtime import _schema
-from arenite.runtime.program import Assembly
+from arenite.runtime import Session, _schema
+from arenite.runtime.program import Assembly, program_pieces
 from arenite.runtime.program.packing import packed, unpacked
 from arenite.strategies import find
-from support.hostile_programs import file_of
 
 Root = dict[str, Any]
 
@@ -84,3 +84,28 @@ def edited_file(path: Path, edit: Callable[[Root], object]) -> bytes:
     start = align_up(32 + len(program), 4096)
     head = data[:16] + struct.pack("<QQ", len(program), start)
     return head + program + bytes(start - 32 - len(program)) + data[weights:]
+
+
+def load(data: bytes) -> None:
+    """Load and run a file's bytes."""
+    with Session.of_pieces([data], "hostile") as session:
+        session.invoke()
+
+
+def file_of(assembly: Assembly) -> bytes:
+    """Return the bytes of the file."""
+    return b"".join(program_pieces(assembly))
+
+
+def flipped(valid: bytes, generator: random.Random) -> bytes:
+    """Return a valid file with bits of its program flipped, or telling numbers put there."""
+    data = bytearray(valid)
+    (size,) = struct.unpack_from("<Q", data, 16)
+    for _ in range(generator.choice((1, 1, 2, 4, 16))):
+        if generator.random() < 0.5:
+            data[generator.randrange(32 + size)] ^= 1 << generator.randrange(8)
+        else:
+            place = 32 + 4 * generator.randrange(size // 4)
+            value = generator.choice((-1, 0, 1, 2**31 - 1, -(2**31), 2**20, 4, 16))
+            struct.pack_into("<i", data, place, value)
+    return bytes(data)

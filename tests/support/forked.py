@@ -1,4 +1,4 @@
-"""The command in a process of its own, with limits on its memory and its time."""
+"""Functions in a forked child, and the command in a process with limits on memory and time."""
 
 import faulthandler
 import os
@@ -10,7 +10,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -150,3 +150,17 @@ def _raised_at(err: str) -> str:
 
 def _without_numbers(text: str) -> str:
     return re.sub(r"'[^']*'", "'...'", re.sub(r"\d+", "N", text))[:100]
+
+
+def in_child(function: Callable[[], object]) -> int:
+    """Return the exit code of a forked child that calls the function; 99 if it raises."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)  # what waits for threads that are not there is killed
+        try:
+            function()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(99)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

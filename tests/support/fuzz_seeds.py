@@ -21,8 +21,7 @@ from support.coded_programs import build_coded, code, network, shared_weights
 from support.hostile_files import subjects
 from support.hostile_steps import SOUND
 from support.one_step import Given, constant, one_step
-from support.row_programs import program_by_rows
-from support.rows_beside_whole import image
+from support.row_programs import image, program_by_rows
 from support.running import MANY_KINDS, build, with_random_weights
 from support.tiny_onnx import parse, save
 from support.tiny_programs import classifier

@@ -1,5 +1,6 @@
-"""Problems for Hypothesis to draw."""
+"""Problems: written down, drawn by Hypothesis, and cut from a rectangle, their lowest plan."""
 
+import random
 from dataclasses import replace
 from itertools import pairwise
 
@@ -95,4 +96,39 @@ def _record(draw: st.DrawFn, index: int) -> UsageRecord:
         start=start,
         end=draw(st.integers(start + 1, NUM_STEPS)),
         alignment=draw(st.sampled_from((1, 1, 4, 16))),
+    )
+
+
+def problem_of(*records: tuple[int, int, int], alignment: int = 1) -> Problem:
+    """Return records of (size, start, end), named "a", "b" and so on."""
+    return Problem(
+        tuple(
+            UsageRecord(chr(ord("a") + index), size, start, end, alignment)
+            for index, (size, start, end) in enumerate(records)
+        )
+    )
+
+
+def tiling(num_records: int, num_steps: int, height: int, seed: int = 0) -> Problem:
+    """Return the pieces of a rectangle that was cut again and again, largest piece first.
+
+    They fill the rectangle, so `height` is both the lower bound and the optimum.
+    """
+    rng = random.Random(seed)
+    pieces = [(0, num_steps, height)]
+    while len(pieces) < num_records:
+        pieces.sort(key=lambda piece: (piece[1] - piece[0]) * piece[2])
+        start, end, size = pieces.pop()
+        if end - start > 1 and rng.random() < 0.5:
+            cut = rng.randint(start + 1, end - 1)
+            pieces += [(start, cut, size), (cut, end, size)]
+        else:
+            low = rng.randint(1, size - 1)
+            pieces += [(start, end, low), (start, end, size - low)]
+    rng.shuffle(pieces)
+    return Problem(
+        tuple(
+            UsageRecord(f"piece {index}", size, start, end)
+            for index, (start, end, size) in enumerate(pieces)
+        )
     )

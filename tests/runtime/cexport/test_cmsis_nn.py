@@ -22,8 +22,19 @@ from arenite.runtime.cexport.steps.cmsis_nn_operators import (
     depthwise_buffer,
     fully_connected_buffer,
 )
-from support.cmsis_nn import DOUBLE, MACROS, Double, own, own_library
-from support.exported_c import Machine, Micro, best_order, compiled, drawn, exported
+from support.exported_c import (
+    DOUBLE,
+    MACROS,
+    Double,
+    Machine,
+    Micro,
+    best_order,
+    compiled,
+    drawn,
+    exported,
+    own,
+    own_library,
+)
 from support.operator_models import S8, U8, binary, conv, dense, depthwise, pool, softmax
 from support.quantised_chain import mobile, residual
 from support.shared_material import shared

@@ -5,7 +5,7 @@ import pytest
 
 from arenite.runtime.operators import BinaryFunction, UnaryFunction
 from support.one_step import Given, constant
-from support.rows_beside_whole import QUANTISED, assert_bands_make_the_whole
+from support.row_programs import QUANTISED, assert_bands_make_the_whole
 
 
 @pytest.mark.parametrize("shape", [(1, 7, 5, 13), (1, 1, 9), (1, 11, 1, 3), (1, 4, 2, 3, 5)])

@@ -9,7 +9,7 @@ from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import DType, Tensor
 from arenite.runtime.operators import Copy, Move, Pool2D, PoolKind
 from support.one_step import Given, constant
-from support.rows_beside_whole import QUANTISED, assert_bands_make_the_whole, image
+from support.row_programs import QUANTISED, assert_bands_make_the_whole, image
 
 TYPES = ["float32", "int8", "uint8"]
 

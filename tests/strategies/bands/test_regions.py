@@ -16,9 +16,8 @@ from arenite.strategies.bands import regions as module
 from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.regions import BandWalk, Region, Regions
 from arenite.strategies.base import native
-from support.banding import COSTS
+from support.banding import COSTS, chains
 from support.running import with_random_weights
-from support.spatial_chains import chains
 from support.tiny_onnx import parse, save
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")

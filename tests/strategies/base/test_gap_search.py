@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.base import native
 from arenite.strategies.base.gap_search import Fit, _place_in_python, place_in_order
-from support.problems import problems_with_fixed_offsets
-from support.small_problems import problem_of
+from support.problems import problem_of, problems_with_fixed_offsets
 
 
 @pytest.mark.skipif(not native.is_built(), reason="the native core was not built")

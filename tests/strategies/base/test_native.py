@@ -14,7 +14,7 @@ from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.stairs import Stairs
 from arenite.strategies.place.tvm import TvmHillClimb
-from support.small_problems import problem_of
+from support.problems import problem_of
 from support.steps import step
 
 PROBLEM = problem_of((4, 0, 2), (8, 1, 3))

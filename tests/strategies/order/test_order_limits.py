@@ -14,7 +14,7 @@ from arenite.planner.programs.program import Program
 from arenite.planner.programs.rules import Rules
 from arenite.strategies import ORDERS
 from arenite.strategies.order.searches import Beam, OptimalOrder
-from support.wide_graphs import wide_graph
+from support.tiny_graphs import wide_graph
 
 BYTES = Rules(alignment=1)
 ANYTIME = [

@@ -12,9 +12,7 @@ from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.planner.placement.verification import verify
 from arenite.strategies.place.cp_sat import CpSat
 from support.brute_force import lowest_height
-from support.problems import problems
-from support.small_problems import problem_of
-from support.tilings import tiling
+from support.problems import problem_of, problems, tiling
 
 pytest.importorskip("ortools")
 

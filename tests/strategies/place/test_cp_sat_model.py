@@ -2,7 +2,7 @@ import pytest
 
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.planner.placement.verification import verify
-from support.tilings import tiling
+from support.problems import tiling
 
 pytest.importorskip("ortools")
 

@@ -1,6 +1,6 @@
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.place.no_reuse import NoReuse
-from support.small_problems import problem_of
+from support.problems import problem_of
 
 
 def test_records_lie_end_to_end_even_when_they_never_meet() -> None:

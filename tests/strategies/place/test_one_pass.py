@@ -11,7 +11,7 @@ from arenite.strategies.place.one_pass import (
     TflmGreedy,
     XlaBestFit,
 )
-from support.small_problems import problem_of
+from support.problems import problem_of
 
 CHAIN = ((16, 0, 2), (8, 1, 3), (64, 2, 4), (32, 3, 5), (8, 4, 6))
 

@@ -14,9 +14,8 @@ from arenite.strategies.place.cp_sat import CpSat
 from arenite.strategies.place.one_pass import GreedyBySize
 from arenite.strategies.place.optimal import Optimal
 from support.brute_force import lowest_height
-from support.problems import problems, problems_with_fixed_offsets
+from support.problems import problems, problems_with_fixed_offsets, tiling
 from support.shared_material import shared
-from support.tilings import tiling
 
 
 @settings(max_examples=300, deadline=None)

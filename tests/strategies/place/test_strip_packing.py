@@ -5,8 +5,7 @@ from arenite.planner.errors import UnsupportedProblemError
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.planner.placement.strategy import run
 from arenite.strategies.place.strip_packing import StripPacking
-from support.problems import problems
-from support.small_problems import problem_of
+from support.problems import problem_of, problems
 
 
 def by_the_book(problem: Problem) -> tuple[int, ...]:

@@ -8,9 +8,7 @@ from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.planner.placement.strategy import Strategy
 from arenite.planner.placement.verification import verify
 from arenite.strategies.place.tvm import TvmByConflicts, TvmBySize, TvmHillClimb, _Climb
-from support.problems import problems
-from support.small_problems import problem_of
-from support.tilings import tiling
+from support.problems import problem_of, problems, tiling
 
 
 def test_size_then_conflicts_decide() -> None:

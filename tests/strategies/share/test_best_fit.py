@@ -9,8 +9,7 @@ from arenite.strategies.share.best_fit import (
     Tenancy,
     assign_best_fit,
 )
-from support.problems import problems
-from support.small_problems import problem_of
+from support.problems import problem_of, problems
 
 
 def test_nothing_is_vacant_before_there_are_objects() -> None:

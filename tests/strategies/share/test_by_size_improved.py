@@ -6,9 +6,8 @@ from hypothesis import given
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.share.best_fit import ObjectsBySize
 from arenite.strategies.share.by_size_improved import ObjectsBySizeImproved
-from support.problems import problems
-from support.profiles import positional_maxima_of
-from support.small_problems import problem_of
+from support.brute_force import positional_maxima_of
+from support.problems import problem_of, problems
 
 
 @given(problem=problems(max_records=25))

@@ -1,6 +1,6 @@
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.share.executorch import Executorch
-from support.small_problems import problem_of
+from support.problems import problem_of
 
 
 def test_a_record_goes_to_the_ground_of_the_first_vacant_object() -> None:

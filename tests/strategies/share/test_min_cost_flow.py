@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from arenite.planner.errors import MissingDependencyError, UnsupportedProblemError
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.strategies.share.min_cost_flow import ObjectsMinCostFlow
-from support.problems import problems
-from support.small_problems import problem_of
+from support.problems import problem_of, problems
 
 
 @given(problem=problems(max_records=6))

@@ -2,7 +2,7 @@ import pytest
 
 from arenite.planner.placement.plan import Plan
 from arenite.strategies.share.mxnet import Mxnet
-from support.small_problems import problem_of
+from support.problems import problem_of
 
 
 def assigned_last(match_range: int, *sizes: int) -> int:

@@ -17,9 +17,8 @@ from arenite.strategies.share.objects import (
     order_of_use,
     positional_maxima,
 )
-from support.problems import problems
-from support.profiles import positional_maxima_of
-from support.small_problems import problem_of
+from support.brute_force import positional_maxima_of
+from support.problems import problem_of, problems
 
 SHARING = [*(s for s in STRATEGIES if isinstance(s, ObjectSharing)), Mxnet((0,)), Mxnet((16,))]
 

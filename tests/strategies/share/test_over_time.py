@@ -7,7 +7,7 @@ from arenite.strategies.share.over_time import (
     OnnxruntimeReuse,
     share_over_time,
 )
-from support.small_problems import problem_of
+from support.problems import problem_of
 
 
 class Witness:
