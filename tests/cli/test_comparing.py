@@ -88,6 +88,28 @@ def test_an_unwritable_page_is_refused_before_the_work(compare, models, tmp_path
     assert "report.html" in err
 
 
+def test_files_are_left_alone_if_no_model_is_compared(compare, tmp_path):
+    files = {"-o": "r.html", "--csv": "r.csv", "--markdown": "r.md", "--trace": "r.json"}
+    for name in files.values():
+        (tmp_path / name).write_text("good")
+    options = [part for flag, name in files.items() for part in (flag, tmp_path / name)]
+    code, _, err = compare(tmp_path / "nosuch.onnx", *options)
+    assert code == 1
+    assert all((tmp_path / name).read_text() == "good" for name in files.values())
+    assert "r.html" in err
+    code, _, _ = compare(tmp_path / "nosuch.onnx", "--policies", "75%", *options[:2])
+    assert code == 1
+    assert (tmp_path / "r.html").read_text() == "good"
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "x"])
+def test_a_report_that_is_not_named_html_is_wrong_usage(compare, models, tmp_path, name):
+    code, _, err = compare(models, "-o", tmp_path / name)
+    assert code == 2
+    assert "suffix .html" in err
+    assert not (tmp_path / name).exists()
+
+
 def test_the_difference_to_an_equal_baseline_is_nothing(compare, baseline):
     model, old = baseline
     code, out, _ = compare(model, "--baseline", old, "--fail-over", "0%")
@@ -197,7 +219,7 @@ def test_what_people_see_fits_eighty_columns(models):
     assert max(map(len, plain.splitlines())) <= 80
 
 
-def test_ctrl_c_keeps_the_models_that_are_done(tmp_path):
+def test_ctrl_c_keeps_the_models_that_are_done_and_the_best_plans_so_far(tmp_path):
     easy, hard, last = (tmp_path / name for name in ("easy.csv", "hard.csv", "last.csv"))
     easy.write_text(GOOD)
     last.write_text(GOOD)
@@ -218,10 +240,13 @@ def test_ctrl_c_keeps_the_models_that_are_done(tmp_path):
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "easy.csv"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    shown, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "hard.csv: interrupted" in errors
+    assert "hard.csv" in shown
+    assert "last.csv: interrupted" in errors
     assert "easy.csv: interrupted" not in errors
+    assert "hard.csv: interrupted" not in errors
+    assert "Traceback" not in errors
 
 
 def test_a_peer_that_keeps_its_own_placement_says_nothing_of_it(tmp_path, capfd):

@@ -11,7 +11,12 @@ from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both
 from arenite.pipeline.comparison.peers import ask_peers
-from arenite.pipeline.comparison.workers import Crash, each_in_a_process, each_on_cluster
+from arenite.pipeline.comparison.workers import (
+    Crash,
+    WorkerObserver,
+    each_in_a_process,
+    each_on_cluster,
+)
 from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.report.compression import CompressionResult
 from arenite.pipeline.report.frontier import Frontier
@@ -171,10 +176,14 @@ def compare_in_processes(
 ) -> Iterator[tuple[int, Compared]]:
     """Yield the index of each task and its outcome, as they are done.
 
-    The observer may stop it; the models that are done are kept.
+    The observer may stop it; the models that are done are kept, and so are the best plans so far
+    of those under way.
     """
+    stoppable = [
+        replace(task, limits=replace(task.limits, observer=WorkerObserver())) for task in tasks
+    ]
     with observer.searching("compare", "comparison") as search:
-        done = each_in_a_process(compare_model, tasks, num_processes, search.should_stop)
+        done = each_in_a_process(compare_model, stoppable, num_processes, search.should_stop)
         for index, outcome in done:
             yield index, _survived(tasks[index], outcome)
 

@@ -1,14 +1,18 @@
 """Work spread over processes of this machine, or over a Dask cluster."""
 
 import signal
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from multiprocessing.synchronize import Event
 from typing import Any, TypeVar
 
+from arenite.pipeline.base.observing import Observer, Search
 from arenite.planner import AreniteError
 from arenite.planner.errors import MissingDependencyError
 
@@ -17,6 +21,30 @@ _R = TypeVar("_R")
 
 _POLL_S = 0.1
 """Seconds between two looks at whether to stop: a signal does not end the wait for a process."""
+
+_GRACE_S = 30.0
+"""Seconds that processes have to return the best plans so far after the request to stop."""
+
+_stop: Event | None = None
+"""In a worker: set once the caller asks all workers to stop."""
+
+
+class _WorkerSearch(Search):
+    """A search in a worker, stopped by the caller of the worker."""
+
+    def should_stop(self) -> bool:
+        """Tell whether the caller asked to stop."""
+        self.was_stopped = self.was_stopped or (_stop is not None and _stop.is_set())
+        return self.was_stopped
+
+
+class WorkerObserver(Observer):
+    """Stops each search of a worker, which keeps its best result, when the caller asks."""
+
+    @contextmanager
+    def searching(self, _name: str, _keeps: str = "") -> Iterator[Search]:
+        """Return a block in which a search runs; see `Observer.searching`."""
+        yield _WorkerSearch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +70,37 @@ def each_in_a_process(
 ) -> Iterator[tuple[int, _R | Crash]]:
     """Yield the index of each item and what the function gives for it, as they are done.
 
-    Items, results and the function are pickled. Ctrl-C reaches the caller alone; processes
-    still running when the iterator ends or is closed are ended.
+    Items, results and the function are pickled. Ctrl-C reaches the caller alone. Once the caller
+    stops, no further item is begun, searches under a `WorkerObserver` end, and the processes have
+    30 s to return their results; those still running after it, or when the iterator is closed,
+    are ended.
 
     Args:
         function: Importable by its name.
         items: Its arguments, one each.
         num_processes: The most that run at a time.
-        should_stop: Asked while processes run; when it says so, the iterator ends.
+        should_stop: Asked while processes run; when it says so, the iterator comes to its end.
     """
     context = get_context("spawn")  # a fork would inherit the threads of native libraries
     waiting = iter(enumerate(items))
     running: dict[Connection, tuple[int, SpawnProcess]] = {}
+    stop = context.Event()
+    last = float("inf")
     try:
-        while not should_stop():
-            while len(running) < num_processes and (following := next(waiting, None)):
+        while time.monotonic() < last:
+            if not stop.is_set() and should_stop():
+                stop.set()
+                last = time.monotonic() + _GRACE_S
+            while (
+                not stop.is_set()
+                and len(running) < num_processes
+                and (following := next(waiting, None))
+            ):
                 index, item = following
                 receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=_call, args=(function, item, sender))
-                process.start()
+                process = context.Process(target=_call, args=(function, item, sender, stop))
+                with _interrupts_blocked():  # of the process as well, while it starts
+                    process.start()
                 sender.close()
                 running[receiver] = (index, process)
             if not running:
@@ -84,7 +124,18 @@ def each_in_a_process(
             connection.close()
 
 
-def _call(function: Callable[[_T], _R], item: _T, sender: Connection) -> None:
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+
+
+def _call(function: Callable[[_T], _R], item: _T, sender: Connection, stop: Event) -> None:
+    global _stop  # the process runs nothing else
+    _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sender.send(function(item))
     sender.close()

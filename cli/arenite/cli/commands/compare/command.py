@@ -12,7 +12,7 @@ from arenite.cli.commands.compare.policy_page import as_policy_page
 from arenite.cli.commands.compare.policy_tables import policy_tables
 from arenite.cli.commands.compare.tables import comparison_table, differences_table
 from arenite.cli.console.observer import TERMINAL, watched
-from arenite.cli.console.results import Results
+from arenite.cli.console.results import STANDARD_OUTPUT, Results
 from arenite.cli.console.streams import complain, drawing_width, has_colour, note, progress
 from arenite.cli.options.common import json_option, seed_option, time_limit_option
 from arenite.cli.options.fitting import budget_options
@@ -52,6 +52,7 @@ from arenite.strategies import find, known
 
 _DEFAULT_TIME_LIMIT_S = 5.0
 _FILE = click.Path(path_type=Path)
+_PAGE_SUFFIXES = (".html", ".htm")
 _NOT_WITH_BUDGET = frozenset(
     {
         "csv", "markdown", "trace", "compression_paths", "with_peers", "baseline",
@@ -153,9 +154,11 @@ def compare(
     With --policies, the policies that trade time for memory are compared instead: the bytes that
     each needs, the time that it adds and how long it searches. --strategy then names a policy.
 
-    Ctrl-C keeps the models that are done. With a single model, it stops the current search
-    and moves on to the next strategy.
+    Ctrl-C keeps the models that are done and the best plans so far of those under way. With a
+    single model, it stops the current search and moves on to the next strategy. No file is
+    written if no model could be compared.
     """
+    _check_page_name(page)
     if budgets is not None:
         _check_without_budget(click.get_current_context())
         results = Results(as_json=as_json)
@@ -221,15 +224,37 @@ def compare(
             None if baseline is None else console.print(differences_table(changes, most_growth))
         ),
     )
-    results.write(csv, lambda: as_csv(reports))
-    compared_with = None if baseline is None else old
-    results.write(markdown, lambda: as_markdown(reports, compared_with, most_growth))
-    results.write(trace, lambda: as_trace(reports))
-    command = click.get_current_context().obj
-    results.write(page, lambda: comparison.as_page(command, compressions))
+    if reports:
+        results.write(csv, lambda: as_csv(reports))
+        compared_with = None if baseline is None else old
+        results.write(markdown, lambda: as_markdown(reports, compared_with, most_growth))
+        results.write(trace, lambda: as_trace(reports))
+        command = click.get_current_context().obj
+        results.write(page, lambda: comparison.as_page(command, compressions))
+    else:
+        _note_unwritten(csv, markdown, trace, page)
     wrong = any(skipped.wrong for report in reports for skipped in report.skipped)
     if _grew(changes, most_growth) or failures or wrong:
         raise click.exceptions.Exit(1)
+
+
+def _check_page_name(page: Path | None) -> None:
+    """Check that the name of the report is that of an HTML file.
+
+    Raises:
+        UsageError: It has another suffix.
+    """
+    if page not in (None, STANDARD_OUTPUT) and page.suffix.lower() not in _PAGE_SUFFIXES:
+        raise click.UsageError(
+            f"--output {page}: the report is an HTML page; give it the suffix .html"
+        )
+
+
+def _note_unwritten(*paths: Path | None) -> None:
+    """Say that files are left as they are because there is nothing to write to them."""
+    unwritten = [str(path) for path in paths if path is not None]
+    if unwritten:
+        note(f"no model was compared, so this is not written: {', '.join(unwritten)}")
 
 
 def _check_without_budget(context: click.Context) -> None:
@@ -347,6 +372,9 @@ def _compare_policies(
         },
         text,
     )
-    results.write(page, lambda: as_policy_page(models, click.get_current_context().obj))
+    if models:
+        results.write(page, lambda: as_policy_page(models, click.get_current_context().obj))
+    else:
+        _note_unwritten(page)
     if failures or any(result.wrong for model in models for result in model.results):
         raise click.exceptions.Exit(1)
