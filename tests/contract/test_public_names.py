@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -117,3 +118,26 @@ def test_importing_the_planner_imports_nothing_heavy():
     assert {name for name in found if name.startswith("arenite.planner.")} == {
         "arenite.planner.lazy"
     }
+
+
+def undocumented(package):
+    """Yield the public names of a package, and public members of its classes, without a text."""
+    for name in LISTS[package]:
+        named = getattr(importlib.import_module(package), name)
+        if not inspect.isclass(named) and not inspect.isfunction(named):
+            continue
+        text = inspect.getdoc(named)
+        if not text:
+            yield name
+        for member, value in vars(named).items() if inspect.isclass(named) else ():
+            is_method = inspect.isroutine(value) or isinstance(value, property)
+            if not is_method or member.startswith("_") or f" {member}: " in (text or ""):
+                continue
+            if not inspect.getdoc(value) and not inspect.getdoc(getattr(named, member, None)):
+                yield f"{name}.{member}"
+
+
+@pytest.mark.parametrize("package", sorted(LISTS))
+def test_public_names_are_documented(package):
+    found = list(undocumented(package))
+    assert not found, "\n".join(found)

@@ -24,7 +24,6 @@ class Entry:
     summary: str
 
     def load(self, name: str) -> click.Command:
-        """Import the command."""
         module = import_module(f"arenite.cli.commands.{self.module}")
         command = getattr(module, name.replace("-", "_"))
         assert isinstance(command, click.Command)
@@ -74,7 +73,6 @@ class LazyGroup(click.Group):
         return list(ENTRIES)
 
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
-        """Return a command, or None if there is none of that name."""
         entry = ENTRIES.get(name)
         return None if entry is None else entry.load(name)
 
@@ -88,7 +86,6 @@ class LazyGroup(click.Group):
         return super().resolve_command(context, args)
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by section."""
         width = max(map(len, ENTRIES))
         for title, section in SECTIONS.items():
             with formatter.section(title):

@@ -149,7 +149,6 @@ class Code:
         return _HEAD.size + width * self.codebook.size + len(self.indices) + len(self.positions)
 
     def __bytes__(self) -> bytes:
-        """Return the bytes stated above."""
         half = self.flags & _HALF
         head = _HEAD.pack(
             _VERSION, self.layout, self.gap_bits, self.flags, self.codebook.size, 0,
@@ -179,7 +178,6 @@ def codes(weights: Array, *, huffman: bool = True) -> list[Code]:
 
     Args:
         weights: float32, any shape; row-major order is coded.
-        huffman: As of `code`.
     """
     bits = np.ascontiguousarray(weights, np.float32).reshape(-1).view(np.uint32)
     if not 0 < bits.size < MAX_ELEMENTS or np.unique(bits[:_SAMPLE]).size > MAX_VALUES:

@@ -117,7 +117,6 @@ def fitted_inputs(
     """Return the type of each input in one run; free dimensions are as long as the data are.
 
     Args:
-        model: The model.
         dataset: The samples.
         dims: Values of free dimensions by name.
         shapes: Whole shapes of inputs by name.

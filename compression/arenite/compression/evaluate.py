@@ -118,7 +118,6 @@ class Judge:
         return Quality(accuracy, error, float(np.mean(best == self._classes)))
 
     def _outputs(self, model: "onnx.ModelProto") -> list[Outputs]:
-        """Return the outputs of each run."""
         options = quiet_options("evaluating a model", num_threads=0)
         import onnxruntime
         from onnxruntime.capi import onnxruntime_pybind11_state as native

@@ -291,7 +291,6 @@ class _Editor:
 
 
 def group_of(node: onnx.NodeProto) -> int:
-    """Return the groups of a convolution."""
     return _number(node, "group", 1)
 
 

@@ -102,7 +102,6 @@ def share(
 
 
 def squared_error(weights: Array, found: Array) -> float:
-    """Return the sum of the squared differences."""
     flat, other = weights.reshape(-1), found.reshape(-1)
     total = 0.0
     for begin in range(0, flat.size, _SEGMENT):

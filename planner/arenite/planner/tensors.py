@@ -194,12 +194,10 @@ ROW_AXIS = 1
 
 
 def num_rows(tensor: Tensor) -> int:
-    """Return how many rows a tensor has."""
     return tensor.shape[ROW_AXIS]
 
 
 def row_bytes(tensor: Tensor) -> int:
-    """Return the bytes of one row."""
     return tensor.size // num_rows(tensor)
 
 

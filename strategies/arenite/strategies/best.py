@@ -52,6 +52,7 @@ class Best:
     max_nodes_to_fit: int | None = _MOST_NODES_TO_FIT
 
     def why_unsupported(self, _problem: Problem) -> str | None:
+        """Return None: any problem."""
         return None
 
     def why_not_searched(self, problem: Problem) -> str | None:

@@ -18,7 +18,6 @@ class Backward:
 
     Attributes:
         graph: Where the gradient is written.
-        node: The node.
         gradients: Gradients of its outputs by position; None for outputs without one.
         wanted: Positions of the inputs whose gradient is needed.
         makers: The node that makes each value, by the value's name.
@@ -59,11 +58,9 @@ class Backward:
         return position < len(self.node.inputs) and self.node.inputs[position] != ""
 
     def input(self, position: int) -> Value:
-        """Return an input."""
         return self.graph.values[self.node.inputs[position]]
 
     def output(self, position: int = 0) -> Value:
-        """Return an output."""
         return self.graph.values[self.node.outputs[position]]
 
     def constant(self, position: int) -> Array:

@@ -158,7 +158,6 @@ def state_metadata(model: onnx.ModelProto, pairs: Mapping[str, str]) -> None:
 
 
 def training_metadata(model: onnx.ModelProto, facts: Mapping[str, object]) -> None:
-    """Write what the step trains into its metadata."""
     entry = model.metadata_props.add()
     entry.key, entry.value = TRAINING_KEY, json.dumps(facts)
 

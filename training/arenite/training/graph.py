@@ -36,12 +36,10 @@ class Value:
 
     @property
     def rank(self) -> int:
-        """Number of axes."""
         return len(self.shape)
 
     @property
     def num_elements(self) -> int:
-        """Number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -73,7 +71,6 @@ class Node:
     proto: onnx.NodeProto | None = None
 
     def written(self) -> onnx.NodeProto:
-        """Return the node as ONNX writes it."""
         if self.proto is None:
             return onnx.helper.make_node(
                 self.op_type, self.inputs, self.outputs, self.name, **self.attributes
@@ -119,7 +116,6 @@ class StepGraph:
         return value
 
     def new(self, wanted: str, dtype: DType, shape: Sequence[int]) -> Value:
-        """Return a value with a new name."""
         return self.define(self._names.take(wanted), dtype, shape)
 
     def constant(self, array: Array, dtype: DType | None = None) -> Value:
@@ -176,7 +172,6 @@ class StepGraph:
         rule: str = "",
         **attributes: Any,
     ) -> list[Value]:
-        """Add a node of several outputs and return them."""
         name = self._node_names.take(f"{self._prefix}{op_type}")
         first = next((each for each in inputs if each is not None), None)
         made: list[Value] = []
@@ -219,19 +214,15 @@ class StepGraph:
         return self.node(op_type, [value], value.shape, **attributes)
 
     def plus(self, one: Value, other: Value) -> Value:
-        """Return the sum."""
         return self.binary("Add", one, other)
 
     def minus(self, one: Value, other: Value) -> Value:
-        """Return the difference."""
         return self.binary("Sub", one, other)
 
     def times(self, one: Value, other: Value) -> Value:
-        """Return the product."""
         return self.binary("Mul", one, other)
 
     def over(self, one: Value, other: Value) -> Value:
-        """Return the quotient."""
         return self.binary("Div", one, other)
 
     def scaled(self, value: Value, number: float) -> Value:
@@ -346,7 +337,6 @@ class StepGraph:
     # sums and products
 
     def reduce_sum(self, value: Value, axes: Sequence[int], *, keepdims: bool = False) -> Value:
-        """Return the sum along axes."""
         if not axes:
             return value
         if all(value.shape[axis] == 1 for axis in axes):

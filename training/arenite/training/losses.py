@@ -37,7 +37,6 @@ class Loss(Protocol):
         """Write the loss and its gradient into a graph.
 
         Args:
-            graph: The graph.
             output: The model's output.
             makers: The node that computes each value, by the value's name.
             scale: Factor of the gradient, not of the loss.
@@ -148,7 +147,6 @@ class DistillationLoss:
 
 
 def _classes(graph: StepGraph, output: Value, makers: Mapping[str, Node]) -> tuple[Value, int]:
-    """Return the scores of classes and the axis of the classes."""
     scores, last = _scores(graph, output, makers, "Softmax", "LogSoftmax")
     if scores.rank < 2:
         raise UnfitLossError(

@@ -56,14 +56,12 @@ class Sgd:
     scales_seed: ClassVar[bool] = True
 
     def begin(self, graph: StepGraph, rate: Value) -> list[StateUpdate]:
-        """Write nothing."""
         del graph, rate
         return []
 
     def update(
         self, graph: StepGraph, weight: Value, gradient: Value
     ) -> tuple[Value, list[StateUpdate]]:
-        """Return the gradient."""
         del graph, weight
         return gradient, []
 
@@ -84,7 +82,6 @@ class Momentum:
         self._rate: Value | None = None
 
     def begin(self, graph: StepGraph, rate: Value) -> list[StateUpdate]:
-        """Write nothing."""
         del graph
         self._rate = rate
         return []
@@ -92,7 +89,6 @@ class Momentum:
     def update(
         self, graph: StepGraph, weight: Value, gradient: Value
     ) -> tuple[Value, list[StateUpdate]]:
-        """Write the update of a weight and of its v."""
         assert self._rate is not None
         speed = graph.new(f"{weight.name}/momentum", weight.dtype, weight.shape)
         new = graph.plus(graph.scaled(speed, self._momentum), gradient)
@@ -139,7 +135,6 @@ class Adam:
     def update(
         self, graph: StepGraph, weight: Value, gradient: Value
     ) -> tuple[Value, list[StateUpdate]]:
-        """Write the update of a weight and of its moments."""
         assert self._step is not None
         assert self._root is not None
         mean, square = (

@@ -94,12 +94,10 @@ def error_function(s: Backward) -> None:
 
 
 def sine(s: Backward) -> None:
-    """Sine."""
     s.give(0, s.graph.times(s.gradient, s.graph.unary("Cos", s.input(0))))
 
 
 def cosine(s: Backward) -> None:
-    """Cosine."""
     slope = s.graph.unary("Neg", s.graph.unary("Sin", s.input(0)))
     s.give(0, s.graph.times(s.gradient, slope))
 

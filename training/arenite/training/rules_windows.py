@@ -36,7 +36,6 @@ class Windows:
 
     @property
     def num_axes(self) -> int:
-        """Number of axes."""
         return len(self.lengths)
 
     @property
@@ -68,7 +67,6 @@ def windows_of(
     Args:
         s: The node.
         lengths: Of the image.
-        counts: Of the windows.
         kernel: Taps of a window.
     """
     axes, attributes = len(lengths), s.node.attributes
@@ -90,7 +88,6 @@ def windows_of(
 
 
 def conv(s: Backward) -> None:
-    """Conv."""
     image, weights, g = s.input(0), s.input(1), s.gradient
     windows = windows_of(s, image.shape[2:], g.shape[2:], weights.shape[2:])
     groups = int(s.node.attributes.get("group", 1))
@@ -175,7 +172,6 @@ def to_weights(s: Backward, image: Value, g: Value, windows: Windows, groups: in
         s: The node.
         image: What the windows slide over, (N, C, lengths).
         g: Gradient of the result, (N, M, counts).
-        windows: The windows.
         groups: Number of groups.
     """
     graph = s.graph
@@ -342,7 +338,6 @@ def _repeated(s: Backward, share: Value, windows: Windows) -> Value:
 
 
 def global_average_pool(s: Backward) -> None:
-    """GlobalAveragePool."""
     source = s.input(0)
     count = source.num_elements // (source.shape[0] * source.shape[1])
     s.give(0, s.graph.expand(s.graph.scaled(s.gradient, 1 / count), source.shape))

@@ -219,7 +219,6 @@ class Batches:
                 )
 
     def __getitem__(self, number: int) -> dict[str, Array]:
-        """Return the inputs of a run."""
         found: dict[str, Array] = {}
         for name, (_, shape) in self._inputs.items():
             array = self._arrays[name]

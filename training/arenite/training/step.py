@@ -48,7 +48,6 @@ def loads(
     """Return the live bytes at each node by its name, states left out.
 
     Args:
-        graph: The graph.
         nodes: Its nodes that run, in order.
         inputs: Names of the inputs that are not states.
         states: The value that replaces each state.
@@ -301,7 +300,6 @@ class _Draft:
         return self._loads
 
     def finished(self, name: str) -> TrainingStep:
-        """Return the step."""
         states = {each.state.name: f"{each.state.name}/next" for each in self._updates}
         renamed = {each.new.name: states[each.state.name] for each in self._updates}
         renamed[self._loss.name] = "loss"

@@ -33,7 +33,6 @@ class TerminalSearch(Search):
         return self.was_stopped
 
     def show(self, text: str) -> None:
-        """Show how far the search is."""
         if self._status is not None:
             self._status.update(text)
 
@@ -73,5 +72,4 @@ TERMINAL = TerminalObserver()
 
 
 def watched(time_limit_s: float | None = None) -> SearchLimits:
-    """Return limits of searches that the user watches."""
     return SearchLimits(time_limit_s, TERMINAL)

@@ -22,7 +22,6 @@ class _Console(Console):
 
 
 def output() -> Console:
-    """Return the console of standard output."""
     return _console(sys.stdout)
 
 
@@ -37,7 +36,6 @@ def _console(stream: TextIO) -> Console:
 
 
 def progress() -> Console:
-    """Return the console of standard error."""
     return _Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
 
 

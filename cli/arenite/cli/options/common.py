@@ -65,7 +65,6 @@ def time_limit_option(
     default: float | None = None,
     text: str = "Stop each search, of an order or a placement, after S seconds.",
 ) -> Callable[[_Function], _Function]:
-    """Return the option `--time-limit`."""
     return click.option(
         "--time-limit",
         "time_limit_s",

@@ -20,7 +20,6 @@ class BudgetsType(click.ParamType[tuple[Budget, ...]]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[Budget, ...]:
-        """Return the budgets, each once."""
         if isinstance(value, tuple):
             return value
         try:
@@ -39,7 +38,6 @@ class LinkType(click.ParamType[Link]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Link:
-        """Return the link."""
         if isinstance(value, Link):
             return value
         try:

@@ -172,7 +172,6 @@ class MemoryType(click.ParamType[tuple[Memory, dict[str, float]]]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[Memory, dict[str, float]]:
-        """Return the memory and its costs."""
         size, *costs = str(value).split(",")
         name, equals, text = size.partition("=")
         if not (name and equals):

@@ -53,7 +53,6 @@ class SectionedCommand(click.Command):
             )  # fmt: skip
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, section by section."""
         shown = {
             parameter.name: record
             for parameter in self.get_params(context)

@@ -20,7 +20,6 @@ class SizeType(click.ParamType[int]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the bytes."""
         try:
             size = parse_size(str(value))
         except (ValueError, OverflowError) as error:
@@ -42,7 +41,6 @@ class NumberType(click.ParamType[int]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the number."""
         try:
             number = int(str(value))
         except ValueError:
@@ -62,7 +60,6 @@ class WeightBudgetType(click.ParamType[WeightBudget]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> WeightBudget:
-        """Return the budget."""
         if isinstance(value, WeightBudget):
             return value
         try:
@@ -79,7 +76,6 @@ class BudgetType(click.ParamType[Budget]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Budget:
-        """Return the budget."""
         if isinstance(value, Budget):
             return value
         try:
@@ -94,7 +90,6 @@ class AlignmentType(SizeType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """Return the bytes."""
         alignment = super().convert(value, param, ctx)
         if alignment & (alignment - 1):
             self.fail(f"{alignment} is not a power of two", param, ctx)
@@ -109,7 +104,6 @@ class DimType(click.ParamType[tuple[str, int]]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
-        """Return the name and the value."""
         name, equals, number = str(value).rpartition("=")
         if not (name and equals and _is_dimension(number)):
             self.fail(f"{value!r} is not NAME=N with a positive N, such as batch=1", param, ctx)
@@ -124,7 +118,6 @@ class ShapeType(click.ParamType[tuple[str, tuple[int, ...]]]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, tuple[int, ...]]:
-        """Return the name and the shape."""
         name, equals, shape = str(value).rpartition("=")
         dimensions = shape.split("x")
         if not (name and equals and all(map(_is_dimension, dimensions))):
@@ -161,7 +154,6 @@ class SecondsType(click.ParamType[float]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the seconds."""
         try:
             seconds = float(str(value))
         except ValueError:
@@ -215,7 +207,6 @@ class AliasType(click.ParamType[tuple[AliasKind, ...]]):
 
 
 def _number(text: str) -> float | None:
-    """Return a finite number, None for what is none."""
     if text in ("true", "false"):
         return int(text == "true")
     try:

@@ -36,7 +36,6 @@ class TimeScale:
         return cls(num_steps, room // num_steps * num_steps if num_steps <= room else room)
 
     def first_column(self, step: int) -> int:
-        """Return the column in which a step starts."""
         return step * self.columns // self.num_steps
 
     def end_column(self, step: int) -> int:

@@ -22,7 +22,6 @@ def draw_steps(
     """Return the chart of a graph's steps, each column showing its highest step.
 
     Args:
-        steps: By step.
         width: Columns, the axis included.
         height: Rows of the bars.
         colour: Whether colours reach the reader.

@@ -70,7 +70,6 @@ def colour_rows(grid: Grid, styles: dict[int, str], legend: dict[int, str]) -> l
 
     Args:
         grid: What each cell shows.
-        styles: Its colour.
         legend: Letters of what is named in the middle of its cells.
     """
     labels = _label_cells(grid, legend)

@@ -31,7 +31,6 @@ _TAIL = {
 
 
 def as_json(model: Path, export: TflmExport) -> dict[str, object]:
-    """Return what `--json` says."""
     result: dict[str, object] = {
         "model": str(model),
         "target": "tflm",

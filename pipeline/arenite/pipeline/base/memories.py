@@ -20,7 +20,6 @@ def spread_over(
 
     Args:
         source: What was read.
-        memories: The memories.
         strategy: Places the records of each.
         limits: Limits of each search for a placement, and its observer.
 

@@ -28,7 +28,6 @@ class Outcome:
     """The plan of a strategy, verified.
 
     Attributes:
-        plan: The plan.
         seconds: Wall-clock time of the strategy.
         interrupted: Whether the user cut the search short.
     """

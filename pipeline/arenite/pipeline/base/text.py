@@ -10,7 +10,6 @@ def grouped(number: int) -> str:
 
 
 def exact(size: int) -> str:
-    """Return exact bytes."""
     return f"{size:,} B"
 
 

@@ -12,11 +12,7 @@ _SUFFIXES = frozenset({".onnx", ".tflite", ".lite", ".csv"})
 
 
 class NoModelsError(AreniteError):
-    """A folder holds no model.
-
-    Attributes:
-        folder: The folder.
-    """
+    """A folder holds no model."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(

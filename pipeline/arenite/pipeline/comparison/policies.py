@@ -143,7 +143,6 @@ def banded_results(
 
     Args:
         path: The model.
-        reading: How it is read.
         budgets: What is asked for.
         peak: Bytes that budgets of a percentage are of.
         costs: What predicts times.

@@ -22,7 +22,6 @@ class Sample:
 
     Attributes:
         load_ms: To have the model ready.
-        first_run_ms: Of the first run.
         latencies_ns: Of the runs that were measured.
         peak_rss_bytes: The most memory it held.
         arena_bytes: Of its arena, if it says.
@@ -36,7 +35,6 @@ class Sample:
 
     @property
     def median_ns(self) -> float:
-        """Median latency."""
         return statistics.median(self.latencies_ns)
 
 

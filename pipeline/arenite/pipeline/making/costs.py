@@ -82,7 +82,6 @@ class StatedCosts:
     """Costs, and where they come from.
 
     Attributes:
-        costs: The costs.
         words: Whose they are, for people.
         link_origin: Whether the link is stated, measured or assumed.
     """

@@ -368,7 +368,6 @@ class FittedModel:
         return self.fitting.held(self.fit)
 
     def __str__(self) -> str:
-        """Return a summary for people."""
         return (
             f"{self.fitting.lowered.name}: {both(self.height)} of {both(self.whole_height)} "
             f"whole; {percent(max(0.0, self.slowdown))} more time, predicted"
@@ -394,7 +393,6 @@ class FittedFrontier:
     fits: tuple[Candidate, ...]
 
     def __len__(self) -> int:
-        """Return the number of programs."""
         return len(self.fits)
 
     def __getitem__(self, index: int) -> FittedModel:

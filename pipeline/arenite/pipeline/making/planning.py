@@ -99,7 +99,6 @@ class PlannedModel:
         planfile.write(Path(path), self.file)
 
     def __str__(self) -> str:
-        """Return a summary for people."""
         return (
             f"{self.source.name}: {both(self.height)} {self.chosen.phrase}, "
             f"{distance(self.plan)}; {plural(len(self.problem.records), 'record')}, "

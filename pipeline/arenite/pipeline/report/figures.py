@@ -74,7 +74,6 @@ class ModelFigures:
     rows: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the contents for the page."""
         return {
             "item": self.item,
             "offsets": self.offsets,
@@ -104,7 +103,6 @@ def model_figures(
     """Return the figures of a model.
 
     Args:
-        report: The model.
         offered: The strategies that can be shown, the first of them at once.
         frontier: What it takes in bands of rows, where that is known.
         with_rows: Whether the map of the least of these is drawn.

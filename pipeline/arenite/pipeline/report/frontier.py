@@ -77,5 +77,4 @@ def maps_of(fits: Sequence[Candidate]) -> list[tuple[str, RowMap]]:
 
 
 def map_of(candidate: Candidate) -> RowMap:
-    """Return the map of a program."""
     return RowMap.of(Source.derived("", "", candidate.derivation), candidate.plan)

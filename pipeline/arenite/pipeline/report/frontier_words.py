@@ -14,7 +14,6 @@ def trade(frontier: Frontier, *, has_map: bool) -> Trade:
     """Return what the page of a comparison says of a frontier.
 
     Args:
-        frontier: The frontier.
         has_map: Whether the page holds the map of its least program.
     """
     least = frontier.points[-1]

@@ -33,7 +33,6 @@ class Answer:
         question: Its title.
         answer: A few words.
         more: A sentence.
-        names: Whether the answer is a name.
     """
 
     question: str
@@ -49,7 +48,6 @@ class Headline:
     Attributes:
         subject: The model, where there is one.
         before: The sentence up to its figure.
-        figure: The figure.
         after: The rest.
         answers: Below it.
     """

@@ -17,7 +17,6 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 420, 200, 64, 30
 
 
 def plan_as_html(summary: str, source: Source, plan: Plan) -> str:
-    """Return a summary and the memory map of a plan."""
     picture = as_svg(source.name, [("Plan", RowMap.of(source, plan))])
     return f"<p>{escape(printable(summary))}</p>{picture}"
 

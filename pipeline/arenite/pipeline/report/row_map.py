@@ -57,7 +57,6 @@ class RowMap:
 
     @classmethod
     def of(cls, source: Source, plan: Plan) -> Self:
-        """Return the map of a plan."""
         program, problem = source.program, source.problem
         facts = record_facts(source)
         names = {} if program is None else owners_of(program)

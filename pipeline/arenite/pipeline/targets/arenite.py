@@ -37,7 +37,6 @@ class Arenite:
         return None
 
     def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
-        """Return the records of the program."""
         return compiled_for(reading, path, capacity).source
 
     def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:

@@ -29,7 +29,6 @@ class C:
         return None
 
     def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
-        """Return the records of the program."""
         return compiled_for_c(reading, path, capacity).source
 
     def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:

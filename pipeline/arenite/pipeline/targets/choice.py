@@ -101,7 +101,6 @@ def choose_as_written(reading: Reading, path: Path, capacity: int | None, reason
     """Read a model as the graph that is written, since our runtime does not run it.
 
     Args:
-        reading: How it is read.
         path: The model.
         capacity: Most bytes the arena may take; None for no limit.
         reason: Why our runtime does not.

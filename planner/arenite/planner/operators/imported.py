@@ -171,6 +171,5 @@ class ImportedConcatenation(Imported):
         return len(operands.inputs) == 1 and same_layout(operands.source, operands.result)
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return its inputs as parts of the result."""
         result = operands.result
         return () if result is None else parts_along_axis(result, operands.inputs)

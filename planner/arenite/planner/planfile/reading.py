@@ -113,7 +113,6 @@ def _model(model: Object) -> ModelReference:
 
 
 def _fixed(stated: Object) -> dict[str, float]:
-    """Return the values that inputs were fixed at."""
     fixed: dict[str, float] = {}
     for name, value in stated.items():
         is_integer = type(value) is int and abs(value) <= MAX_NUMBER  # true is no int here

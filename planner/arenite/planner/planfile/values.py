@@ -18,7 +18,6 @@ Object: TypeAlias = dict[str, object]
 def check_fields(
     value: Object, where: str, required: Sequence[str], optional: Sequence[str] = ()
 ) -> None:
-    """Check that an object has every required field and no unknown one."""
     for name in required:
         if name not in value:
             raise MissingFieldError(f"{where} has no {name!r}")
@@ -28,24 +27,20 @@ def check_fields(
 
 
 def wrong_type(name: str, value: object, expected: str) -> WrongTypeError:
-    """Return an error that says what was expected instead."""
     return WrongTypeError(f"{name} is {type(value).__name__}, {expected} expected")
 
 
 def text(parent: Object, name: str) -> str:
-    """Return a field that is text."""
     return as_text(parent[name], name)
 
 
 def as_text(value: object, name: str) -> str:
-    """Return a value that is text."""
     if not isinstance(value, str):
         raise wrong_type(name, value, "text")
     return value
 
 
 def texts(parent: Object, name: str) -> tuple[str, ...]:
-    """Return a field that is a list of texts."""
     return tuple(as_text(item, f"an item of {name}") for item in items(parent, name))
 
 
@@ -88,7 +83,6 @@ def flag(parent: Object, name: str) -> bool:
 
 
 def items(parent: Object, name: str) -> list[object]:
-    """Return a field that is a list."""
     value = parent[name]
     if not isinstance(value, list):
         raise wrong_type(name, value, "a list")
@@ -96,12 +90,10 @@ def items(parent: Object, name: str) -> list[object]:
 
 
 def member(parent: Object, name: str) -> Object:
-    """Return a field that is an object."""
     return as_object(parent[name], name)
 
 
 def as_object(value: object, name: str) -> Object:
-    """Return a value that is an object."""
     if not isinstance(value, dict):
         raise wrong_type(name, value, "an object")
     return value

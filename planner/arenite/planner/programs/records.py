@@ -106,7 +106,6 @@ def _outline(
     same steps become one stair. The bytes that rounding adds belong to the last.
 
     Args:
-        program: The program.
         needed: Lifetimes of its tensors.
         members: The tensors that lie in the storage.
         size: Bytes of the storage, rounded up.

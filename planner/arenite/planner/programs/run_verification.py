@@ -161,7 +161,6 @@ class _LiveBytes:
         self._put(place, place, [(begin, _Stretch(end, None))])
 
     def remove(self, begin: int, end: int) -> None:
-        """End a record."""
         self._put(bisect_left(self._begins, begin), bisect_left(self._begins, end), [])
 
     def write(self, begin: int, end: int, written: _Written) -> bool:

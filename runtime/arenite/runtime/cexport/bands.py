@@ -112,7 +112,6 @@ class Turns:
         self.table.append((self._banded[band.step], band.first, band.first + band.rows))
 
     def add_whole(self, step: Step, calls: Sequence[str]) -> None:
-        """Add the turn of a step that runs whole."""
         self.table.append((len(self.cases), 0, 0))
         self._add_case(f"{step.operator.label} {comment(step.name)}", calls)
 

@@ -19,7 +19,6 @@ class Signed:
     """A program without quantised bytes that have no sign.
 
     Attributes:
-        program: The program.
         shifted: The tensors that had no sign; they are stored less 128.
     """
 

@@ -171,7 +171,6 @@ class ProgramBuilder:
         return result
 
     def shape(self, name: str) -> Shape:
-        """Return the shape of a tensor of the model."""
         return self._shapes.get(name, self.model.tensors[name].shape)
 
     def restate_shape(self, name: str, shape: Shape) -> None:
@@ -197,7 +196,6 @@ class ProgramBuilder:
     def constant(
         self, array: Array, hint: str, quantisation: Quantisation | None = None
     ) -> StoredValue:
-        """Return a constant of these elements."""
         tensor = self.model.tensors.get(hint)
         is_own = tensor is not None and tensor.kind is TensorKind.CONSTANT
         fits = is_own and hint not in self._constants
@@ -322,7 +320,6 @@ class ProgramBuilder:
         return replace(value, shape=shape, order=transposed(value.order, axes), array=array)
 
     def quantisation(self, value: StoredValue) -> Quantisation | None:
-        """Return the quantisation of a value, None if it has none."""
         return self._quantisations.get(value.tensor)
 
     def _quantise(self, name: str, quantisation: Quantisation | None) -> None:
@@ -348,7 +345,6 @@ class ProgramBuilder:
     # The end.
 
     def finish(self) -> Program:
-        """Return the program."""
         outputs = [self._settled(name) for name in self.model.output_tensors]
         self._write_states(outputs)
         live = self._live_drafts({value.tensor for value in outputs})

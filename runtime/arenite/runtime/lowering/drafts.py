@@ -71,7 +71,6 @@ class ProgramTensors:
                 self._add(storage.tensor)
 
     def named(self, value: StoredValue) -> str:
-        """Return the name of the tensor for a value under its shape."""
         whole = self._whole(value.tensor)
         if whole.shape == value.stored and not value.offset:
             return whole.name
@@ -96,7 +95,6 @@ class ProgramTensors:
         return Port(name, self.named(value), None if is_plain else value.order)
 
     def mark_outputs(self, names: Iterable[str]) -> None:
-        """Mark these storages as outputs of the program."""
         for name in names:
             if self.found[name].kind is TensorKind.ACTIVATION:
                 self.found[name] = replace(self.found[name], kind=TensorKind.OUTPUT)

@@ -15,7 +15,6 @@ def unsupported(name: str, value: object, *supported: object) -> NotLoweredError
 
     Args:
         name: Name of the attribute or input, as its format writes it.
-        value: Its value.
         supported: Supported values, or words for them.
     """
     choices = f", supported: {', '.join(map(str, supported))}" if supported else ""

@@ -17,7 +17,6 @@ Order: TypeAlias = tuple[int, ...]
 
 
 def as_written(rank: int) -> Order:
-    """Return the order of the model itself."""
     return tuple(range(rank))
 
 

@@ -83,7 +83,6 @@ class Translators(Generic[T]):
         return listed
 
     def find(self, name: str) -> Translate[T] | None:
-        """Return the translator of an operator, None if it has none."""
         return self._translators.get(name)
 
     def layout(self, name: str) -> InputLayout:
@@ -123,7 +122,6 @@ class StepTranslation:
         return position < len(self.step.inputs) and bool(self.step.inputs[position])
 
     def source(self, position: int = 0) -> str:
-        """Return the name of an input."""
         return self.step.inputs[position]
 
     def array(self, position: int) -> Array:

@@ -108,7 +108,6 @@ def _row_pairs(move: Move, input_row: int, output_row: int) -> list[tuple[int, i
     """Return the pairs of rows, of the input and of the result, between which elements move.
 
     Args:
-        move: The move.
         input_row: Elements of a row of the input.
         output_row: Elements of a row of the result.
     """

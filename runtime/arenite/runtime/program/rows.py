@@ -89,7 +89,6 @@ class _Table:
     """Places of the rows of a tensor.
 
     Attributes:
-        memory: Their memory.
         starts: The byte where each begins, by row.
     """
 
@@ -123,7 +122,6 @@ class RowVariants:
         """Find them.
 
         Args:
-            program: The program.
             place: Returns where a piece lies.
 
         Cost: O(rows of the operands of all turns).

@@ -310,7 +310,6 @@ class Session:
             self._open_core = None
 
     def __enter__(self) -> Self:
-        """Return the session."""
         return self
 
     def __exit__(
@@ -319,7 +318,6 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the session."""
         self.close()
 
     def _run_steps(self) -> None:

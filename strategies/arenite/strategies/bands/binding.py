@@ -53,7 +53,6 @@ class BindingStep:
     held: tuple[Held, ...]
 
     def __str__(self) -> str:
-        """Return it in words."""
         first, *rest = self.held[:_NAMED]
         largest = f"the {first.called} alone takes {first.size:,} B"
         for each in rest:

@@ -23,7 +23,6 @@ class BandedRegion:
 
     Attributes:
         start: Index of the first step.
-        steps: Its steps.
         turns: Turns of its steps, by their index in the program.
         surroundings: Tensors that the steps around it need.
     """

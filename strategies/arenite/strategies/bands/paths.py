@@ -163,7 +163,6 @@ def quickest_above(edges: Edges, room: int, byte_s: float) -> EdgePath:
     """Return the way through that takes the least time where bytes above a room take more.
 
     Args:
-        edges: The edges.
         room: Bytes of a quick memory; regions in bands stay within it.
         byte_s: Seconds that each byte above it adds to a step that runs whole.
     """

@@ -157,11 +157,9 @@ class Regions:
         return None if found[0] < 0 else BandWalk(*found)
 
     def turns(self, region: Region) -> tuple[Turn, ...]:
-        """Return the turns of a region, in order."""
         return tuple(Turn(*turn) for turn in self._bands.turns(*region))
 
     def surroundings(self, region: Region) -> Surroundings:
-        """Return the surroundings of a region."""
         return self._surroundings(region.start)[region.stop - region.start - 1].surroundings
 
     def seconds(self, step: int) -> float:
@@ -240,7 +238,6 @@ def storages(program: Program, outside: Container[str] = ()) -> dict[str, Storag
     """Return the storages of the arena, by the tensors that own them.
 
     Args:
-        program: The program.
         outside: Tensors that the caller holds; they take no bytes of the arena.
     """
     return {
@@ -256,7 +253,6 @@ def surroundings_from(
     """Yield the surroundings of the regions that begin at a step, the shortest first.
 
     Args:
-        program: The program.
         steps: How each step runs row by row.
         lives: The program's storages.
         start: Index of the first step.

@@ -163,7 +163,6 @@ class _StripSteps:
                 yield from self._layers(row, strip)
 
     def _layers(self, row: int, strip: Strip) -> Iterator[Step]:
-        """Yield what makes one row of a strip."""
         low, high = self._strips.blocks[row]
         first = self._firsts[row]
         read = strip.layers[0].source

@@ -51,7 +51,6 @@ def best_choice(
     """Return the records to hold; None if there is no room for the rest elsewhere.
 
     Args:
-        records: The records.
         savings: Saving of each record if it is taken.
         room: Bytes that may be live in the memory at once; None for any number.
         room_elsewhere: Bytes of the others that may be live at once; None for any number.

@@ -303,7 +303,6 @@ def units_of(
     """Return records as units, by their first members.
 
     Args:
-        records: The records.
         together: Names of records of which all lie in one memory; groups that share one are one.
 
     Cost: O(records log records).

@@ -14,7 +14,6 @@ class _GraphOrder(ABC):
     __slots__ = ()
 
     def __call__(self, program: Program, rules: Rules) -> Order:
-        """Return the order of the program's steps."""
         return self.of(MemoryGraph.of(program, rules))
 
     @abstractmethod

@@ -48,7 +48,6 @@ def _placed_lowest(records: Sequence[UsageRecord], order: Iterable[int]) -> tupl
 
 
 def _lowest(record: UsageRecord, placed: Sequence[tuple[UsageRecord, int]]) -> int:
-    """Return the lowest offset that the placed records leave."""
     forbidden = sorted(
         (
             offset - record.size + _permitted(record, other),

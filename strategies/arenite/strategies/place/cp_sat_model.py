@@ -145,7 +145,6 @@ class _Model:
         self._break_symmetry(records, ranks, sizes, hint)
 
     def _offset(self, record: UsageRecord, hinted: int, ceiling: int) -> cp_model.LinearExprT:
-        """Return the record's offset in units."""
         if record.offset is not None:
             return record.offset // self.unit
         step = max(1, record.alignment // self.unit)
@@ -199,7 +198,6 @@ class _Recorder(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # ort
         self.lower_bound = 0
 
     def on_solution_callback(self) -> None:
-        """Keep the solution."""
         model = self._model
         self.offsets = tuple(self.value(offset) * model.unit for offset in model.offsets)
         self.lower_bound = model.height_unit * math.ceil(self.best_objective_bound)

@@ -35,16 +35,13 @@ class OnePass(ABC):
         raise NotImplementedError
 
     def why_unsupported(self, _problem: Problem) -> str | None:
-        """Return None: any problem."""
         return None
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the plan of the one pass."""
         offsets = place_in_order(problem, self.order(problem), self.fit)
         return Plan.of(problem, offsets, self.name, self.parameters())
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         return {}
 
 

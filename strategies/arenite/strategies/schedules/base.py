@@ -59,7 +59,6 @@ class BudgetPolicy(ABC):
         """Return the program that is made of one that is handled and does not fit.
 
         Args:
-            program: The program.
             limit: Most bytes live at once; None for as few as the policy reaches.
             costs: What steps and transfers take.
             should_stop: Tells a search to end.
@@ -83,7 +82,6 @@ class SchedulePolicy(BudgetPolicy):
     def make(
         self, program: Program, limit: int | None, costs: Costs, should_stop: ShouldStop
     ) -> Program:
-        """Return the program that runs as the policy decides."""
         work = Work.of(program, costs)
         return reschedule(work.program, self.decide(work, limit, should_stop), costs.link)
 

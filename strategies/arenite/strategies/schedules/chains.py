@@ -45,7 +45,6 @@ def per_byte(chain: Chain, excess: int, power: float = 1.0, *, capped: bool = Fa
     """Return the seconds of a chain for each byte that it gains.
 
     Args:
-        chain: The chain.
         excess: Bytes by which the peak is too high.
         power: Of the bytes: below 1 it prefers short chains to those that gain much.
         capped: Whether only bytes count that have to go.

@@ -65,7 +65,6 @@ class Draft:
         return sum(self.work.seconds[self.step_of[run]] for run in self.order)
 
     def schedule(self, spills: Iterable[SpillSpan] = ()) -> Schedule:
-        """Return the runs as a schedule of the program."""
         numbers = self.work.numbers
         return Schedule(tuple(numbers[self.step_of[run]] for run in self.order), tuple(spills))
 
@@ -115,7 +114,6 @@ class Draft:
         """Return the removable instances that a slot carries, each with its next reader.
 
         Args:
-            slot: The slot.
             among: Candidates, where they are known; by default all removable instances.
         """
         slots = self._slots

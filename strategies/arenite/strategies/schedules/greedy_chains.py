@@ -24,7 +24,6 @@ class GreedyChains(SchedulePolicy):
     """Lower the first peak by the chain of least price, until the budget is met.
 
     Attributes:
-        most_steps: Most steps of a chain.
         prunes: Whether needless runs are removed at the end.
         powers: Exponents of the bytes that a chain gains, by which its seconds are divided.
         capped_powers: The same where only the bytes count that exceed the limit.

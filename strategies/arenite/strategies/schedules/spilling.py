@@ -32,7 +32,6 @@ class Gap:
     """Two successive uses of an instance, between which it can be spilled.
 
     Attributes:
-        instance: The instance.
         left: Run that touches it last before.
         back: Run that reads it next.
     """

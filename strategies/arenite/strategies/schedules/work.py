@@ -30,7 +30,6 @@ class Work:
         is_kept: Whether each storage is live to the end.
         is_given: Whether each storage is live from the start.
         may_leave: Whether each storage may be spilled or recomputed.
-        costs: The costs.
     """
 
     program: Program

@@ -74,6 +74,5 @@ class _BlocksInRange:
         return None
 
     def give_back(self, index: int, size: int, _tenant: UsageRecord) -> None:
-        """Free the block."""
         insort(self._free, (size, self._turn, index))
         self._turn += 1

@@ -32,7 +32,6 @@ class ObjectSharing(ABC):
         return refuse_fixed_offsets(problem)
 
     def __call__(self, problem: Problem) -> Plan:
-        """Return the plan of the objects laid end to end."""
         records = problem.records
         assignment = self.assign(records)
         sizes = object_sizes(records, assignment)
@@ -42,7 +41,6 @@ class ObjectSharing(ABC):
         return Plan.of(problem, offsets, self.name, self.parameters(), objects=objects)
 
     def parameters(self) -> Mapping[str, ParameterValue]:
-        """Return the parameters that the plan states."""
         return {}
 
 

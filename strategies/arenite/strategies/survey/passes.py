@@ -109,7 +109,6 @@ def replayed(
 
     Args:
         work: The program.
-        passes: Its passes.
         keep: Storages that stay; small ones and those that cannot be recomputed stay as well.
         segment_of: Segment of each forward step.
         replay: How much of a segment runs again.

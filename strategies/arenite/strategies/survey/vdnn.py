@@ -20,7 +20,6 @@ class _VDNN(SchedulePolicy):
     source: ClassVar[str] = "Rhu et al. 2016, vDNN, arXiv 1602.08124, section 3"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the schedule."""
         draft, passes = Draft(work), Passes.of(work)
         return draft.schedule(self.spills(draft, passes, limit))
 

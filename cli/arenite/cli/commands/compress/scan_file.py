@@ -27,7 +27,6 @@ class ScanFile:
     """Where a scan saves its findings.
 
     Attributes:
-        path: The file.
         digest: SHA-256 of the model.
         samples: The data it is evaluated on.
     """

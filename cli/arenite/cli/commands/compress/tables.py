@@ -187,7 +187,6 @@ def summary_rows(
     output: Path,
     sizes: Sizes,
 ) -> list[tuple[str, RenderableType]]:
-    """Return the totals."""
     dense = sum(4 * each.num_weights for each in compressed.results)
     coded = sum(each.coded_size for each in compressed.results)
     kept = sum(each.num_kept for each in compressed.results) / (dense // 4)

@@ -10,7 +10,6 @@ from arenite.pipeline.making import ExportedC
 
 
 def as_json(exported: ExportedC) -> dict[str, object]:
-    """Return what `--json` says."""
     return {
         "model": str(exported.request.model),
         "target": "c",

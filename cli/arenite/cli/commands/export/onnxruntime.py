@@ -18,7 +18,6 @@ OPTIONS = "GraphOptimizationLevel.ORT_DISABLE_ALL, ExecutionOrder.PRIORITY_BASED
 
 
 def as_json(model: Path, export: OnnxruntimeExport, order_name: str) -> dict[str, object]:
-    """Return what `--json` says."""
     return {
         "model": str(model),
         "target": "onnxruntime",

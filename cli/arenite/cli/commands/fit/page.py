@@ -51,7 +51,6 @@ class FitPage:
     Attributes:
         model: Its name.
         before: The headline up to its figure.
-        figure: The figure.
         after: The rest.
         remark: What the figures mean.
         measured: Whether latencies were measured.

@@ -153,8 +153,6 @@ def frontier_as_json(
 def frontier_text(
     fitting: Fitting, fits: Sequence[Candidate], latencies: Sequence[float], output: Path | None
 ) -> Show:
-    """Return what prints the frontier as a table."""
-
     def show(console: Console) -> None:
         console.print(name(fitting.lowered.name, "bold"), soft_wrap=True)
         columns = ["arena>", "of whole>", "multiply-adds>", "turns>", "predicted>"]
@@ -211,7 +209,6 @@ def _regions_in_words(program: Program, regions: Sequence[Region]) -> str:
 
 
 def _step_names(program: Program, region: Region) -> list[str]:
-    """Return the names of a region's steps in the model."""
     names: list[str] = []
     for step in program.steps[region.start : region.stop]:
         operator = step.operator

@@ -45,7 +45,6 @@ class Loaded:
 
     @classmethod
     def of(cls, session: Session) -> Self:
-        """Return what a session says."""
         ports = {"inputs": session.inputs, "outputs": session.outputs}
         return cls(Counter(session.backends()), session.memory(), session.tuned, ports)
 
@@ -60,7 +59,6 @@ class Loaded:
         return [("kernels", kernels), *tuned_rows(self.tuned), held_row(self.held), *ports]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields of the JSON output."""
         ports = {
             kind: {port.name: {"dtype": str(port.dtype), "shape": port.shape} for port in each}
             for kind, each in self.ports.items()

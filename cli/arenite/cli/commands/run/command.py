@@ -51,7 +51,6 @@ class NumbersType(click.ParamType[tuple[float, ...]]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, ...]:
-        """Return the numbers."""
         if isinstance(value, tuple):
             return value
         try:
@@ -71,7 +70,6 @@ class _Result:
 
     Attributes:
         outputs: By name.
-        arena_bytes: Of the arena.
         backends: Whose kernel ran each step.
         tuned: The processor that the program was tuned on, if it was.
         steps: The time each took, if that was asked for.

@@ -39,7 +39,6 @@ def run_steps(
     it. Ctrl-C ends it after the run at work, and the states so far are written.
 
     Args:
-        model: The step.
         feeds: Its inputs; batches are taken one after another.
         state: File of the states, read if it is there and written at the end; None to forget
             them.

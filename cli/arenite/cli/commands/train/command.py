@@ -34,7 +34,6 @@ class RateType(click.ParamType[float]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the rate."""
         if isinstance(value, float) or value == "input":
             return value if isinstance(value, float) else math.nan
         try:

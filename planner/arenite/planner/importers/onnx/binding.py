@@ -251,7 +251,6 @@ def fix_inputs(
 
     Args:
         graph: Changed in place.
-        types: Of the inputs.
         values: One for each input that is to be fixed.
 
     Raises:

@@ -94,7 +94,6 @@ class Body:
 
 
 def subgraph(node: onnx.NodeProto, name: str, key: str) -> onnx.GraphProto:
-    """Return the graph that is an attribute of the node."""
     graph = onnx.AttributeProto.GRAPH
     found = next((a.g for a in node.attribute if a.name == key and a.type == graph), None)
     if found is None:
@@ -178,7 +177,6 @@ def opaque_step(
     Args:
         walk: The walk over the model.
         node: The node that the step is made from.
-        name: Name of the step.
         scope: Scope in which to define its outputs.
         types: Types of its outputs.
         bodies: The subgraphs that may run.

@@ -110,7 +110,6 @@ class _Conv(ImportedWindow, ImportedProduct):
         return positive_pair(weights.shape[2:]) if weights and len(weights.shape) == 4 else None
 
     def groups(self, operands: Operands) -> int:
-        """Return the attribute `group`."""
         groups = self.attributes.get("group", 1)
         return groups if isinstance(groups, int) else 0
 
@@ -137,7 +136,6 @@ class _FusedConv(Imported):
     __slots__ = ()
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
-        """Return the tensor that is added."""
         return (3,) if same_layout(operands.input(3), operands.result) else ()
 
 

@@ -87,7 +87,6 @@ class Values:
         self.failures: dict[str, str] = {}
 
     def add_array(self, name: str, array: Array) -> None:
-        """Add a known value."""
         self._known[name] = array
 
     def add_failure(self, name: str, reason: str) -> None:
@@ -275,7 +274,6 @@ class Constants(Mapping[str, Array]):
         return iter(self._names)
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self._names)
 
     def value(self, name: str) -> Array | None:

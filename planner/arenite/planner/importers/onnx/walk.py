@@ -51,7 +51,6 @@ class Scope:
         return self._wanted.pop(local, None)
 
     def define(self, local: str, flat: str) -> None:
-        """Record the flat name of a local name."""
         self._names[local] = flat
 
     def find(self, local: str) -> str | None:
@@ -79,7 +78,6 @@ class Walk:
         num_folded: Nodes left out because all their outputs are constant.
 
     Args:
-        model: The model to walk.
         binding: Its inputs, with every dimension known.
         control_flow: Functions that import operators with subgraphs, by operator type.
         folder: Folder of its external data.
@@ -202,7 +200,6 @@ class Walk:
         return name
 
     def flat_name(self, scope: Scope, local: str) -> str:
-        """Return the flat name that a new tensor is to have."""
         return scope.claim(local) or self._tensor_names.take(local)
 
     def find(self, scope: Scope, local: str) -> str:

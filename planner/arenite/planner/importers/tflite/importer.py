@@ -100,7 +100,6 @@ def model_of(
 
     Args:
         name: Name of the program.
-        subgraphs: The subgraphs.
         variables: Variables to read as states; by default they stay handles without bytes.
     """
     return _Unfolding(subgraphs, variables or Variables()).model(name)

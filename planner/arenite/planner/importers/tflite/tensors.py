@@ -42,7 +42,6 @@ def kinds(subgraph: FileSubgraph, *, is_first: bool) -> dict[int, TensorKind]:
     A tensor that no operator and no caller writes is a constant, wherever its bytes are.
 
     Args:
-        subgraph: The subgraph.
         is_first: Whether its inputs and outputs are those of the model.
     """
     written = {index for operator in subgraph.operators for index in operator.outputs}

@@ -67,7 +67,6 @@ class Variables:
             return cls(refusal=(reason.operator, reason.reason))
 
     def stated(self, subgraph: FileSubgraph, position: int) -> FileTensor:
-        """Return the state of a handle as a tensor that the file might state."""
         value = subgraph.tensors[self.by_handle[position].value[1]]
         name = subgraph.tensors[position].name
         return replace(value, name=name, variable=True, constant=False)

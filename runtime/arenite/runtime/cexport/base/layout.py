@@ -35,7 +35,6 @@ class ArenaLayout:
     def of(
         cls, program: Program, problem: Problem, plan: Plan, shifted: frozenset[str]
     ) -> "ArenaLayout":
-        """Return the layout that a plan states."""
         records = tuple(zip(problem.records, plan.offsets, strict=True))
         offsets = {record.name: offset for record, offset in records}
         # Records without tensors are the working memory of one step.
@@ -71,7 +70,6 @@ class FlashConstants:
 
     Attributes:
         prefix: Of every name.
-        arrays: The arrays.
     """
 
     prefix: str
@@ -121,7 +119,6 @@ class CPort:
 
     @property
     def c_type(self) -> str:
-        """Type of its elements in C."""
         return TYPES[self.tensor.dtype.label]
 
 

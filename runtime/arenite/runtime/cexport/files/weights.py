@@ -9,7 +9,6 @@ _CLOSE = "#ifdef __cplusplus\n}\n#endif\n"
 
 
 def declarations(constants: FlashConstants) -> str:
-    """Return the declarations of all constants."""
     if not constants.arrays:
         return ""
     lines = [

@@ -88,7 +88,6 @@ def fields(structure: str) -> Mapping[str, str]:
 
 @cache
 def _kernels() -> Mapping[str, KernelSource]:
-    """Return all kernels by name."""
     texts = {
         path.name: path.read_text(encoding="utf-8")
         for path in sorted(files(__name__).iterdir(), key=lambda each: each.name)

@@ -130,7 +130,6 @@ class ByCmsisNN(Operator):
     """An operator of ours that CMSIS-NN computes; nothing is promised of how.
 
     Attributes:
-        operator: The operator.
         extension: Of the processor.
         buffer_bytes: Bytes of working memory.
     """
@@ -148,7 +147,6 @@ class ByCmsisNN(Operator):
 
     @property
     def computes_as(self) -> type[Operator]:
-        """Class of the operator."""
         return self.operator.computes_as
 
     def scratch(self, operands: Operands) -> int:
@@ -156,7 +154,6 @@ class ByCmsisNN(Operator):
         return self.buffer_bytes
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return those of the operator."""
         return self.operator.multiply_adds(operands)
 
 

@@ -45,8 +45,6 @@ def meet(operands: Sequence[Tensor], result: Tensor, rows: tuple[int, int]) -> B
     """Return how operands that broadcast to a result meet.
 
     Args:
-        operands: The operands.
-        result: The result.
         rows: Rows and elements of each where no operand repeats.
 
     Raises:

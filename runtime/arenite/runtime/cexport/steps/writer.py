@@ -56,7 +56,6 @@ class StepWriter:
 
     Attributes:
         layout: Where tensors lie.
-        step: The step.
         number: Its place in the order.
         file: What it is written into.
         calls: The calls so far.
@@ -89,7 +88,6 @@ class StepWriter:
 
     @property
     def operator(self) -> Operator:
-        """What the step computes."""
         return self.step.operator
 
     def has(self, position: int) -> bool:
@@ -97,13 +95,11 @@ class StepWriter:
         return position < len(self.step.inputs) and bool(self.step.inputs[position])
 
     def input(self, position: int = 0) -> Tensor:
-        """Return an input."""
         if not self.has(position):
             raise NotWrittenError(f"it has no input {position}")
         return self.layout.program.tensors[self.step.inputs[position]]
 
     def output(self, position: int = 0) -> Tensor:
-        """Return an output."""
         return self.layout.program.tensors[self.step.outputs[position]]
 
     def array(self, position: int) -> Array:
@@ -139,7 +135,6 @@ class StepWriter:
         """Return where a tensor lies: in the arena, or among the constants.
 
         Args:
-            tensor: The tensor.
             plane: Index of a plane of it.
             bytes_each: Bytes of a plane.
         """
@@ -325,5 +320,4 @@ def writes(*operators: type[Operator]) -> Callable[[Write], Write]:
 
 
 def writers() -> Mapping[type[Operator], Write]:
-    """Return the functions by operator."""
     return _WRITERS

@@ -130,7 +130,6 @@ def _clip_integers(t: OnnxTranslation) -> None:
 
 
 def clip_bounds(t: OnnxTranslation) -> tuple[float, float]:
-    """Return the bounds of a Clip."""
     bounds = []
     for position, (name, default) in enumerate((("min", -math.inf), ("max", math.inf)), 1):
         given = t.optional_array(position) if t.opset >= 11 else None

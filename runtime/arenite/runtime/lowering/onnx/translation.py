@@ -26,11 +26,9 @@ class OnnxTranslation(StepTranslation):
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue]:
-        """Attributes of the node."""
         return attributes_of(self.step)
 
     def value(self, position: int = 0) -> StoredValue:
-        """Return an input."""
         return self.builder.value(self.step.inputs[position])
 
     def optional_array(self, position: int) -> Array | None:
@@ -38,7 +36,6 @@ class OnnxTranslation(StepTranslation):
         return self.array(position) if self.has(position) else None
 
     def attribute(self, name: str, default: T) -> T:
-        """Return an attribute, or its default."""
         value = self.attributes.get(name, default)
         if isinstance(default, float) and isinstance(value, int):
             value = float(value)
@@ -97,7 +94,6 @@ class OnnxTranslation(StepTranslation):
 
 
 def attributes_of(step: Step) -> Mapping[str, AttributeValue]:
-    """Return the attributes of a step's node."""
     operator = step.operator
     return operator.attributes if isinstance(operator, Imported) else {}
 

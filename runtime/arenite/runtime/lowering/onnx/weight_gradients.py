@@ -80,7 +80,6 @@ class Moves:
         }
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a tensor."""
         return self._model.tensors[name].shape
 
     def maker(self, name: str, label: str) -> Step | None:
@@ -89,7 +88,6 @@ class Moves:
         return step if step is not None and step.operator.label == label else None
 
     def constant(self, name: str) -> Array | None:
-        """Return the elements of a constant."""
         if not name or self._model.tensors[name].kind is not TensorKind.CONSTANT:
             return None
         return self._model.constants.get(name)
@@ -202,7 +200,6 @@ class FoundGradient(Operator):
 
 
 def translate_found(t: OnnxTranslation, found: FoundGradient) -> None:
-    """Translate a gradient that was found."""
     image, gradient = (
         t.builder.in_order(t.value(position), channels_last(4), t.target) for position in (0, 1)
     )
@@ -453,7 +450,6 @@ class _GradientSearch:
 def _integers(
     attributes: Mapping[str, AttributeValue], name: str, *default: int
 ) -> tuple[int, ...]:
-    """Return an attribute that is an integer or several."""
     given = attributes.get(name, default)
     numbers = given if isinstance(given, tuple) else (given,)
     return tuple(int(each) for each in numbers)

@@ -44,7 +44,6 @@ def space_to_batch(t: TfliteTranslation) -> None:
 
 
 def _batch_to_space(t: TfliteTranslation) -> None:
-    """Translate BATCH_TO_SPACE_ND."""
     value = t.value()
     blocks, crops = _blocks(t, value.shape)
     source, target = strides(value.shape, value.order), strides(t.shape, value.order)

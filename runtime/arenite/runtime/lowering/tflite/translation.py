@@ -88,12 +88,10 @@ class TfliteTranslation(StepTranslation):
         return self.builder.stated_quantisation(self.target) is not None
 
     def integer(self, name: str, default: int) -> int:
-        """Return an option that is an integer."""
         value = self.options.get(name, default)
         return int(value) if isinstance(value, int | bool) else default
 
     def number(self, name: str, default: float) -> float:
-        """Return an option that is a number."""
         value = self.options.get(name, default)
         return float(value) if isinstance(value, int | float) else default
 

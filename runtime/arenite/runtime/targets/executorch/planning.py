@@ -152,28 +152,28 @@ class Bank(Protocol):
     """
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def size(self) -> int: ...  # noqa: D102
+    def size(self) -> int: ...
     @property
-    def mem_id(self) -> int: ...  # noqa: D102
+    def mem_id(self) -> int: ...
     @property
-    def alignment(self) -> int | None: ...  # noqa: D102
+    def alignment(self) -> int | None: ...
 
 
 class Placed(Protocol):
     """Records in several memories, and where they lie there."""
 
     @property
-    def problem(self) -> Problem: ...  # noqa: D102
+    def problem(self) -> Problem: ...
     @property
-    def plan(self) -> Plan: ...  # noqa: D102
+    def plan(self) -> Plan: ...
 
 
 class SpreadRecords(Protocol):
     """Assigns records to memories: `arenite.strategies.memories.spread`."""
 
-    def __call__(  # noqa: D102
+    def __call__(
         self,
         problem: Problem,
         memories: Sequence[CostedMemory],

@@ -159,7 +159,6 @@ class Library:
         return self.made("CreateSession", self.env, os.fsencode(model), options)
 
     def release(self, name: str, address: int) -> None:
-        """Give something back."""
         self._release_functions[name](address)
 
 
@@ -341,7 +340,6 @@ class HostedSession:
     """A session with an allocator of its own.
 
     Attributes:
-        allocator: Allocator of the session.
         inputs: Inputs of the model.
         outputs: Outputs of the model.
 

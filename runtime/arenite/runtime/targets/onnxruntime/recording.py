@@ -42,11 +42,11 @@ class StatedInput(Protocol):
     """
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def type(self) -> str: ...  # noqa: D102
+    def type(self) -> str: ...
     @property
-    def shape(self) -> Sequence[int | str | None]: ...  # noqa: D102
+    def shape(self) -> Sequence[int | str | None]: ...
 
 
 def drawn_feeds(
@@ -172,7 +172,6 @@ class Recording:
     """One run and its allocations.
 
     Attributes:
-        problem: The records.
         outputs: Outputs of the model.
         bound: Whether outputs of stated shape were written where the caller wants them;
             a run that is to ask for the same must do the same.

@@ -204,7 +204,6 @@ class HostedOrders:
         self._first: HostedSession | None = self._opened_first()
 
     def __len__(self) -> int:
-        """Return the number of orders."""
         return max(1, len(self._settled.files)) if self._settled else 1
 
     def session(self, index: int) -> HostedSession:

@@ -145,7 +145,6 @@ def refusal(
     """Return our error for a model that ONNX Runtime refuses.
 
     Args:
-        model: The model.
         error: The error of ONNX Runtime.
         origin: The model that people know, if `model` is a file made of it.
     """

@@ -64,9 +64,6 @@ class ModelFile:
         num_tensors: Number of tensors of all subgraphs.
         body: The file's bytes as they follow a new front.
 
-    Args:
-        data: The file.
-
     Raises:
         UnsupportedModelError: A plan would be read wrongly, or bytes lie behind the FlatBuffer.
         ModelFormatError: The file is damaged.
@@ -107,7 +104,6 @@ class ModelFile:
             raise ModelFormatError("an offset leads outside the file") from error
 
     def number(self, subgraph: int, index: int) -> int:
-        """Return the number of a tensor in the plan."""
         return self._subgraphs[subgraph].first_tensor + index
 
     def with_plan(self, offsets: Sequence[int]) -> bytes:
@@ -158,7 +154,6 @@ class ModelFile:
         return data[: -len(self.body)]
 
     def num_tensors_of(self, subgraph: int) -> int:
-        """Return the number of tensors of a subgraph."""
         return len(self._subgraphs[subgraph].tensors)
 
     def _fronted(self, front: Any, offsets: Sequence[int], subgraphs: Sequence[int]) -> bytes:
@@ -278,7 +273,6 @@ class ModelFile:
         return table + int(distance) if distance else None
 
     def _field(self, table: int, field: int) -> int | None:
-        """Return the target of a reference in a table."""
         place = self._place(table, field)
         return None if place is None else self._follow(place)
 
