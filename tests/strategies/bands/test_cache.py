@@ -6,7 +6,7 @@ import pytest
 
 from arenite.pipeline.targets.compiling import lower_model, runs_by_rows
 from arenite.planner.programs.costs import SD_CARD
-from arenite.strategies.bands.cache import beyond_cache
+from arenite.strategies.bands.cache import bands_for_cache, beyond_cache
 from arenite.strategies.bands.regions import Regions
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
@@ -45,3 +45,19 @@ def test_weights_that_each_turn_would_read_again_stay_in_one(tmp_path):
     regions = regions_of(tmp_path, HEAVY)
     assert all(regions.steps)
     assert beyond_cache(regions) == ()
+
+
+BOXES = """(float[1,70000,4] x) => (y) <float[1,1,4] a> { p = Mul(x, a) q = Relu(p) y = Exp(q) }"""
+
+
+def test_a_tensor_of_many_short_rows_takes_a_bounded_number_of_turns(tmp_path):
+    regions = regions_of(tmp_path, BOXES)
+    (region,) = beyond_cache(regions)
+    assert len(regions.turns(region)) <= 256 * (region.stop - region.start)
+
+
+def test_bands_are_given_up_when_the_time_is_up(tmp_path):
+    program = lower_model(save(tmp_path, with_random_weights(parse(BOXES)))).program
+    asked = iter([False, False, True])
+    assert bands_for_cache(program, should_stop=lambda: next(asked)) is None
+    assert bands_for_cache(program) is not None

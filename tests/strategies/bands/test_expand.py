@@ -3,7 +3,7 @@
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.row_steps import RowReads, RowStep
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
-from arenite.strategies.bands.expand import BandedRegion, expand
+from arenite.strategies.bands.expand import BandedRegion, _overlapping, expand
 from arenite.strategies.bands.regions import Surroundings, Turn
 from support.steps import step
 
@@ -54,3 +54,22 @@ def test_rows_of_what_is_kept_lie_in_it():
 
 def test_what_is_not_cut_is_read_whole():
     assert [each.inputs for each in expanded().steps[::2]] == [("x",), ("x",)]
+
+
+def test_pieces_of_a_tall_tensor_are_not_searched_one_by_one():
+    asked = []
+
+    class Piece:
+        def __init__(self, first):
+            self._first = first
+            self.stop = first + 1
+
+        @property
+        def first(self):
+            asked.append(self._first)
+            return self._first
+
+    pieces = [Piece(row) for row in range(4096)]
+    found = _overlapping(pieces, 100, 102)
+    assert [each.stop for each in found] == [101, 102]
+    assert len(asked) < 20

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from arenite.pipeline.base.memories import spread_over
+from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, may_fit, place
 from arenite.pipeline.base.reading import Reading
@@ -187,7 +188,9 @@ def compile_and_place(
     order = order_finder(reading.order_name or "best", reading.limits)
     ordered = derive(lowered.program, rules(capacity), order)
     found = lowered.ahead(ordered, rules(capacity))
-    in_rows = partial(_in_bands, lowered, ordered, replace(rules(capacity), outlines=True))
+    in_rows = partial(
+        _in_bands, lowered, ordered, replace(rules(capacity), outlines=True), reading.limits
+    )
     if not _may_fit(found) and (is_whole or not _may_fit(in_rows())):
         check_bound(found.problem)
     outcome = place(strategy, found.problem, reading.limits)
@@ -205,14 +208,19 @@ def compile_and_place(
 
 
 def _in_bands(
-    lowered: Lowered, ordered: Derivation, counted: Rules, whole: Container[str] = ()
+    lowered: Lowered,
+    ordered: Derivation,
+    counted: Rules,
+    limits: SearchLimits,
+    whole: Container[str] = (),
 ) -> Derivation | None:
-    """Return a model in bands, and its records; None if nothing is to be gained by them.
+    """Return a model in bands, and its records; None if nothing is gained by them in time.
 
     Args:
         lowered: The model.
         ordered: Its program in order.
         counted: How its memory is counted.
+        limits: How long it may take to make them.
         whole: Names of steps that run whole.
     """
     program = lowered.in_order(ordered)
@@ -220,8 +228,11 @@ def _in_bands(
     def may_run(each: RowStep) -> bool:
         return each.step.name not in whole and runs_by_rows(program, each)
 
-    in_rows = bands_for_cache(program, may_run)
-    return None if in_rows is None else lowered.ahead(derive(in_rows, counted), counted)
+    is_over = limits.is_over()
+    in_rows = bands_for_cache(program, may_run, is_over)
+    if in_rows is None or is_over():
+        return None
+    return lowered.ahead(derive(in_rows, counted), counted)
 
 
 def _may_fit(found: Derivation | None) -> bool:

@@ -9,8 +9,9 @@ too.
 from collections import Counter
 from collections.abc import Callable
 
-from arenite.planner import Program
-from arenite.planner.programs import SD_CARD, RowStep
+from arenite.planner import Program, ShouldStop
+from arenite.planner.programs import SD_CARD, RowStep, never
+from arenite.strategies.bands.paths import SearchStoppedError
 from arenite.strategies.bands.regions import Region, Regions
 from arenite.strategies.bands.search import run_in_bands
 from arenite.strategies.base import native
@@ -19,6 +20,9 @@ _CACHE = 512 * 1024
 """Bytes that a core's second cache holds, or its share of one."""
 _ROWS = 8
 """Rows of a band: few enough for the cache, enough for threads to share."""
+_MOST_BANDS = 256
+"""Bands of a tensor; a tensor of many short rows, such as a list of boxes, has more rows in each.
+Every turn is a step of the program, which derivation and placement visit."""
 
 
 def beyond_cache(regions: Regions) -> tuple[Region, ...]:
@@ -39,25 +43,40 @@ def beyond_cache(regions: Regions) -> tuple[Region, ...]:
                 if not _hands_over(regions, readers, end - 1):
                     break
         if stop - start > 1:
-            found.append(Region(start, stop, _ROWS, _ROWS))
+            rows = max(_ROWS, *(_rows_of_a_band(regions, index) for index in range(start, stop)))
+            found.append(Region(start, stop, rows, rows))
         start = stop
     return tuple(found)
 
 
 def bands_for_cache(
-    program: Program, is_allowed: Callable[[RowStep], bool] = lambda _: True
+    program: Program,
+    is_allowed: Callable[[RowStep], bool] = lambda _: True,
+    should_stop: ShouldStop = never,
 ) -> Program | None:
-    """Return the program with those regions in bands; None if there is none, or no native core.
+    """Return the program with those regions in bands.
+
+    None if there is none, or no native core, or the time is up.
 
     Args:
         program: The program in its final order, none of its storage shared.
         is_allowed: Whether a step that could run row by row may.
+        should_stop: Asked at each turn.
     """
     if not native.is_built():
         return None
     regions = Regions(program, SD_CARD, is_allowed)  # any costs: the choice does not ask for time
     chosen = beyond_cache(regions)
-    return run_in_bands(regions, chosen) if chosen else None
+    try:
+        return run_in_bands(regions, chosen, should_stop) if chosen else None
+    except SearchStoppedError:
+        return None
+
+
+def _rows_of_a_band(regions: Regions, index: int) -> int:
+    """Return the least rows of which a step takes no more than the most bands."""
+    step = regions.steps[index]
+    return 1 if step is None else -(-step.num_rows // _MOST_BANDS)
 
 
 def _hands_over(regions: Regions, readers: Counter[str], index: int) -> bool:

@@ -6,14 +6,16 @@ stays one; the region reads and writes pieces that lie in it. So derivation, pla
 and the runtime see ordinary steps.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from arenite.planner import Alias, DType, Program, Step, Tensor, TensorKind
+from arenite.planner import Alias, DType, Program, ShouldStop, Step, Tensor, TensorKind
 from arenite.planner.operators import Band, Pieces
-from arenite.planner.programs import Names, RowReads, RowStep
+from arenite.planner.programs import Names, RowReads, RowStep, never
 from arenite.planner.tensors import num_rows, row_bytes
+from arenite.strategies.bands.paths import SearchStoppedError
 from arenite.strategies.bands.regions import Surroundings, Turn
 
 
@@ -33,12 +35,18 @@ class BandedRegion:
     surroundings: Surroundings
 
 
-def expand(program: Program, regions: Iterable[BandedRegion]) -> Program:
+def expand(
+    program: Program, regions: Iterable[BandedRegion], should_stop: ShouldStop = never
+) -> Program:
     """Return the program with regions run in bands.
 
     Args:
         program: The program, none of its storage shared yet.
         regions: Regions that do not overlap, in order.
+        should_stop: Asked at each turn.
+
+    Raises:
+        SearchStoppedError: It told to stop.
 
     Cost: O(rows made + rows read at all turns).
     """
@@ -48,7 +56,7 @@ def expand(program: Program, regions: Iterable[BandedRegion]) -> Program:
     done = 0
     for region in regions:
         steps += program.steps[done : region.start]
-        steps += _Expansion(program, region, tensors, names).steps()
+        steps += _Expansion(program, region, tensors, names).steps(should_stop)
         done = region.start + len(region.steps)
     steps += program.steps[done:]
     return replace(program, tensors=tensors, steps=tuple(steps))
@@ -74,7 +82,7 @@ class _Expansion:
         self._pieces: dict[str, list[_RowPiece]] = {}
         self._sums: dict[str, str] = {}
 
-    def steps(self) -> list[Step]:
+    def steps(self, should_stop: ShouldStop) -> list[Step]:
         region = self._region
         made = self._turns_of_rows()
         last_read = self._last_reads(made)
@@ -86,7 +94,11 @@ class _Expansion:
             self._cut(name, made[name], deaths)
         for name in region.surroundings.consumed:
             self._cut(name, [0] * num_rows(self._tensors[name]), last_read[name])
-        found = [self._step(turn) for turn in region.turns]
+        found: list[Step] = []
+        for turn in region.turns:
+            if should_stop():
+                raise SearchStoppedError
+            found.append(self._step(turn))
         for row_step in region.steps:
             name = row_step.result.name
             if name in self._pieces and name not in region.surroundings.kept:
@@ -147,7 +159,7 @@ class _Expansion:
                 operands.append(Pieces(name, self._tensors[name].shape) if name else None)
                 continue
             low, high = _needed(reads, turn)
-            among = [piece for piece in pieces if piece.first < high and low < piece.stop]
+            among = _overlapping(pieces, low, high)
             inputs += [piece.name for piece in among]
             operands.append(self._operand(name, among))
         made = row_step.result.name
@@ -155,8 +167,7 @@ class _Expansion:
             outputs = self._sum_up(row_step, turn, inputs)
             result = Pieces(made, row_step.result.shape)
         else:
-            end = turn.first + turn.rows
-            among = [each for each in self._pieces[made] if turn.first <= each.first < end]
+            among = _overlapping(self._pieces[made], turn.first, turn.first + turn.rows)
             outputs = [piece.name for piece in among]
             result = self._operand(made, among)
         band = Band(
@@ -194,6 +205,15 @@ class _Expansion:
 
     def _row_step(self, turn: Turn) -> RowStep:
         return self._region.steps[turn.step - self._region.start]
+
+
+def _overlapping(pieces: Sequence[_RowPiece], low: int, high: int) -> Sequence[_RowPiece]:
+    """Return the pieces, in order, of which some rows lie in [low, high).
+
+    Cost: O(log(pieces) + those returned).
+    """
+    first = bisect_right(pieces, low, key=lambda piece: piece.stop)
+    return pieces[first : bisect_left(pieces, high, first, key=lambda piece: piece.first)]
 
 
 def _needed(reads: RowReads, turn: Turn) -> tuple[int, int]:

@@ -180,7 +180,7 @@ class BandsSearch:
         known = self._known.get(regions)
         if known is None:
             known = self._known[regions] = Candidate.of(
-                run_in_bands(self._regions, regions),
+                run_in_bands(self._regions, regions, self._edges.should_stop),
                 self._rules,
                 self._place,
                 sum(edge.seconds for edge in path),
@@ -191,12 +191,18 @@ class BandsSearch:
         return known
 
 
-def run_in_bands(regions: Regions, chosen: Iterable[Region]) -> Program:
+def run_in_bands(
+    regions: Regions, chosen: Iterable[Region], should_stop: ShouldStop = never
+) -> Program:
     """Return a program with some regions in bands, and strips as ordinary steps.
 
     Args:
         regions: Those of the program.
         chosen: Some that do not overlap, in order; each of their steps can run row by row.
+        should_stop: Asked at each turn.
+
+    Raises:
+        SearchStoppedError: It told to stop.
     """
 
     def banded(region: Region) -> BandedRegion:
@@ -205,7 +211,7 @@ def run_in_bands(regions: Regions, chosen: Iterable[Region]) -> Program:
             region.start, tuple(steps), regions.turns(region), regions.surroundings(region)
         )
 
-    return unfold(expand(regions.program, map(banded, chosen)))
+    return unfold(expand(regions.program, map(banded, chosen), should_stop))
 
 
 def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:
