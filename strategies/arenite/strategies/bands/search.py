@@ -165,7 +165,10 @@ class BandsSearch:
             return self.whole
 
     def _lower(self) -> Iterator[Candidate]:
-        top, levels, least = self._top, self._levels, least_peak(self._edges)
+        top, levels = self._top, self._levels
+        if not top:
+            return  # an arena of no bytes
+        least = least_peak(self._edges)
         for level in range(1, levels + 1):
             peak = max(least, int(top * (least / top) ** (level / levels)))
             path = quickest(self._edges, peak)
