@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+import sys
 
 import pytest
 
-from bench.harness import command
+from bench.harness import command, timed_command
 from bench.harness.command import Entry, run
 from bench.harness.contest import Asked, MissingInputsError, contest, option
 from bench.harness.measuring import (
@@ -209,3 +210,21 @@ def test_the_options_of_a_contest_are_those_declared():
     given = sample.parser("sample").parse_args(["--fail"])
     assert Asked(given, None).rounds == 5
     assert given.fail
+
+
+WRITES = """import sys
+sum(range(10**6))
+open(sys.argv[2], "w").close()
+sys.exit(int(sys.argv[3]))
+"""
+
+
+def test_a_command_is_run_and_its_processor_time_noted(tmp_path):
+    log, made = tmp_path / "log", tmp_path / "made"
+    command = [sys.executable, "-c", WRITES, "-o", str(made)]
+    assert timed_command.main(str(log), [*command, "0"]) == 0
+    assert timed_command.main(str(log), [*command, "3"]) == 3
+    lines = [line.split("\t") for line in log.read_text().splitlines()]
+    assert [each[1] for each in lines] == [str(made)] * 2
+    assert all(float(seconds) > 0 for seconds, _ in lines)
+    assert made.exists()

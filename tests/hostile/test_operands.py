@@ -1,4 +1,4 @@
-"""Steps whose operands lie: each is refused with its reason, or done at once."""
+"""Steps with false operands or scales far apart: each is refused, or computed in its bounds."""
 
 import subprocess
 import sys
@@ -162,3 +162,14 @@ def test_sizes_that_do_not_fit_are_refused(name):
     reason, make = LAYERS[name]
     with pytest.raises(ProgramError, match=reason):
         Session.of_pieces(make(), name)
+
+
+@pytest.mark.parametrize(("source", "result", "expected"), [(1.0, 1.0, 0), (3e38, 1e-38, -128)])
+def test_nothing_times_infinity_is_the_lowest(source, result, expected):
+    image = Given((1, 4, 4, 32), "int8", scales=[source])
+    mean = Given((1, 1, 1, 32), "int8", scales=[result])
+    kernel = {"function": "mean", "axes": [1, 2]}
+    data = b"".join(one_step("Reduce", kernel, [image], [mean], scratch=4096))
+    with Session.of_pieces([data], "far apart") as session:
+        made = session.run({"i0": np.zeros((1, 4, 4, 32), np.int8)})["o0"]
+    assert (made == expected).all()

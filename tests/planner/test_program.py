@@ -1,7 +1,12 @@
+"""Programs, the names in them, and the rows that steps read."""
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arenite.planner.errors import ModelError, OrderError
-from arenite.planner.programs.program import Program
+from arenite.planner.programs.program import Names, Program
+from arenite.planner.programs.row_steps import RowReads
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from support.steps import step
 
@@ -94,3 +99,30 @@ def test_an_order_keeps_reads_of_a_state_on_their_side_of_its_writes():
 def test_operands_are_listed_once_and_absent_ones_not_at_all():
     add = step("o", "Add", ("a", "", "a"), ("", "y"))
     assert (add.reads, add.writes) == (("a",), ("y",))
+
+
+def test_a_free_name_is_given_as_wanted_and_a_taken_one_numbered() -> None:
+    names = Names(["a"])
+    assert [names.take(wanted) for wanted in ("a", "b", "a", "a.2", "b")] == [
+        "a.2", "b", "a.3", "a.2.2", "b.2",
+    ]  # fmt: skip
+
+
+@given(st.lists(st.text("ab.2", min_size=1, max_size=4)))
+def test_no_name_is_given_twice(wanted: list[str]) -> None:
+    names = Names(["a"])
+    given_out = [names.take(name) for name in wanted]
+    assert len({"a", *given_out}) == len(wanted) + 1
+
+
+PADDED = RowReads(0, "x", (0, 0, 1, 2), (2, 3, 4, 4))
+"""Four rows, each from the one above, itself, and the one below."""
+
+
+def test_a_band_reads_from_its_first_row_to_its_last():
+    assert PADDED.needed(0, 1) == (0, 2)
+    assert PADDED.needed(1, 3) == (0, 4)
+
+
+def test_a_row_is_needed_until_its_last_reader_is_made():
+    assert [PADDED.still_needed(end) for end in range(5)] == [0, 0, 1, 2, 4]

@@ -123,3 +123,27 @@ def assert_same(
             continue
         scale = np.max(np.abs(expected), initial=1e-6)
         np.testing.assert_allclose(ours[name] / scale, expected / scale, rtol=0, atol=tolerance)
+
+
+def assert_agrees(
+    path: Path,
+    folder: Path,
+    *,
+    seed: int = 0,
+    tolerance: float = 1e-5,
+    backends: Iterable[str] | None = None,
+) -> None:
+    """Build a model in a folder, and compare its run under guard with ONNX Runtime's.
+
+    Args:
+        path: ONNX model.
+        folder: Receives the program file.
+        seed: Of the random inputs.
+        tolerance: Difference relative to the largest number of an output.
+        backends: If given, exactly these compute the steps.
+    """
+    with PoisonedSession(build(path, folder), guard=True) as session:
+        if backends is not None:
+            assert set(session.backends()) == set(backends)
+        feeds = random_feeds(session, seed)
+        assert_same(session.run(feeds), reference_outputs(path, feeds), tolerance)

@@ -1,5 +1,6 @@
-"""What cannot be written as C is refused by name, all of it at once."""
+"""Models without an export as C are refused by name, all reasons at once; damaged ones by ours."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,14 @@ import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling_c import compile_for_c
+from arenite.planner.errors import AreniteError
 from arenite.runtime.cexport.base.errors import NotExportedError
+from arenite.runtime.cexport.base.options import COptions
+from arenite.runtime.cexport.export import export_c
+from arenite.strategies import find
 from support.exported_c import compiled, exported
+from support.quantised_chain import mobile, residual
+from support.tflite_layers import integer_lstm
 from support.tflite_operator import Given, operator_model, weights
 from support.tiny_onnx import parse, save
 
@@ -85,3 +92,27 @@ def test_a_tensor_beyond_32_bits_is_refused_and_overlaps_of_large_ones_are_not_s
         source = compile_for_c(path, Reading(dims={"N": size})).source
         apart = 4 * (size**2 + (size - 1) ** 2)
         assert (source.problem.lower_bound < apart) == has_overlap
+
+
+MODELS = {"mobile": mobile, "residual": residual, "lstm": integer_lstm}
+VALUES = (0, 1, 127, 128, 255)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bytes_that_are_changed_lead_to_no_other_error(name: str, tmp_path: Path) -> None:
+    data, source = MODELS[name](), random.Random(4)
+    path = tmp_path / "model.tflite"
+    outcomes = set()
+    for _ in range(60):
+        damaged = bytearray(data)
+        for _ in range(source.choice((1, 2))):
+            damaged[source.randrange(len(data))] = source.choice(VALUES)
+        path.write_bytes(damaged)
+        try:
+            model = compile_for_c(path)
+            export_c(model, find("greedy-by-size")(model.source.problem), COptions())
+        except AreniteError:
+            outcomes.add("refused")
+        else:
+            outcomes.add("exported")
+    assert outcomes == {"refused", "exported"}

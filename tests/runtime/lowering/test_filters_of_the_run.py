@@ -8,14 +8,7 @@ import onnx.helper
 import pytest
 
 from arenite.runtime import Session
-from support.running import (
-    PoisonedSession,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
+from support.running import assert_agrees, build, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 
 CASES = {
@@ -55,10 +48,7 @@ CASES = {
 
 def check(text, folder, seed=0):
     path = save(folder, with_random_weights(parse(text)))
-    with PoisonedSession(build(path, folder), guard=True) as session:
-        assert set(session.backends()) == {"arenite"}
-        feeds = random_feeds(session, seed)
-        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+    assert_agrees(path, folder, seed=seed, backends={"arenite"})
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -97,10 +87,7 @@ def test_any_window_gives_what_onnxruntime_gives(seed, tmp_path):
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
     model.ir_version = 8
     path = save(tmp_path, onnx.shape_inference.infer_shapes(model))
-    with PoisonedSession(build(path, tmp_path), guard=True) as session:
-        assert set(session.backends()) == {"arenite"}
-        feeds = random_feeds(session, seed)
-        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+    assert_agrees(path, tmp_path, seed=seed, backends={"arenite"})
 
 
 def test_threads_do_not_change_a_bit(tmp_path):

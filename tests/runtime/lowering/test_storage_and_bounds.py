@@ -11,10 +11,9 @@ from arenite.planner.programs.program import Program
 from arenite.runtime import Session
 from arenite.runtime.operators import External
 from support.running import (
-    PoisonedSession,
+    assert_agrees,
     assert_same,
     build,
-    random_feeds,
     reference_outputs,
     with_random_weights,
 )
@@ -103,9 +102,7 @@ def test_channels_are_joined_in_the_place_of_the_widest(joined: str, tmp_path: P
     assert compiled.program.root("c") == compiled.program.root("j")
     x, g, j = (prod(shape) * 4 for shape in ((4, 12, 12), (12, 12), (17, 12, 12)))
     assert compiled.source.problem.lower_bound == x + g + j
-    with PoisonedSession(build(path, tmp_path), guard=True) as session:
-        feeds = random_feeds(session)
-        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+    assert_agrees(path, tmp_path)
 
 
 SKIPPED = "(float[1,4,12,12] x) => (y) <float[8,4,3,3] w, float[10,8,3,3] m, float[2,10,3,3] n, "
@@ -124,9 +121,7 @@ def test_of_two_as_wide_the_one_that_lives_shorter_makes_place(
     assert compiled.program.root("u") == compiled.program.root("j")
     assert compiled.program.root("g")[0] != compiled.program.root("j")[0]
     assert compiled.source.problem.lower_bound == (8 + 2 + 16) * 12 * 12 * 4
-    with PoisonedSession(build(path, tmp_path), guard=True) as session:
-        feeds = random_feeds(session)
-        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+    assert_agrees(path, tmp_path)
 
 
 def test_channels_that_are_read_again_are_joined_by_copying(tmp_path: Path) -> None:
@@ -135,9 +130,7 @@ def test_channels_that_are_read_again_are_joined_by_copying(tmp_path: Path) -> N
                                                                 joined="r, g"))))  # fmt: skip
     program = compile_model(path).program
     assert program.root("c")[0] != program.root("j")[0]
-    with PoisonedSession(build(path, tmp_path), guard=True) as session:
-        feeds = random_feeds(session)
-        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+    assert_agrees(path, tmp_path)
 
 
 def test_rows_are_joined_in_place_along_any_axis_of_any_type(tmp_path: Path) -> None:
@@ -148,9 +141,7 @@ def test_rows_are_joined_in_place_along_any_axis_of_any_type(tmp_path: Path) -> 
     path = saved(tmp_path, text)
     program = compile_model(path).program
     assert program.root("b") == program.root("c")
-    with PoisonedSession(build(path, tmp_path), guard=True) as session:
-        feeds = random_feeds(session)
-        assert_same(session.run(feeds), reference_outputs(path, feeds))
+    assert_agrees(path, tmp_path, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

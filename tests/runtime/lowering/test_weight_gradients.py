@@ -13,7 +13,7 @@ from arenite.planner.tensors import DType
 from arenite.runtime.operators import WeightGradient
 from arenite.training.graph import StepGraph
 from arenite.training.rules_windows import Windows, to_weights
-from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
+from support.running import assert_agrees
 from support.tiny_onnx import save
 
 
@@ -81,9 +81,7 @@ def test_a_gradient_of_any_window_is_found_and_is_that_of_onnxruntime(seed, tmp_
     (operator,) = found_in(path)
     assert operator.groups == groups
     assert len(compile_model(path).program.steps) <= 5  # it, two transposes, and the end
-    with PoisonedSession(build(path, tmp_path), guard=True) as session:
-        feeds = random_feeds(session, seed)
-        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+    assert_agrees(path, tmp_path, seed=seed)
 
 
 PLAIN = Windows((8, 8), (8, 8), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1))
@@ -155,17 +153,13 @@ def test_what_is_almost_a_gradient_is_computed_as_it_is_written(
 ):
     path = save(tmp_path, damaged(edit, inner, image_by_image=image_by_image))
     assert found_in(path) == []
-    with PoisonedSession(build(path, tmp_path), guard=True) as session:
-        feeds = random_feeds(session)
-        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+    assert_agrees(path, tmp_path)
 
 
 def test_what_is_padded_with_ones_is_the_image(tmp_path):
     path = save(tmp_path, damaged(padded_with_ones, 16))
     assert [operator.before for operator in found_in(path)] == [(0, 0)]
-    with PoisonedSession(build(path, tmp_path), guard=True) as session:
-        feeds = random_feeds(session)
-        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+    assert_agrees(path, tmp_path)
 
 
 def test_a_gradient_in_16_bits_is_left_as_it_is(tmp_path):
