@@ -12,7 +12,11 @@ from random import Random
 
 import pytest
 
+from arenite.cli.commands.compare import command
 from arenite.cli.main import main
+from arenite.planner import Plan
+from arenite.strategies import known
+from support.stub_strategy import StubStrategy
 from support.tiny_chains import dense_chain
 from support.tiny_variables import running_sum
 
@@ -86,6 +90,46 @@ def test_an_unwritable_page_is_refused_before_the_work(compare, models, tmp_path
     assert code == 1
     assert out == ""
     assert "report.html" in err
+
+
+class Failing(StubStrategy):
+    """Raises what no strategy should."""
+
+    name = "failing"
+
+    def __call__(self, _problem):
+        raise TypeError("unexpected")
+
+
+class Wrong(StubStrategy):
+    """Lays all records at 0."""
+
+    name = "wrong"
+
+    def __call__(self, problem):
+        return Plan.of(problem, (0,) * len(problem.records), self.name)
+
+
+class Forgetful(StubStrategy):
+    """Returns nothing."""
+
+    name = "forgetful"
+
+    def __call__(self, _problem):
+        return None
+
+
+def test_a_strategy_that_fails_is_named_and_the_others_go_on(compare, baseline, monkeypatch):
+    others = {each.name: each for each in (Failing(), Wrong(), Forgetful())}
+    monkeypatch.setattr(command, "known", lambda: others | known())
+    code, out, _ = compare(baseline[0], "--json")
+    (model,) = json.loads(out)["models"]
+    reasons = {each["strategy"]: each["reason"] for each in model["skipped"]}
+    assert code == 1
+    assert reasons["failing"] == "strategy 'failing' failed: TypeError: unexpected"
+    assert reasons["wrong"].startswith("strategy 'wrong' made a wrong plan: ")
+    assert "NoneType" in reasons["forgetful"]
+    assert "greedy-by-size" in {each["strategy"] for each in model["results"]}
 
 
 def test_files_are_left_alone_if_no_model_is_compared(compare, tmp_path):

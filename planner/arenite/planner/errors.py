@@ -25,6 +25,7 @@
         ├── UnmetBudgetError            a policy does not get as low as the budget
         ├── UnsupportedProgramError     the policy does not handle such a program
         ├── UnsupportedProblemError     the strategy does not handle such a problem
+        ├── FailedStrategyError         the strategy raised an error that is none of ours
         └── UnknownStrategyError        no strategy of that name; lists the known
 
 The rules of a plan are in `arenite.planner.placement.verification`, those of a simulated run in
@@ -347,6 +348,18 @@ class UnsupportedProblemError(PlanError):
         super().__init__(f"strategy {strategy!r} {reason}; try --strategy best")
         self.strategy = strategy
         self.reason = reason
+
+
+class FailedStrategyError(PlanError):
+    """The strategy raised an unexpected error, as one of another package may.
+
+    Attributes:
+        strategy: Its name.
+    """
+
+    def __init__(self, strategy: str, reason: str) -> None:
+        super().__init__(f"strategy {strategy!r} failed: {reason}")
+        self.strategy = strategy
 
 
 class UnknownStrategyError(PlanError):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arenite.planner.errors import BindingError, ModelError, ModelFormatError
-from arenite.planner.importers import read
+from arenite.planner.importers import load, model_format, open_names, read, read_csv
 from arenite.planner.programs.rules import Boundary
 
 ROWS = "id,lower,upper,size,alignment\nx,0,2,5,4\ny,1,3,7,8\n"
@@ -136,3 +136,12 @@ def test_reading_a_csv_imports_no_format_package(instance: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(planner)},
     )
     assert result.stdout == "[]\n"
+
+
+def test_a_path_may_be_text(tmp_path):
+    path = tmp_path / "records.csv"
+    path.write_text("id,lower,upper,size\nx,0,1,2\n")
+    assert read(str(path)).problem == read_csv(str(path)) == read(path).problem
+    assert (model_format(str(path)), open_names(str(path))) == ("csv", (frozenset(), frozenset()))
+    with pytest.raises(ModelFormatError, match=r"x\.onnx"):
+        load(str(tmp_path / "x.onnx"))

@@ -10,8 +10,14 @@ from dataclasses import dataclass, field
 from arenite.pipeline.base.observing import UNLIMITED, Search, SearchLimits
 from arenite.pipeline.base.text import exact, gap
 from arenite.planner import Plan, Problem, Strategy, verify
-from arenite.planner.errors import InfeasibleError, SearchLimitError
-from arenite.planner.placement import Anytime, run
+from arenite.planner.errors import (
+    AreniteError,
+    FailedStrategyError,
+    InfeasibleError,
+    InvalidPlanError,
+    SearchLimitError,
+)
+from arenite.planner.placement import Anytime, Watch, run, silent
 from arenite.strategies import Best
 
 logger = logging.getLogger(__name__)
@@ -72,7 +78,7 @@ def place(strategy: Strategy, problem: Problem, limits: SearchLimits = UNLIMITED
         limits: How long the strategy may search, and who observes it.
 
     Raises:
-        PlanError: It made no plan, or a wrong one.
+        PlanError: It made no plan, or a wrong one, or failed; the error names the strategy.
     """
     boundless = problem.with_capacity(None)
     verified = None
@@ -83,16 +89,48 @@ def place(strategy: Strategy, problem: Problem, limits: SearchLimits = UNLIMITED
             logger.debug("%s: lower bound %d B", strategy.name, problem.lower_bound)
             started = time.perf_counter()
             watcher = _Watcher(found, strategy.name, limits.is_over(), boundless)
-            plan = run(strategy, problem, watcher)
+            plan = _run(strategy, problem, watcher)
             verified = watcher.verified
         else:
             started = time.perf_counter()
-            plan = run(strategy, problem)
+            plan = _run(strategy, problem)
     seconds = time.perf_counter() - started
     logger.info("%s: height %d B in %.3f s", strategy.name, plan.height, seconds)
     if plan is not verified:
-        verify(boundless, plan)
+        _verify(boundless, plan, strategy.name)
     return Outcome(plan, seconds, interrupted=found.was_stopped)
+
+
+def _run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
+    """Return the plan of a strategy, which may be another package's.
+
+    Raises:
+        FailedStrategyError: The strategy raised an unexpected error or returned no plan.
+    """
+    try:
+        plan: object = run(strategy, problem, watch)
+    except (AreniteError, MemoryError):
+        raise
+    except Exception as error:
+        logger.info("%s failed", strategy.name, exc_info=True)
+        reason = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise FailedStrategyError(strategy.name, reason) from error
+    if not isinstance(plan, Plan):
+        raise FailedStrategyError(strategy.name, f"it returned {type(plan).__name__}, not Plan")
+    return plan
+
+
+def _verify(problem: Problem, plan: Plan, strategy: str) -> None:
+    """Check the plan of a strategy.
+
+    Raises:
+        InvalidPlanError: It breaks a rule; the error names the strategy.
+    """
+    try:
+        verify(problem, plan)
+    except InvalidPlanError as error:
+        error.args = (f"strategy {strategy!r} made a wrong plan: {error}",)
+        raise
 
 
 def may_fit(problem: Problem) -> bool:
@@ -162,7 +200,7 @@ class _Watcher:
         stops = self.search.should_stop()
         is_new = best is not None and best is not self.verified
         if best is not None and is_new and len(best.offsets) >= _SLOW_TO_VERIFY:
-            verify(self.problem, best)
+            _verify(self.problem, best, self.strategy)
             self.verified = best
         self.search.show(_progress(self.strategy, best, lower_bound))
         return stops or self.is_over()

@@ -32,6 +32,7 @@ from arenite.pipeline.report.tables import as_csv
 from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_target
 from arenite.planner import AreniteError, Strategy
 from arenite.planner.errors import (
+    FailedStrategyError,
     InvalidPlanError,
     MissingDependencyError,
     PlanError,
@@ -149,9 +150,8 @@ def plan_model(read: ReadTask) -> TargetReport:
             outcome = place(strategy, chosen.source.problem, read.task.limits)
         except UnsupportedProblemError as error:
             skipped.append(SkippedStrategy(strategy.name, strategy.kind, error.reason))
-        except InvalidPlanError as error:
-            reason = f"made a wrong plan: {error}"
-            skipped.append(SkippedStrategy(strategy.name, strategy.kind, reason, wrong=True))
+        except (InvalidPlanError, FailedStrategyError) as error:
+            skipped.append(SkippedStrategy(strategy.name, strategy.kind, str(error), wrong=True))
         except (PlanError, MissingDependencyError) as error:
             skipped.append(SkippedStrategy(strategy.name, strategy.kind, str(error)))
         else:

@@ -37,7 +37,7 @@ class SkippedStrategy:
         strategy: Its name.
         kind: What it decides.
         reason: Why there is none.
-        wrong: Whether it gave a plan that breaks a rule.
+        wrong: Whether it failed or gave a plan that breaks a rule.
     """
 
     strategy: str

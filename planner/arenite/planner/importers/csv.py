@@ -18,7 +18,7 @@ _KNOWN = (*_REQUIRED, "alignment", "offset")
 _MAX_DIGITS = 18
 
 
-def read_csv(path: Path) -> Problem:
+def read_csv(path: Path | str) -> Problem:
     """Return the records in the order of the file.
 
     A number before the suffix, as in `A.1048576.csv`, is the capacity.
@@ -29,6 +29,7 @@ def read_csv(path: Path) -> Problem:
 
     Cost: time and memory O(rows).
     """
+    path = Path(path)
     with about_file(path):
         records = _parsed(read_model(path))
     capacity = path.with_suffix("").suffix[1:]

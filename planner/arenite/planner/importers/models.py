@@ -63,7 +63,7 @@ _FORMATS = {".onnx": "onnx", ".tflite": "tflite", ".lite": "tflite", ".csv": "cs
 
 
 def load(
-    path: Path,
+    path: Path | str,
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Shapes | None = None,
@@ -84,6 +84,7 @@ def load(
         BindingError: `dims`, `shapes` or `values` does not fit the model.
         ModelError: The model cannot be read for another reason.
     """
+    path = Path(path)
     with about_file(path):
         kind = model_format(path)
         if kind == "onnx":
@@ -101,7 +102,7 @@ def load(
 
 
 def read(
-    path: Path,
+    path: Path | str,
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Shapes | None = None,
@@ -131,6 +132,7 @@ def read(
     Raises:
         ModelError: As in `load`.
     """
+    path = Path(path)
     with about_file(path):
         digest = model_digest(path)
         if model_format(path) == "csv":
@@ -149,12 +151,13 @@ def read(
         return Source.derived(path.name, digest, derive(program, rules, order))
 
 
-def model_format(path: Path) -> str:
+def model_format(path: Path | str) -> str:
     """Return the format of a model file, by its suffix, else by its content.
 
     Raises:
         ModelFormatError: Neither is known, or the file cannot be read.
     """
+    path = Path(path)
     known = _FORMATS.get(path.suffix.lower())
     if known is None and read_model(path)[4:8] == IDENTIFIER:
         return "tflite"
@@ -165,12 +168,13 @@ def model_format(path: Path) -> str:
     return known
 
 
-def open_names(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+def open_names(path: Path | str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the names of a model's free dimensions and of its inputs; a CSV has neither.
 
     Raises:
         ModelError: The file cannot be read.
     """
+    path = Path(path)
     with about_file(path):
         kind = model_format(path)
         if kind == "onnx":
