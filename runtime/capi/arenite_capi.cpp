@@ -74,9 +74,7 @@ arenite_status guarded(Function function) {
     return fail(ARENITE_ERROR_MEMORY, "no memory");
   } catch (const std::exception& error) {
     return fail(ARENITE_ERROR_INTERNAL, error.what());
-  } catch (...) {
-    return fail(ARENITE_ERROR_INTERNAL, "unknown error");
-  }
+  } catch (...) { return fail(ARENITE_ERROR_INTERNAL, "unknown error"); }
 }
 
 arenite_status refuse_null() {
@@ -146,9 +144,7 @@ arenite_status refuse_size(std::size_t size) {
 // Reads what a caller of any version knows of the options.
 arenite_status read_options(const arenite_options& given, arenite_options& options) {
   const std::size_t size = given.struct_size;
-  if (size < kLeastOptions || size > kMaxStruct) {
-    return refuse_size(size);
-  }
+  if (size < kLeastOptions || size > kMaxStruct) { return refuse_size(size); }
   const auto* bytes = reinterpret_cast<const unsigned char*>(&given);
   for (std::size_t i = sizeof options; i < size; ++i) {
     if (bytes[i] != 0) {
@@ -165,9 +161,7 @@ arenite_status read_options(const arenite_options& given, arenite_options& optio
 template <typename Struct>
 arenite_status write_struct(Struct filled, std::size_t least, Struct* given) {
   const std::size_t size = given->struct_size;
-  if (size < least || size > kMaxStruct) {
-    return refuse_size(size);
-  }
+  if (size < least || size > kMaxStruct) { return refuse_size(size); }
   filled.struct_size = size;
   auto* bytes = reinterpret_cast<unsigned char*>(given);
   std::fill(bytes, bytes + size, static_cast<unsigned char>(0));
@@ -183,9 +177,7 @@ arenite_status translate(const arenite_options& given, const arenite_model& mode
                          arenite::SessionOptions& translated) {
   arenite_options options;
   const auto status = read_options(given, options);
-  if (status != ARENITE_OK) {
-    return status;
-  }
+  if (status != ARENITE_OK) { return status; }
   if (options.threads > kMaxThreads) {
     return fail(ARENITE_ERROR_ARGUMENT, "more than 256 threads");
   }
@@ -218,9 +210,7 @@ arenite_status translate(const arenite_options& given, const arenite_model& mode
 
 const arenite::program::Step* find_external(const arenite::program::Program& program) {
   for (const auto* step : *program.steps()) {
-    if (step->kernel_type() == arenite::program::Operator::External) {
-      return step;
-    }
+    if (step->kernel_type() == arenite::program::Operator::External) { return step; }
   }
   return nullptr;
 }
@@ -251,13 +241,9 @@ const char* arenite_type_name(arenite_type type) {
 }
 
 arenite_status arenite_model_open(const char* path, arenite_model** model) {
-  if (model == nullptr) {
-    return refuse_null();
-  }
+  if (model == nullptr) { return refuse_null(); }
   *model = nullptr;
-  if (path == nullptr) {
-    return refuse_null();
-  }
+  if (path == nullptr) { return refuse_null(); }
   return guarded([&] {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) {
@@ -269,20 +255,14 @@ arenite_status arenite_model_open(const char* path, arenite_model** model) {
         &descriptor, [](const int* opened) { close(*opened); });
     try {
       return make_model(std::make_shared<const arenite::MappedFile>(descriptor), model);
-    } catch (const arenite::SystemError& error) {
-      return fail(ARENITE_ERROR_FILE, error.what());
-    }
+    } catch (const arenite::SystemError& error) { return fail(ARENITE_ERROR_FILE, error.what()); }
   });
 }
 
 arenite_status arenite_model_from_memory(const void* data, size_t size, arenite_model** model) {
-  if (model == nullptr) {
-    return refuse_null();
-  }
+  if (model == nullptr) { return refuse_null(); }
   *model = nullptr;
-  if (data == nullptr) {
-    return refuse_null();
-  }
+  if (data == nullptr) { return refuse_null(); }
   if (reinterpret_cast<std::uintptr_t>(data) % ARENITE_ALIGNMENT != 0) {
     return fail(ARENITE_ERROR_ARGUMENT, "the bytes of the file are not aligned to 64 B");
   }
@@ -315,9 +295,7 @@ size_t arenite_model_num_memories(const arenite_model* model) {
 
 arenite_status arenite_model_memory(const arenite_model* model, size_t index,
                                     arenite_memory* memory) {
-  if (model == nullptr || memory == nullptr) {
-    return refuse_null();
-  }
+  if (model == nullptr || memory == nullptr) { return refuse_null(); }
   return guarded([&] {
     const std::size_t count = arenite_model_num_memories(model);
     if (index >= count) {
@@ -342,20 +320,14 @@ size_t arenite_model_weights_size(const arenite_model* model) {
 
 arenite_status arenite_session_create(const arenite_model* model, const arenite_options* options,
                                       arenite_session** session) {
-  if (session == nullptr) {
-    return refuse_null();
-  }
+  if (session == nullptr) { return refuse_null(); }
   *session = nullptr;
-  if (model == nullptr) {
-    return refuse_null();
-  }
+  if (model == nullptr) { return refuse_null(); }
   return guarded([&] {
     arenite::SessionOptions translated;
     if (options != nullptr) {
       const auto status = translate(*options, *model, translated);
-      if (status != ARENITE_OK) {
-        return status;
-      }
+      if (status != ARENITE_OK) { return status; }
     }
     if (const auto* step = find_external(model->file->program()); step != nullptr) {
       return fail(
@@ -371,9 +343,7 @@ arenite_status arenite_session_create(const arenite_model* model, const arenite_
 void arenite_session_destroy(arenite_session* session) { delete session; }
 
 arenite_status arenite_session_memory(const arenite_session* session, arenite_resident* resident) {
-  if (session == nullptr || resident == nullptr) {
-    return refuse_null();
-  }
+  if (session == nullptr || resident == nullptr) { return refuse_null(); }
   return guarded([&] {
     const auto held = session->session.memory();
     return write_struct<arenite_resident>(
@@ -401,36 +371,26 @@ const arenite_tensor* arenite_session_output(const arenite_session* session, siz
 
 arenite_status arenite_session_feed(arenite_session* session, size_t index, const void* data,
                                     size_t size) {
-  if (session == nullptr) {
-    return refuse_null();
-  }
+  if (session == nullptr) { return refuse_null(); }
   return guarded([&] {
     const auto status = checked_copy(session->inputs, index, data, size);
-    if (status == ARENITE_OK) {
-      session->session.feed(index, static_cast<const std::byte*>(data));
-    }
+    if (status == ARENITE_OK) { session->session.feed(index, static_cast<const std::byte*>(data)); }
     return status;
   });
 }
 
 arenite_status arenite_session_fetch(const arenite_session* session, size_t index, void* data,
                                      size_t size) {
-  if (session == nullptr) {
-    return refuse_null();
-  }
+  if (session == nullptr) { return refuse_null(); }
   return guarded([&] {
     const auto status = checked_copy(session->outputs, index, data, size);
-    if (status == ARENITE_OK) {
-      session->session.fetch(index, static_cast<std::byte*>(data));
-    }
+    if (status == ARENITE_OK) { session->session.fetch(index, static_cast<std::byte*>(data)); }
     return status;
   });
 }
 
 arenite_status arenite_session_run(arenite_session* session) {
-  if (session == nullptr) {
-    return refuse_null();
-  }
+  if (session == nullptr) { return refuse_null(); }
   return guarded([&] {
     session->session.run(0, session->session.num_turns());
     return ARENITE_OK;
@@ -438,9 +398,7 @@ arenite_status arenite_session_run(arenite_session* session) {
 }
 
 arenite_status arenite_session_reset(arenite_session* session) {
-  if (session == nullptr) {
-    return refuse_null();
-  }
+  if (session == nullptr) { return refuse_null(); }
   session->session.reset();
   return ARENITE_OK;
 }

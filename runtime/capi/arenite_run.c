@@ -59,22 +59,16 @@ static int parse(int argc, char** argv, arguments* given) {
       given->model = word;
       continue;
     }
-    if (value == NULL) {
-      return 0;
-    }
+    if (value == NULL) { return 0; }
     ++i;
     if (strcmp(word, "--input") == 0) {
       given->inputs[given->num_inputs++] = value;
     } else if (strcmp(word, "--output") == 0) {
       given->output = value;
     } else if (strcmp(word, "--runs") == 0) {
-      if (!parse_count(value, MAX_RUNS, &given->runs)) {
-        return 0;
-      }
+      if (!parse_count(value, MAX_RUNS, &given->runs)) { return 0; }
     } else if (strcmp(word, "--threads") == 0) {
-      if (!parse_count(value, 256, &given->threads)) {
-        return 0;
-      }
+      if (!parse_count(value, 256, &given->threads)) { return 0; }
     } else {
       return 0;
     }
@@ -106,35 +100,21 @@ static float half_to_float(uint16_t half) {
 static double element(const arenite_tensor* tensor, const void* data, size_t index) {
   double value = 0;
   switch (tensor->type) {
-    case ARENITE_FLOAT32:
-      return ((const float*)data)[index];
-    case ARENITE_FLOAT16:
-      return half_to_float(((const uint16_t*)data)[index]);
-    case ARENITE_INT8:
-      value = ((const int8_t*)data)[index];
-      break;
+    case ARENITE_FLOAT32: return ((const float*)data)[index];
+    case ARENITE_FLOAT16: return half_to_float(((const uint16_t*)data)[index]);
+    case ARENITE_INT8: value = ((const int8_t*)data)[index]; break;
     case ARENITE_UINT8:
-    case ARENITE_BOOLEAN:
-      value = ((const uint8_t*)data)[index];
-      break;
-    case ARENITE_INT16:
-      value = ((const int16_t*)data)[index];
-      break;
-    case ARENITE_INT32:
-      value = ((const int32_t*)data)[index];
-      break;
-    case ARENITE_INT64:
-      value = (double)((const int64_t*)data)[index];
-      break;
+    case ARENITE_BOOLEAN: value = ((const uint8_t*)data)[index]; break;
+    case ARENITE_INT16: value = ((const int16_t*)data)[index]; break;
+    case ARENITE_INT32: value = ((const int32_t*)data)[index]; break;
+    case ARENITE_INT64: value = (double)((const int64_t*)data)[index]; break;
   }
   return tensor->scale > 0 ? (value - tensor->zero_point) * tensor->scale : value;
 }
 
 static size_t element_size(const arenite_tensor* tensor) {
   size_t count = 1;
-  for (size_t axis = 0; axis < tensor->rank; ++axis) {
-    count *= tensor->shape[axis];
-  }
+  for (size_t axis = 0; axis < tensor->rank; ++axis) { count *= tensor->shape[axis]; }
   return count > 0 ? tensor->size / count : 1;
 }
 
@@ -158,18 +138,14 @@ static void print_values(const arenite_tensor* tensor, const void* data) {
     most = value > most ? value : most;
     sum += value;
     size_t place = num_top;
-    while (place > 0 && element(tensor, data, top[place - 1]) < value) {
-      --place;
-    }
+    while (place > 0 && element(tensor, data, top[place - 1]) < value) { --place; }
     if (place < NUM_TOP) {
       num_top += num_top < NUM_TOP;
       memmove(top + place + 1, top + place, (num_top - place - 1) * sizeof *top);
       top[place] = i;
     }
   }
-  if (count == 0) {
-    return;
-  }
+  if (count == 0) { return; }
   printf("         least %.6g, most %.6g, mean %.6g\n         top", least, most,
          sum / (double)count);
   for (size_t i = 0; i < num_top; ++i) {
@@ -244,15 +220,11 @@ static source* open_inputs(const arenite_session* session, const arguments* give
 
 static int time_runs(arenite_session* session, const source* sources, const arguments* given) {
   double* spent = malloc(given->runs * sizeof *spent);
-  if (spent == NULL) {
-    return failed(given->model, "no memory for the times");
-  }
+  if (spent == NULL) { return failed(given->model, "no memory for the times"); }
   for (unsigned run = 0; run < given->runs; ++run) {
     arenite_session_reset(session);
     for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
-      if (feed(&sources[i], arenite_session_input(session, i)) != 0) {
-        return 1;
-      }
+      if (feed(&sources[i], arenite_session_input(session, i)) != 0) { return 1; }
     }
     const double begun = now_ms();
     if (arenite_session_run(session) != ARENITE_OK) {
@@ -277,16 +249,12 @@ static void print_memory(void) {
       printf("memory   %lu KiB resident at most\n", peak);
     }
   }
-  if (stream != NULL) {
-    fclose(stream);
-  }
+  if (stream != NULL) { fclose(stream); }
 }
 
 static int print_outputs(const arenite_session* session, const char* path) {
   FILE* stream = path != NULL ? fopen(path, "wb") : NULL;
-  if (path != NULL && stream == NULL) {
-    return failed(path, "cannot be written");
-  }
+  if (path != NULL && stream == NULL) { return failed(path, "cannot be written"); }
   for (size_t i = 0; i < arenite_session_num_outputs(session); ++i) {
     const arenite_tensor* tensor = arenite_session_output(session, i);
     void* data = malloc(tensor->size + 1);
@@ -354,9 +322,7 @@ int main(int argc, char** argv) {
   }
   print_memory();
   for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
-    if (sources[i].stream != NULL) {
-      fclose(sources[i].stream);
-    }
+    if (sources[i].stream != NULL) { fclose(sources[i].stream); }
   }
   free(sources);
   free(given.inputs);

@@ -63,9 +63,7 @@ void Arena::map(std::size_t alignment, bool guard) {
 }
 
 Arena::~Arena() {
-  if (mapping_ != nullptr) {
-    munmap(mapping_, mapping_size_);
-  }
+  if (mapping_ != nullptr) { munmap(mapping_, mapping_size_); }
 }
 
 }  // namespace arenite

@@ -36,30 +36,21 @@ using PortInfo = std::tuple<std::string, int, std::vector<int>>;
 
 nb::dlpack::dtype dtype_of(program::Type type) {
   switch (type) {
-    case program::Type::float32:
-      return nb::dtype<float>();
+    case program::Type::float32: return nb::dtype<float>();
     case program::Type::float16:
       return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
-    case program::Type::int8:
-      return nb::dtype<std::int8_t>();
-    case program::Type::uint8:
-      return nb::dtype<std::uint8_t>();
-    case program::Type::int16:
-      return nb::dtype<std::int16_t>();
-    case program::Type::int32:
-      return nb::dtype<std::int32_t>();
-    case program::Type::int64:
-      return nb::dtype<std::int64_t>();
-    case program::Type::boolean:
-      return nb::dtype<bool>();
+    case program::Type::int8: return nb::dtype<std::int8_t>();
+    case program::Type::uint8: return nb::dtype<std::uint8_t>();
+    case program::Type::int16: return nb::dtype<std::int16_t>();
+    case program::Type::int32: return nb::dtype<std::int32_t>();
+    case program::Type::int64: return nb::dtype<std::int64_t>();
+    case program::Type::boolean: return nb::dtype<bool>();
   }
   return nb::dtype<std::uint8_t>();
 }
 
 const TensorView& checked(const Session& session, std::size_t index) {
-  if (index >= session.num_tensors()) {
-    throw nb::index_error("there is no such tensor");
-  }
+  if (index >= session.num_tensors()) { throw nb::index_error("there is no such tensor"); }
   return session.tensor(index);
 }
 
@@ -72,9 +63,7 @@ nb::object view(nb::handle self, std::size_t index) {
   if (tensor.is_spilled) {
     throw nb::value_error("the tensor is spilled and may not be in memory");
   }
-  if (tensor.rows != nullptr) {
-    throw nb::value_error("the tensor lies row by row");
-  }
+  if (tensor.rows != nullptr) { throw nb::value_error("the tensor lies row by row"); }
   if (tensor.is_constant) {
     return nb::cast(nb::ndarray<nb::numpy, nb::ro>(tensor.data, tensor.rank(), tensor.shape.data(),
                                                    self, nullptr, dtype_of(tensor.type)));
@@ -85,9 +74,7 @@ nb::object view(nb::handle self, std::size_t index) {
 
 void feed(Session& session, std::size_t input, const nb::ndarray<nb::ro, nb::c_contig>& array) {
   const auto& inputs = *session.program().inputs();
-  if (input >= inputs.size()) {
-    throw nb::index_error("there is no such input");
-  }
+  if (input >= inputs.size()) { throw nb::index_error("there is no such input"); }
   const auto index = inputs.Get(static_cast<flatbuffers::uoffset_t>(input))->tensor();
   if (array.nbytes() != session.tensor(static_cast<std::size_t>(index)).size) {
     throw nb::value_error("the array is not of the input's size");
@@ -135,9 +122,7 @@ std::vector<std::string> texts(
     const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* given) {
   std::vector<std::string> found;
   if (given != nullptr) {
-    for (const auto* text : *given) {
-      found.push_back(text->str());
-    }
+    for (const auto* text : *given) { found.push_back(text->str()); }
   }
   return found;
 }
@@ -153,9 +138,7 @@ std::vector<ExternalStep> external_steps(const Session& session) {
   for (TurnCursor turn(session.program()); !turn.is_at_end(); turn.next()) {
     const auto& step = *steps.Get((*turn).step());
     const auto* external = step.kernel_as_External();
-    if (external == nullptr) {
-      continue;
-    }
+    if (external == nullptr) { continue; }
     found.push_back({turn.index(), step.name()->str(), external->model(),
                      texts(external->input_names()), indices(step.inputs()),
                      texts(external->output_names()), indices(step.outputs())});
@@ -173,9 +156,7 @@ std::vector<std::string> backends(const Session& session) {
 }
 
 std::optional<std::pair<std::string, bool>> tuned_on(const Session& session) {
-  if (session.tuning() == Tuning::none) {
-    return std::nullopt;
-  }
+  if (session.tuning() == Tuning::none) { return std::nullopt; }
   return std::pair{session.program().tuned_on()->str(), session.tuning() == Tuning::here};
 }
 
@@ -241,9 +222,7 @@ std::vector<MemoryInfo> memories(const Session& session) {
 }
 
 void note_nanoseconds(Session& session, std::size_t turn, std::int64_t value) {
-  if (turn >= session.num_turns()) {
-    throw nb::index_error("there is no such turn");
-  }
+  if (turn >= session.num_turns()) { throw nb::index_error("there is no such turn"); }
   session.note_nanoseconds(turn, value);
 }
 

@@ -65,9 +65,7 @@ std::string decode(const nb::bytes& data) {
 #else
   const bool is_written = flatbuffers::GenerateText(schema, bytes, &text);
 #endif
-  if (!is_written) {
-    throw nb::value_error("the program cannot be written as text");
-  }
+  if (!is_written) { throw nb::value_error("the program cannot be written as text"); }
   return text;
 }
 

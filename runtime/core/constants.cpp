@@ -21,18 +21,14 @@ std::vector<Constants::Decoded> Constants::decode(Operands& operands) {
   for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
     auto& input = operands.inputs[i];
     const bool is_loaded = i == 0 && operands.step.kernel_type() == program::Operator::LoadWeights;
-    if (input == nullptr || input->coded_size == 0 || is_loaded) {
-      continue;
-    }
+    if (input == nullptr || input->coded_size == 0 || is_loaded) { continue; }
     const std::string label = "step '" + operands.step.name()->str() + "'";
     const CodedWeights coded(input->data, input->coded_size, input->num_elements(), label,
                              decoder_);
     Decoded made{i, {}, std::make_unique<TensorView>(*input)};
     try {
       made.elements.resize(input->num_elements());
-    } catch (const std::bad_alloc&) {
-      throw SystemError("no memory for the weights of " + label);
-    }
+    } catch (const std::bad_alloc&) { throw SystemError("no memory for the weights of " + label); }
     coded.decode();
     coded.visit([&](std::size_t position, float value) { made.elements[position] = value; });
     made.view->data = reinterpret_cast<std::byte*>(made.elements.data());
@@ -48,9 +44,7 @@ void Constants::settle(const program::Step& step, const Step* made, std::vector<
     return made != nullptr && made->has_packed(input);
   };
   for (auto& each : decoded) {
-    if (!is_packed(each.input)) {
-      decoded_.push_back(std::move(each));
-    }
+    if (!is_packed(each.input)) { decoded_.push_back(std::move(each)); }
   }
   if (const auto* external = step.kernel_as_External()) {
     note_resident(tensors_[static_cast<std::size_t>(external->model())]);
@@ -59,9 +53,7 @@ void Constants::settle(const program::Step& step, const Step* made, std::vector<
   for (std::size_t i = 0; i < count; ++i) {
     const auto index = step.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
     const auto* input = index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
-    if (input == nullptr || !input->is_constant) {
-      continue;
-    }
+    if (input == nullptr || !input->is_constant) { continue; }
     const bool is_loader = step.kernel_type() == program::Operator::LoadWeights && i == 0;
     const bool is_read_in_runs =
         is_loader ? input->coded_size != 0 : !is_packed(i) && input->coded_size == 0;
@@ -74,9 +66,7 @@ void Constants::settle(const program::Step& step, const Step* made, std::vector<
 }
 
 void Constants::note_resident(const TensorView& tensor) {
-  if (!tensor.is_constant) {
-    return;
-  }
+  if (!tensor.is_constant) { return; }
   const std::byte* begin = tensor.data;
   const std::byte* end = begin + (tensor.coded_size != 0 ? tensor.coded_size : tensor.size);
   auto next = resident_.upper_bound(begin);
@@ -95,9 +85,7 @@ void Constants::release_decoder() { decoder_.release(); }
 
 std::uint64_t Constants::resident_bytes() const {
   std::uint64_t bytes = 0;
-  for (const auto& [begin, end] : resident_) {
-    bytes += static_cast<std::uint64_t>(end - begin);
-  }
+  for (const auto& [begin, end] : resident_) { bytes += static_cast<std::uint64_t>(end - begin); }
   return bytes;
 }
 

@@ -36,9 +36,7 @@ Lane::~Lane() {
 
 void Lane::begin(std::size_t first) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (first != 0 && first == issued_) {
-    return;
-  }
+  if (first != 0 && first == issued_) { return; }
   is_done_.wait(lock, [&] { return done_ >= issued_; });
   issued_ = done_ = first;
 }
@@ -70,9 +68,7 @@ void Lane::work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     is_issued_.wait(lock, [&] { return ends_ || done_ < issued_; });
-    if (ends_) {
-      return;
-    }
+    if (ends_) { return; }
     const std::size_t next = done_;
     lock.unlock();
     const auto begun = std::chrono::steady_clock::now();

@@ -61,9 +61,7 @@ void LiveRecords::enter(std::size_t turn) {
 std::size_t LiveRecords::held_until(const Extent& extent) const {
   const Lives& live = live_[extent.memory];
   auto above = live.upper_bound(extent.begin);
-  if (above == live.begin()) {
-    return 0;
-  }
+  if (above == live.begin()) { return 0; }
   auto [covered, until] = std::prev(above)->second;
   for (; covered < extent.end && above != live.end() && above->first == covered; ++above) {
     covered = above->second.end;

@@ -36,24 +36,18 @@ void read_file(int descriptor, void* to, std::size_t size) {
   auto* target = static_cast<std::uint8_t*>(to);
   for (std::size_t done = 0; done < size;) {
     const ssize_t count = pread(descriptor, target + done, size - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
+    if (count < 0 && errno == EINTR) { continue; }
     if (count < 0) {
       throw SystemError(std::string("the file cannot be read: ") + std::strerror(errno));
     }
-    if (count == 0) {
-      throw ProgramError("the file was cut short while it was read");
-    }
+    if (count == 0) { throw ProgramError("the file was cut short while it was read"); }
     done += static_cast<std::size_t>(count);
   }
 }
 
 std::unique_ptr<std::uint64_t[]> room_for(std::size_t size) {
   std::unique_ptr<std::uint64_t[]> room(new (std::nothrow) std::uint64_t[(size + 7) / 8]);
-  if (room == nullptr) {
-    throw SystemError("no memory for the program");
-  }
+  if (room == nullptr) { throw SystemError("no memory for the program"); }
   return room;
 }
 
@@ -95,9 +89,7 @@ MappedFile::MappedFile(const std::byte* data, std::size_t size)
 }
 
 MappedFile::~MappedFile() {
-  if (is_mapped_) {
-    munmap(const_cast<std::uint8_t*>(data_), size_);
-  }
+  if (is_mapped_) { munmap(const_cast<std::uint8_t*>(data_), size_); }
 }
 
 void MappedFile::check_size() const {
@@ -147,17 +139,13 @@ void MappedFile::check_program() {
 
 void MappedFile::release(const std::byte* begin, std::size_t size) const {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(begin);
-  if (!is_mapped_ || bytes < data_ || bytes >= data_ + size_) {
-    return;
-  }
+  if (!is_mapped_ || bytes < data_ || bytes >= data_ + size_) { return; }
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   const auto start = reinterpret_cast<std::uintptr_t>(data_);
   const auto from = std::max(start, first / kMappedAlong * kMappedAlong);
   const auto to = std::min((start + size_) / kPage * kPage,
                            (first + size + kMappedAlong - 1) / kMappedAlong * kMappedAlong);
-  if (from < to) {
-    madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
-  }
+  if (from < to) { madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED); }
 }
 
 }  // namespace arenite

@@ -18,9 +18,7 @@ namespace arenite {
 }
 
 inline void require(const Operands& operands, bool fits, const char* reason) {
-  if (!fits) {
-    refuse(operands, reason);
-  }
+  if (!fits) { refuse(operands, reason); }
 }
 
 // Requires `least` to `most` inputs, of which the first `least` are present, and 1 to
@@ -62,9 +60,7 @@ std::array<std::uint32_t, N> numbers(const Operands& operands,
                                      std::uint32_t fallback) {
   std::array<std::uint32_t, N> result;
   result.fill(fallback);
-  if (given == nullptr) {
-    return result;
-  }
+  if (given == nullptr) { return result; }
   require(operands, given->size() == N, "a list of numbers has another length");
   for (std::size_t i = 0; i < N; ++i) {
     result[i] = given->Get(static_cast<flatbuffers::uoffset_t>(i));

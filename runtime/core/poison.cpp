@@ -25,15 +25,11 @@ Poison::Poison(const program::Program& program, const std::vector<Arena>& arenas
 }
 
 void Poison::before(std::size_t turn) const {
-  if (turn > 0) {
-    fill(starting_[turn]);
-  }
+  if (turn > 0) { fill(starting_[turn]); }
 }
 
 void Poison::after(std::size_t turn) const {
-  if (turn + 1 < ending_.size()) {
-    fill(ending_[turn]);
-  }
+  if (turn + 1 < ending_.size()) { fill(ending_[turn]); }
 }
 
 void Poison::fill(const std::vector<Stretch>& stretches) const {

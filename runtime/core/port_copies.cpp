@@ -53,9 +53,7 @@ std::vector<StridedCopy> fetches_of(const program::Program& program,
   for (const auto* port : *program.outputs()) {
     const auto& view = tensor_of(*port, tensors);
     auto back = axes_of(*port, view);
-    for (auto& axis : back) {
-      std::swap(axis.source, axis.target);
-    }
+    for (auto& axis : back) { std::swap(axis.source, axis.target); }
     fetches.emplace_back(std::move(back), 0, 0, element_size(view.type));
   }
   return fetches;

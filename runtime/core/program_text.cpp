@@ -20,9 +20,7 @@ void check_text(const flatbuffers::String* text) {
 template <typename T>
 void check_names(const flatbuffers::Vector<flatbuffers::Offset<T>>* named) {
   if (named != nullptr) {
-    for (const auto* each : *named) {
-      check_text(each->name());
-    }
+    for (const auto* each : *named) { check_text(each->name()); }
   }
 }
 
@@ -42,15 +40,11 @@ void check_alignment(const Program& program) {
     check_aligned(tensor->rows());
   }
   for (const auto* ports : {program.inputs(), program.outputs()}) {
-    for (const auto* port : *ports) {
-      check_aligned(port->shape());
-    }
+    for (const auto* port : *ports) { check_aligned(port->shape()); }
   }
   for (const auto* step : *program.steps()) {
     const auto* copy = step->kernel_as_Copy();
-    if (copy == nullptr || copy->moves() == nullptr) {
-      continue;
-    }
+    if (copy == nullptr || copy->moves() == nullptr) { continue; }
     for (const auto* move : *copy->moves()) {
       check_aligned(move->shape());
       check_aligned(move->input_strides());
@@ -72,15 +66,11 @@ void check_all_names(const Program& program) {
   check_names(program.memories());
   for (const auto* step : *program.steps()) {
     const auto* external = step->kernel_as_External();
-    if (external == nullptr) {
-      continue;
-    }
+    if (external == nullptr) { continue; }
     check_text(external->runtime());
     for (const auto* names : {external->input_names(), external->output_names()}) {
       if (names != nullptr) {
-        for (const auto* name : *names) {
-          check_text(name);
-        }
+        for (const auto* name : *names) { check_text(name); }
       }
     }
   }

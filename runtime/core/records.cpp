@@ -17,9 +17,7 @@ RecordCursor::RecordCursor(const program::Program& program)
     : program_(program), last_(program.owners()->size()) {}
 
 bool RecordCursor::next() {
-  if (place_ == program_.records()->size()) {
-    return false;
-  }
+  if (place_ == program_.records()->size()) { return false; }
   const std::uint64_t owner = number();
   if (owner >= last_.size()) {
     refuse("a record is of owner " + std::to_string(owner) + " of " + std::to_string(last_.size()));
@@ -43,13 +41,9 @@ std::uint64_t RecordCursor::number() {
   std::uint64_t found = 0;
   for (unsigned shift = 0; place_ < bytes.size() && shift < 64; shift += 7) {
     const std::uint64_t byte = bytes.Get(place_++);
-    if (shift == 63 && byte > 1) {
-      break;
-    }
+    if (shift == 63 && byte > 1) { break; }
     found |= (byte & 0x7f) << shift;
-    if (byte < 0x80) {
-      return found;
-    }
+    if (byte < 0x80) { return found; }
   }
   refuse("the records are damaged: a number has no end");
 }

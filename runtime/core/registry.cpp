@@ -57,18 +57,14 @@ Registration::Registration(Operator kind, MakeStep make, KernelSet kernels) {
 
 std::unique_ptr<Step> make_step(const Operands& operands) {
   const auto found = makers().find(operands.step.kernel_type());
-  if (found == makers().end()) {
-    refuse(operands, "no kernel runs it in this build");
-  }
+  if (found == makers().end()) { refuse(operands, "no kernel runs it in this build"); }
   const bool by_rows = is_by_rows(operands);
   for (const auto& [kernels, make] : found->second) {
     if (by_rows && kernels == KernelSet::xnnpack) {
       continue;  // it knows tensors that are whole
     }
     if (auto step = make(operands)) {
-      if (by_rows) {
-        require_rows(operands, *step);
-      }
+      if (by_rows) { require_rows(operands, *step); }
       return step;
     }
   }

@@ -53,9 +53,7 @@ std::optional<RowMove> RowMove::of(const program::Move& move, std::size_t source
   Extent source{found.first.source_place, found.first.source_place};
   Extent target{found.first.target_place, found.first.target_place};
   const auto add = [&](std::int64_t length, std::int64_t from, std::int64_t to) {
-    if (length == 1) {
-      return;
-    }
+    if (length == 1) { return; }
     RowAxis axis{static_cast<std::size_t>(length), 0, 0, 0, 0};
     (from % source_length == 0 ? axis.source_step : axis.source_stride) =
         from % source_length == 0 ? from / source_length : from;
@@ -77,22 +75,16 @@ std::optional<RowMove> RowMove::of(const program::Move& move, std::size_t source
       return std::nullopt;
     }
     const auto length = static_cast<std::int64_t>(shape->Get(i));
-    if (std::max(std::abs(from), std::abs(to)) > kLimit / length) {
-      return std::nullopt;
-    }
+    if (std::max(std::abs(from), std::abs(to)) > kLimit / length) { return std::nullopt; }
     const std::int64_t inner =
         std::gcd(within_row(length, from, source_length), within_row(length, to, target_length));
     add(length / inner, from * inner, to * inner);
     add(inner, from, to);
   }
-  if (!source.is_inside(source_length) || !target.is_inside(target_length)) {
-    return std::nullopt;
-  }
+  if (!source.is_inside(source_length) || !target.is_inside(target_length)) { return std::nullopt; }
   std::size_t pieces = 1;
   for (const RowAxis& axis : found.rows) {
-    if (axis.length > kMaxPieces / pieces) {
-      return std::nullopt;
-    }
+    if (axis.length > kMaxPieces / pieces) { return std::nullopt; }
     pieces *= axis.length;
   }
   return found;
@@ -100,9 +92,7 @@ std::optional<RowMove> RowMove::of(const program::Move& move, std::size_t source
 
 std::size_t RowMove::num_pieces() const {
   std::size_t count = 1;
-  for (const RowAxis& axis : rows) {
-    count *= axis.length;
-  }
+  for (const RowAxis& axis : rows) { count *= axis.length; }
   return count;
 }
 

@@ -16,9 +16,7 @@ constexpr std::size_t kScales = 4;
 
 const TensorView* operand(const flatbuffers::Vector<std::int32_t>* indices, std::size_t position,
                           const std::vector<TensorView>& tensors) {
-  if (indices == nullptr || position >= indices->size()) {
-    return nullptr;
-  }
+  if (indices == nullptr || position >= indices->size()) { return nullptr; }
   const auto index = indices->Get(static_cast<flatbuffers::uoffset_t>(position));
   return index < 0 ? nullptr : &tensors[static_cast<std::size_t>(index)];
 }
@@ -96,13 +94,9 @@ std::optional<RowRange> rows_of_resize(const program::Resize2D& resize, RowRange
   std::int64_t first = static_cast<std::int64_t>(extent);
   std::int64_t end = 0;
   for (const auto* taps : {resize.row_low(), resize.row_high()}) {
-    if (taps == nullptr || taps->size() == 0) {
-      continue;
-    }
+    if (taps == nullptr || taps->size() == 0) { continue; }
     for (std::size_t row = rows.first; row < rows.first + rows.count; ++row) {
-      if (row >= taps->size()) {
-        return std::nullopt;
-      }
+      if (row >= taps->size()) { return std::nullopt; }
       const std::int64_t tap = taps->Get(static_cast<flatbuffers::uoffset_t>(row));
       first = std::min(first, tap);
       end = std::max(end, tap + 1);
@@ -142,9 +136,7 @@ ReadByMove read_by_move(const program::Move& move, std::int64_t begin, std::int6
     std::int64_t input = move.input_strides()->Get(axis);
     std::int64_t output = move.output_strides()->Get(axis);
     const std::uint64_t stated = move.shape()->Get(axis);
-    if (stated == 0) {
-      return {true, false, 0, 0};
-    }
+    if (stated == 0) { return {true, false, 0, 0}; }
     if (stated == 1) {
       continue;  // its stride says nothing
     }
@@ -183,20 +175,14 @@ std::optional<RowRange> rows_of_moves(const program::Copy& copy, const program::
   for (flatbuffers::uoffset_t i = 0; copy.moves() != nullptr && i < copy.moves()->size(); ++i) {
     const auto& move = *copy.moves()->Get(i);
     const auto* result = operand(step.outputs(), move.output(), tensors);
-    if (move.input() != input) {
-      continue;
-    }
-    if (result == nullptr || result->rank() < 2 || row == 0) {
-      return std::nullopt;
-    }
+    if (move.input() != input) { continue; }
+    if (result == nullptr || result->rank() < 2 || row == 0) { return std::nullopt; }
     const auto limit =
         static_cast<std::int64_t>(std::max(source.num_elements(), result->num_elements()));
     const auto begin = static_cast<std::int64_t>(rows.first) * row_elements(*result);
     const auto size = static_cast<std::int64_t>(rows.count) * row_elements(*result);
     const auto found = read_by_move(move, begin, begin + size, limit);
-    if (!found.is_known) {
-      return std::nullopt;
-    }
+    if (!found.is_known) { return std::nullopt; }
     if (found.is_any) {
       const RowRange some = inside(found.first / row, found.last / row + 1, source.shape[1]);
       const std::size_t first = read.count == 0 ? some.first : std::min(read.first, some.first);
@@ -214,19 +200,14 @@ bool keeps_rows(const program::Step& step, std::size_t rank, std::size_t input) 
     case Operator::Binary:
     case Operator::Select:
     case Operator::Convert:
-    case Operator::MultiplyAdd:
-      return true;
-    case Operator::FullyConnected:
-      return rank > 2 && (input == 0 || input == kAddend);
+    case Operator::MultiplyAdd: return true;
+    case Operator::FullyConnected: return rank > 2 && (input == 0 || input == kAddend);
     case Operator::Softmax:
     case Operator::LocalResponseNorm:
     case Operator::L2Norm:
-    case Operator::Hardmax:
-      return rank > 2;
-    case Operator::LayerNorm:
-      return rank > 1 + std::size_t{step.kernel_as_LayerNorm()->num_axes()};
-    default:
-      return false;
+    case Operator::Hardmax: return rank > 2;
+    case Operator::LayerNorm: return rank > 1 + std::size_t{step.kernel_as_LayerNorm()->num_axes()};
+    default: return false;
   }
 }
 
@@ -235,9 +216,7 @@ bool keeps_rows(const program::Step& step, std::size_t rank, std::size_t input) 
 bool takes_rows(const program::Step& step, const std::vector<TensorView>& tensors) {
   const auto* source = operand(step.inputs(), 0, tensors);
   const auto* result = operand(step.outputs(), 0, tensors);
-  if (source == nullptr || result == nullptr || source->rank() < 2) {
-    return false;
-  }
+  if (source == nullptr || result == nullptr || source->rank() < 2) { return false; }
   if (const auto* pool = step.kernel_as_Pool2D()) {
     return pool->kind() == program::PoolKind::average && result->rank() > 1 &&
            result->shape[1] == 1;
@@ -263,14 +242,10 @@ std::optional<RowRange> rows_read(const program::Step& step, const std::vector<T
     return std::nullopt;
   }
   const std::size_t extent = source->shape[1];
-  if (takes_rows(step, tensors)) {
-    return input == 0 ? std::optional(rows) : std::nullopt;
-  }
+  if (takes_rows(step, tensors)) { return input == 0 ? std::optional(rows) : std::nullopt; }
   const bool is_like_result = source->rank() == result->rank() && extent == result->shape[1];
   if (const auto window = window_of(step, tensors)) {
-    if (input == kAddend && is_like_result) {
-      return rows;
-    }
+    if (input == kAddend && is_like_result) { return rows; }
     return input == 0 ? std::optional(under_windows(*window, rows, extent)) : std::nullopt;
   }
   if (const auto* transposed = step.kernel_as_TransposedConv2D()) {
@@ -290,9 +265,7 @@ std::optional<RowRange> rows_read(const program::Step& step, const std::vector<T
     const bool has_same_rows = result->rank() > 1 && extent == result->shape[1];
     return is_along_last && has_same_rows ? std::optional(rows) : std::nullopt;
   }
-  if (is_like_result && keeps_rows(step, result->rank(), input)) {
-    return rows;
-  }
+  if (is_like_result && keeps_rows(step, result->rank(), input)) { return rows; }
   return std::nullopt;
 }
 

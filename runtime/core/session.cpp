@@ -21,9 +21,7 @@ namespace arenite {
 namespace {
 
 Tuning tuning_of(const program::Program& program) {
-  if (program.tuned_on() == nullptr) {
-    return Tuning::none;
-  }
+  if (program.tuned_on() == nullptr) { return Tuning::none; }
   return program.tuned_on()->string_view() == ProcessorName().text() ? Tuning::here
                                                                      : Tuning::elsewhere;
 }
@@ -110,14 +108,10 @@ void Session::make_steps() {
                       file_.get(),
                       tuning_};
     if (step->inputs() != nullptr) {
-      for (const auto index : *step->inputs()) {
-        operands.inputs.push_back(find(index));
-      }
+      for (const auto index : *step->inputs()) { operands.inputs.push_back(find(index)); }
     }
     if (step->outputs() != nullptr) {
-      for (const auto index : *step->outputs()) {
-        operands.outputs.push_back(find(index));
-      }
+      for (const auto index : *step->outputs()) { operands.outputs.push_back(find(index)); }
     }
     if (step->kernel_type() == program::Operator::External) {
       steps_.push_back(nullptr);
@@ -128,17 +122,13 @@ void Session::make_steps() {
     steps_.push_back(make_step(operands));
     constants_.settle(*step, steps_.back().get(), std::move(decoded));
   }
-  for (const auto* port : *program().outputs()) {
-    constants_.note_resident(port_tensor(*port));
-  }
+  for (const auto* port : *program().outputs()) { constants_.note_resident(port_tensor(*port)); }
   bool decodes_in_runs = false;
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const bool decodes = steps_[i] != nullptr && steps_[i]->decodes();
     decodes_in_runs = decodes_in_runs || (decodes && !is_beside(i));
   }
-  if (!decodes_in_runs) {
-    constants_.release_decoder();
-  }
+  if (!decodes_in_runs) { constants_.release_decoder(); }
 }
 
 bool Session::gains_by_lane() const {
@@ -151,9 +141,7 @@ bool Session::gains_by_lane() const {
 }
 
 void Session::make_lane() {
-  if (!gains_by_lane()) {
-    return;
-  }
+  if (!gains_by_lane()) { return; }
   const auto& steps = *program().steps();
   std::vector<Step*> beside;
   std::vector<std::size_t> done(steps.size());  // by step of the lane: so many are, once it is
@@ -165,9 +153,7 @@ void Session::make_lane() {
       done[step] = beside.size();
     }
   }
-  if (beside.empty()) {
-    return;
-  }
+  if (beside.empty()) { return; }
   awaited_.resize(steps.size());
   for (flatbuffers::uoffset_t i = 0; i < steps.size(); ++i) {
     if (steps.Get(i)->awaits() != nullptr) {
@@ -204,18 +190,14 @@ void Session::feed(std::size_t input, const std::byte* data) {
   threads_->require_here();
   const auto& view =
       port_tensor(*program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input)));
-  if (view.size > 0) {
-    feeds_[input].run(data, view.data, threads_->pool);
-  }
+  if (view.size > 0) { feeds_[input].run(data, view.data, threads_->pool); }
 }
 
 void Session::fetch(std::size_t output, std::byte* data) const {
   threads_->require_here();
   const auto& view =
       port_tensor(*program().outputs()->Get(static_cast<flatbuffers::uoffset_t>(output)));
-  if (view.size > 0) {
-    fetches_[output].run(view.data, data, threads_->pool);
-  }
+  if (view.size > 0) { fetches_[output].run(view.data, data, threads_->pool); }
 }
 
 void Session::run(std::size_t first, std::size_t last) {
@@ -226,9 +208,7 @@ void Session::run(std::size_t first, std::size_t last) {
   }
   Lane* lane = threads_->lane.get();
   std::size_t issued = num_beside_before(first);
-  if (lane != nullptr) {
-    lane->begin(issued);
-  }
+  if (lane != nullptr) { lane->begin(issued); }
   for (TurnCursor cursor(program(), first); cursor.index() < last; cursor.next()) {
     const std::size_t index = cursor.index();
     const RunTurn turn = *cursor;
@@ -237,12 +217,8 @@ void Session::run(std::size_t first, std::size_t last) {
     }
     const auto begun =
         is_profiling_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point{};
-    if (lane != nullptr) {
-      lane->wait(awaited_[turn.step()]);
-    }
-    if (poison_ != nullptr) {
-      poison_->before(index);
-    }
+    if (lane != nullptr) { lane->wait(awaited_[turn.step()]); }
+    if (poison_ != nullptr) { poison_->before(index); }
     if (lane != nullptr && is_beside(turn.step())) {
       lane->issue(++issued);
     } else {
@@ -252,24 +228,16 @@ void Session::run(std::size_t first, std::size_t last) {
       const auto spent = std::chrono::steady_clock::now() - begun;
       nanoseconds_[index] = std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count();
     }
-    if (poison_ != nullptr) {
-      poison_->after(index);
-    }
+    if (poison_ != nullptr) { poison_->after(index); }
   }
-  if (last == num_turns()) {
-    settle();
-  }
+  if (last == num_turns()) { settle(); }
 }
 
 void Session::settle() {
   threads_->require_here();
-  if (threads_->lane != nullptr) {
-    threads_->lane->drain();
-  }
+  if (threads_->lane != nullptr) { threads_->lane->drain(); }
   for (const auto& file : files_) {
-    if (file != nullptr) {
-      file->require_sound();
-    }
+    if (file != nullptr) { file->require_sound(); }
   }
 }
 
@@ -306,9 +274,7 @@ std::vector<std::int64_t> Session::nanoseconds() const {
 }
 
 void Session::reset() {
-  if (program().states() == nullptr) {
-    return;
-  }
+  if (program().states() == nullptr) { return; }
   for (const auto* state : *program().states()) {
     const auto& view = tensors_[static_cast<std::size_t>(state->tensor())];
     if (state->initial() >= 0) {
@@ -320,9 +286,7 @@ void Session::reset() {
 }
 
 void Session::note_nanoseconds(std::size_t turn, std::int64_t value) {
-  if (is_profiling_) {
-    nanoseconds_.at(turn) = value;
-  }
+  if (is_profiling_) { nanoseconds_.at(turn) = value; }
 }
 
 void Session::set_profiling(bool wanted) {

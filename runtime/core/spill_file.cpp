@@ -30,15 +30,11 @@ std::string folder() {
 int opened(std::uint64_t size) {
 #ifdef O_TMPFILE
   const int unnamed = open(folder().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
-  if (unnamed >= 0) {
-    return unnamed;
-  }
+  if (unnamed >= 0) { return unnamed; }
 #endif
   std::string path = folder() + "/arenite-spill-XXXXXX";  // where a file must have a name at first
   const int descriptor = mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor < 0) {
-    fail(size, errno);
-  }
+  if (descriptor < 0) { fail(size, errno); }
   unlink(path.c_str());
   return descriptor;
 }
@@ -49,9 +45,7 @@ int all_of(std::uint64_t offset, std::size_t size, Call call) {
   std::size_t done = 0;
   while (done < size) {
     const ssize_t some = call(done, size - done, static_cast<off_t>(offset + done));
-    if (some < 0 && errno == EINTR) {
-      continue;
-    }
+    if (some < 0 && errno == EINTR) { continue; }
     if (some <= 0) {
       return some < 0 ? errno : EIO;  // the file ends before its time
     }
@@ -82,9 +76,7 @@ void SpillFile::write(std::uint64_t offset, const std::byte* data, std::size_t s
       all_of(offset, size, [&](std::size_t begin, std::size_t count, off_t position) {
         return pwrite(descriptor_, data + begin, count, position);
       });
-  if (reason != 0) {
-    failure_ = reason;
-  }
+  if (reason != 0) { failure_ = reason; }
 }
 
 void SpillFile::read(std::uint64_t offset, std::byte* data, std::size_t size) noexcept {
@@ -92,9 +84,7 @@ void SpillFile::read(std::uint64_t offset, std::byte* data, std::size_t size) no
       all_of(offset, size, [&](std::size_t begin, std::size_t count, off_t position) {
         return pread(descriptor_, data + begin, count, position);
       });
-  if (reason != 0) {
-    failure_ = reason;
-  }
+  if (reason != 0) { failure_ = reason; }
 }
 
 void SpillFile::require_sound() {

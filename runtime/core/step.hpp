@@ -40,17 +40,13 @@ std::size_t heap_bytes(const std::vector<T>& values) {
 template <typename T>
 std::size_t heap_bytes(const std::vector<std::vector<T>>& values) {
   std::size_t bytes = values.capacity() * sizeof(values[0]);
-  for (const auto& each : values) {
-    bytes += heap_bytes(each);
-  }
+  for (const auto& each : values) { bytes += heap_bytes(each); }
   return bytes;
 }
 template <typename T>
 std::size_t held_bytes_of(const std::vector<T>& values) {
   std::size_t bytes = heap_bytes(values);
-  for (const auto& each : values) {
-    bytes += each.held_bytes();
-  }
+  for (const auto& each : values) { bytes += each.held_bytes(); }
   return bytes;
 }
 

@@ -50,12 +50,8 @@ std::uint64_t checked_limit(const Program& program, const program::Tensor& tenso
 void check_rows(const program::Tensor& tensor, const TensorView& view, std::uint64_t limit,
                 const std::string& label) {
   const auto& rows = *tensor.rows();
-  if (view.is_constant) {
-    refuse(label + " is a constant that lies row by row");
-  }
-  if (tensor.offset() != 0) {
-    refuse(label + " lies row by row, and at an offset too");
-  }
+  if (view.is_constant) { refuse(label + " is a constant that lies row by row"); }
+  if (tensor.offset() != 0) { refuse(label + " lies row by row, and at an offset too"); }
   if (view.rank() < 2 || view.shape[0] != 1 || view.shape[1] != rows.size()) {
     refuse(label + " states where " + std::to_string(rows.size()) +
            " rows lie, which it does not have");
@@ -80,16 +76,12 @@ std::size_t element_size(Type type) {
   switch (type) {
     case Type::int8:
     case Type::uint8:
-    case Type::boolean:
-      return 1;
+    case Type::boolean: return 1;
     case Type::float16:
-    case Type::int16:
-      return 2;
+    case Type::int16: return 2;
     case Type::float32:
-    case Type::int32:
-      return 4;
-    case Type::int64:
-      return 8;
+    case Type::int32: return 4;
+    case Type::int64: return 8;
   }
   return 1;
 }

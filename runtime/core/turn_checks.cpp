@@ -55,9 +55,7 @@ void TurnChecks::check(const RunTurn& turn, std::size_t index) {
   const std::string label = label_of(step);
   Progress& progress = progress_[turn.step()];
   check_awaited(step, index, label);
-  if (runs_beside(step)) {
-    note_beside(step, turn.step(), index, label);
-  }
+  if (runs_beside(step)) { note_beside(step, turn.step(), index, label); }
   if (turn.count() == 0) {
     if (turn.first() != 0) {
       refuse(label + " runs no rows from row " + std::to_string(turn.first()) + " on" + at(index));
@@ -86,17 +84,13 @@ void TurnChecks::check(const RunTurn& turn, std::size_t index) {
 void TurnChecks::note_beside(const program::Step& step, std::size_t number, std::size_t turn,
                              const std::string& label) {
   Beside& beside = beside_[number];
-  if (beside.is_issued) {
-    refuse(label + " runs beside others, and again" + at(turn));
-  }
+  if (beside.is_issued) { refuse(label + " runs beside others, and again" + at(turn)); }
   beside = {true, turn};
   std::size_t until = num_turns(program_);
   for (const auto* list : {step.inputs(), step.outputs()}) {
     for (std::size_t i = 0; i < count(list); ++i) {
       const auto index = at_position(list, i);
-      if (index < 0 || view(index).is_constant || view(index).size == 0) {
-        continue;
-      }
+      if (index < 0 || view(index).is_constant || view(index).size == 0) { continue; }
       const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
       const Extent extent{tensor.memory(), tensor.offset(), tensor.offset() + view(index).size};
       until = std::min(until, records_.held_until(extent));
@@ -107,9 +101,7 @@ void TurnChecks::note_beside(const program::Step& step, std::size_t number, std:
       }
     }
   }
-  if (until < num_turns(program_)) {
-    dying_.emplace(until, number);
-  }
+  if (until < num_turns(program_)) { dying_.emplace(until, number); }
 }
 
 void TurnChecks::check_awaited(const program::Step& step, std::size_t turn,
@@ -154,29 +146,19 @@ void TurnChecks::finish() const {
   std::map<std::string, Progress> together;
   for (std::size_t i = 0; has_turns(program_) && i < progress_.size(); ++i) {
     const Progress& progress = progress_[i];
-    if (progress.is_whole) {
-      continue;
-    }
+    if (progress.is_whole) { continue; }
     const std::string label =
         label_of(*program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(i)));
-    if (progress.made.empty()) {
-      refuse(label + " has no turn");
-    }
-    if (progress.next != 0) {
-      refuse_missing(label, progress.next);
-    }
+    if (progress.made.empty()) { refuse(label + " has no turn"); }
+    if (progress.next != 0) { refuse_missing(label, progress.next); }
     Progress& all = together[label];
     all.extent = std::max(all.extent, progress.extent);
-    for (const auto& [first, end] : progress.made) {
-      all.add({first, end - first});
-    }
+    for (const auto& [first, end] : progress.made) { all.add({first, end - first}); }
   }
   for (const auto& [label, progress] : together) {
     const auto [first, end] = *progress.made.begin();
     const std::size_t missing = first > 0 ? 0 : end;
-    if (missing < progress.extent) {
-      refuse_missing(label, missing);
-    }
+    if (missing < progress.extent) { refuse_missing(label, missing); }
   }
 }
 
@@ -191,9 +173,7 @@ std::size_t TurnChecks::num_rows(const program::Step& step, const std::string& l
     }
     return found.shape[1];
   };
-  if (takes_rows(step, tensors_)) {
-    return rows_of(at_position(step.inputs(), 0));
-  }
+  if (takes_rows(step, tensors_)) { return rows_of(at_position(step.inputs(), 0)); }
   if (step.kernel_type() == program::Operator::External || count(step.outputs()) == 0) {
     refuse(label + " runs by rows, and makes none");
   }
@@ -265,9 +245,7 @@ void TurnChecks::check_sums(const program::Step& step, RowRange rows, std::size_
 
 void TurnChecks::require_live(std::int64_t index, std::size_t turn, const std::string& label,
                               Use use) {
-  if (index < 0 || view(index).is_constant || view(index).size == 0) {
-    return;
-  }
+  if (index < 0 || view(index).is_constant || view(index).size == 0) { return; }
   const auto& found = view(index);
   if (found.rows != nullptr) {
     require_rows_live(index, {0, found.shape[1]}, turn, label, use);
@@ -295,9 +273,7 @@ void TurnChecks::require_unmoved(const Extent& extent, std::int64_t index, std::
 
 void TurnChecks::require_rows_live(std::int64_t index, RowRange rows, std::size_t turn,
                                    const std::string& label, Use use) {
-  if (index < 0 || view(index).is_constant || view(index).size == 0 || rows.count == 0) {
-    return;
-  }
+  if (index < 0 || view(index).is_constant || view(index).size == 0 || rows.count == 0) { return; }
   const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
   const auto& found = view(index);
   const std::uint64_t size = row_size(found);

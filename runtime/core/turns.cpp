@@ -29,12 +29,8 @@ void check_loops(const program::Program& program) {
   for (std::size_t i = 0; i < count(program.loops()); ++i) {
     const auto& loop = *program.loops()->Get(static_cast<flatbuffers::uoffset_t>(i));
     const std::string label = "loop " + std::to_string(i);
-    if (loop.turns() == 0 || loop.times() == 0) {
-      refuse(label + " has no turns");
-    }
-    if (loop.turns() > stated - begin) {
-      refuse(label + " has more turns than there are");
-    }
+    if (loop.turns() == 0 || loop.times() == 0) { refuse(label + " has no turns"); }
+    if (loop.turns() > stated - begin) { refuse(label + " has more turns than there are"); }
     total += std::uint64_t{loop.turns()} * loop.times();
     if (total > kMaxTurns) {
       refuse(label + " makes more than " + std::to_string(kMaxTurns) + " turns of the program");
@@ -51,21 +47,15 @@ void check_loops(const program::Program& program) {
 }
 
 std::size_t num_turns(const program::Program& program) {
-  if (!has_turns(program)) {
-    return program.steps()->size();
-  }
+  if (!has_turns(program)) { return program.steps()->size(); }
   std::size_t total = 0;
-  for (const auto* loop : *program.loops()) {
-    total += std::size_t{loop->turns()} * loop->times();
-  }
+  for (const auto* loop : *program.loops()) { total += std::size_t{loop->turns()} * loop->times(); }
   return total;
 }
 
 TurnCursor::TurnCursor(const program::Program& program, std::size_t index)
     : program_(program), index_(index), end_(num_turns(program)) {
-  if (!has_turns(program)) {
-    return;
-  }
+  if (!has_turns(program)) { return; }
   for (std::size_t left = index; loop_ < program.loops()->size(); ++loop_) {
     const auto& loop = *program.loops()->Get(loop_);
     const std::size_t turns = std::size_t{loop.turns()} * loop.times();
@@ -80,9 +70,7 @@ TurnCursor::TurnCursor(const program::Program& program, std::size_t index)
 }
 
 RunTurn TurnCursor::operator*() const {
-  if (!has_turns(program_)) {
-    return {static_cast<std::uint32_t>(index_), 0, 0};
-  }
+  if (!has_turns(program_)) { return {static_cast<std::uint32_t>(index_), 0, 0}; }
   const auto& turn = *program_.turns()->Get(begin_ + place_);
   const std::int64_t first = std::int64_t{turn.first()} + std::int64_t{turn.stride()} * round_;
   return {turn.step(), static_cast<std::uint32_t>(first), turn.count()};
@@ -90,17 +78,11 @@ RunTurn TurnCursor::operator*() const {
 
 void TurnCursor::next() {
   ++index_;
-  if (!has_turns(program_)) {
-    return;
-  }
+  if (!has_turns(program_)) { return; }
   const auto& loop = *program_.loops()->Get(loop_);
-  if (++place_ < loop.turns()) {
-    return;
-  }
+  if (++place_ < loop.turns()) { return; }
   place_ = 0;
-  if (++round_ < loop.times()) {
-    return;
-  }
+  if (++round_ < loop.times()) { return; }
   round_ = 0;
   begin_ += loop.turns();
   ++loop_;

@@ -10,9 +10,7 @@ namespace arenite {
 
 // Positions of the inputs that a step also writes.
 inline std::vector<std::size_t> updated_inputs(const program::Step& step) {
-  if (step.kernel_type() == program::Operator::Svdf) {
-    return {4};
-  }
+  if (step.kernel_type() == program::Operator::Svdf) { return {4}; }
   const auto* lstm = step.kernel_as_Lstm();
   return lstm != nullptr && lstm->keeps_state() ? std::vector<std::size_t>{4, 5}
                                                 : std::vector<std::size_t>{};

@@ -39,15 +39,11 @@ class Checker {
     check_states();
     check_ports(*program_.inputs(), "input");
     check_ports(*program_.outputs(), "output");
-    for (const auto* step : *program_.steps()) {
-      check_step(*step);
-    }
+    for (const auto* step : *program_.steps()) { check_step(*step); }
     const std::size_t num_turns = arenite::num_turns(program_);
     require_live(*program_.inputs(), 0);
     for (TurnCursor turn(program_); !turn.is_at_end(); turn.next()) {
-      if (turn.index() > 0) {
-        records_.enter(turn.index());
-      }
+      if (turn.index() > 0) { records_.enter(turn.index()); }
       turns_.check(*turn, turn.index());
     }
     turns_.finish();
@@ -69,9 +65,7 @@ class Checker {
     }
     for (std::size_t i = 0; i < count(step.inputs()); ++i) {
       const auto index = step.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      if (index == -1 && step.kernel_type() != program::Operator::External) {
-        continue;
-      }
+      if (index == -1 && step.kernel_type() != program::Operator::External) { continue; }
       check_index(index, label + ": an input");
       if (!(step.kernel_type() == program::Operator::Fetch && i == 0)) {
         require_unspilled(index, label);
@@ -92,9 +86,7 @@ class Checker {
       if (!(step.kernel_type() == program::Operator::Spill && i == 0)) {
         require_unspilled(index, label);
       }
-      if (step.kernel_type() == program::Operator::External) {
-        require_contiguous(index, label);
-      }
+      if (step.kernel_type() == program::Operator::External) { require_contiguous(index, label); }
     }
     if (step.scratch() != -1) {
       check_index(step.scratch(), label + ": its working memory");
@@ -218,20 +210,14 @@ class Checker {
     std::set<std::string> names;
     for (const auto* port : ports) {
       const std::string label = what + " " + quoted(port->name());
-      if (!names.insert(port->name()->str()).second) {
-        refuse(label + " is there twice");
-      }
+      if (!names.insert(port->name()->str()).second) { refuse(label + " is there twice"); }
       check_index(port->tensor(), label);
       const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
       require_plain(port->tensor(), label);
       require_contiguous(port->tensor(), label);
       require_unspilled(port->tensor(), label);
-      if (what == "input" && view.is_constant) {
-        refuse(label + " is a constant");
-      }
-      if (what == "input") {
-        require_writable(port->tensor(), label);
-      }
+      if (what == "input" && view.is_constant) { refuse(label + " is a constant"); }
+      if (what == "input") { require_writable(port->tensor(), label); }
       const std::size_t rank = view.rank();
       if (count(port->shape()) != rank || count(port->permutation()) != rank) {
         refuse(label + " has another rank than its tensor");
@@ -257,9 +243,7 @@ class Checker {
       const auto& state = *program_.states()->Get(static_cast<flatbuffers::uoffset_t>(i));
       check_index(state.tensor(), "a state");
       const auto& view = tensors_[static_cast<std::size_t>(state.tensor())];
-      if (view.is_constant) {
-        refuse("a state is a constant");
-      }
+      if (view.is_constant) { refuse("a state is a constant"); }
       check_initial(state, view);
       const auto& tensor = stated(state.tensor());
       const std::string label = "state " + quoted(tensor.name());
@@ -275,9 +259,7 @@ class Checker {
   }
 
   void check_initial(const program::State& state, const TensorView& view) const {
-    if (state.initial() == -1) {
-      return;
-    }
+    if (state.initial() == -1) { return; }
     check_index(state.initial(), "the start of a state");
     require_plain(state.initial(), "the start of a state");
     const auto& initial = tensors_[static_cast<std::size_t>(state.initial())];
@@ -303,9 +285,7 @@ void check_memories(const Program& program) {
   std::uint64_t total = 0;
   for (const auto* memory : memories) {
     const std::string label = "memory " + quoted(memory->name());
-    if (!names.insert(memory->name()->str()).second) {
-      refuse(label + " is there twice");
-    }
+    if (!names.insert(memory->name()->str()).second) { refuse(label + " is there twice"); }
     const std::uint32_t alignment = memory->alignment();
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > Arena::kMaxAlignment) {
       refuse(label + " is aligned to " + std::to_string(alignment) +

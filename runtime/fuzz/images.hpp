@@ -32,9 +32,7 @@ class Random {
   float real() { return static_cast<float>(random_() % 2001) / 1000.0f - 1.0f; }
   std::vector<float> reals(std::size_t count) {
     std::vector<float> made(count);
-    for (float& value : made) {
-      value = real();
-    }
+    for (float& value : made) { value = real(); }
     return made;
   }
 
@@ -51,13 +49,9 @@ class Floats {
     mapped_ = room + page;
     memory_ = static_cast<char*>(
         mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (memory_ == MAP_FAILED || mprotect(memory_ + room, page, PROT_NONE) != 0) {
-      std::abort();
-    }
+    if (memory_ == MAP_FAILED || mprotect(memory_ + room, page, PROT_NONE) != 0) { std::abort(); }
     data_ = reinterpret_cast<float*>(memory_ + room) - count;
-    for (std::size_t i = 0; i < count; ++i) {
-      data_[i] = filling;
-    }
+    for (std::size_t i = 0; i < count; ++i) { data_[i] = filling; }
   }
   ~Floats() { munmap(memory_, mapped_); }
   Floats(const Floats&) = delete;
@@ -187,9 +181,7 @@ struct Case {
     made.source_shape = {random.between(1, most_extent), random.between(1, most_extent), inputs};
     made.result_shape = {result_extent(made.source_shape.rows, window, 0),
                          result_extent(made.source_shape.columns, window, 1), outputs};
-    if (made.result_shape.size() == 0) {
-      return false;
-    }
+    if (made.result_shape.size() == 0) { return false; }
     made.source = random.reals(made.source_shape.size());
     made.bias = random.one_in(4) ? std::vector<float>() : random.reals(outputs);
     made.addend = random.one_in(2) ? std::vector<float>() : random.reals(made.result_shape.size());

@@ -80,12 +80,8 @@ Case random_case(Dice& dice, bool is_depthwise) {
   };
   made.rows = static_cast<std::size_t>(dice.between(1, 14));
   made.columns = static_cast<std::size_t>(dice.between(1, dice.one_in(3) ? 40 : 14));
-  while (made.rows + window.padding[0] + window.padding[2] < extent(0)) {
-    ++made.rows;
-  }
-  while (made.columns + window.padding[3] + window.padding[1] < extent(1)) {
-    ++made.columns;
-  }
+  while (made.rows + window.padding[0] + window.padding[2] < extent(0)) { ++made.rows; }
+  while (made.columns + window.padding[3] + window.padding[1] < extent(1)) { ++made.columns; }
   made.new_rows =
       (made.rows + window.padding[0] + window.padding[2] - extent(0)) / window.strides[0] + 1;
   made.new_columns =
@@ -104,9 +100,7 @@ Case random_case(Dice& dice, bool is_depthwise) {
       made.columns = made.new_columns = static_cast<std::size_t>(dice.between(1, 40));
       window = {{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}};
     }
-    if (dice.one_in(30)) {
-      made.outputs = static_cast<std::size_t>(dice.between(200, 600));
-    }
+    if (dice.one_in(30)) { made.outputs = static_cast<std::size_t>(dice.between(200, 600)); }
   }
   return made;
 }
@@ -203,9 +197,7 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
   }
   int min = dice.one_in(2) ? kLow : dice.between(kLow, kHigh);
   int max = dice.one_in(2) ? kHigh : dice.between(kLow, kHigh);
-  if (min > max) {
-    std::swap(min, max);
-  }
+  if (min > max) { std::swap(min, max); }
   const QuantisedStore store{dice.one_in(5) ? nullptr : bias.get(), scales.get(),
                              dice.between(kLow, kHigh), min, max};
 
@@ -329,9 +321,7 @@ T naive_pool(const arenite::Int8Pool& pool, const Image<const T>& source, std::s
       }
     }
   }
-  if (!pool.is_average && inside == 0) {
-    return static_cast<T>(pool.min);
-  }
+  if (!pool.is_average && inside == 0) { return static_cast<T>(pool.min); }
   const std::int64_t count = pool.is_sum           ? 1
                              : pool.counts_padding ? padded
                                                    : std::max<std::int64_t>(inside, 1);
@@ -350,9 +340,7 @@ bool check_pool(Dice& dice, pthreadpool_t threads) {
   const std::size_t channels = given.groups;
   int min = dice.one_in(2) ? kLow : dice.between(kLow, kHigh);
   int max = dice.one_in(2) ? kHigh : dice.between(kLow, kHigh);
-  if (min > max) {
-    std::swap(min, max);
-  }
+  if (min > max) { std::swap(min, max); }
   arenite::Int8Pool pool{given.window,
                          dice.one_in(2),
                          dice.one_in(2),
@@ -403,16 +391,12 @@ bool check_sums(Dice& dice) {
   sum.min = dice.one_in(2) ? kLow : dice.between(kLow, kHigh);
   sum.max = dice.one_in(2) ? kHigh : dice.between(sum.min, kHigh);
   const auto add = arenite::find_quantised_add<T>(sum);
-  if (add == nullptr) {
-    return true;
-  }
+  if (add == nullptr) { return true; }
   const auto count = std::size_t(dice.between(1, 300));
   const auto left = random_elements<T>(dice, count, kLow, kHigh);
   const auto right = random_elements<T>(dice, count, kLow, kHigh);
   std::unique_ptr<T[]> made(new T[count]);
-  for (std::size_t i = 0; i < count; ++i) {
-    made[i] = sum.of(left[i], right[i]);
-  }
+  for (std::size_t i = 0; i < count; ++i) { made[i] = sum.of(left[i], right[i]); }
   T* const to = dice.one_in(2) ? left.get() : right.get();
   add(sum, left.get(), right.get(), to, count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -448,12 +432,8 @@ int main(int argc, char** argv) {
     }
   }
   for (pthreadpool_t pool : pools) {
-    if (pool != nullptr) {
-      pthreadpool_destroy(pool);
-    }
+    if (pool != nullptr) { pthreadpool_destroy(pool); }
   }
-  if (wrong == 0) {
-    std::printf("%d convolutions and pools, and sums, no difference\n", count);
-  }
+  if (wrong == 0) { std::printf("%d convolutions and pools, and sums, no difference\n", count); }
   return wrong == 0 ? 0 : 1;
 }

@@ -45,21 +45,16 @@ inline bool runs(const void* content, std::size_t size) {
   try {
     const auto file = std::make_shared<const MappedFile>(bytes.data(), bytes.size());
     for (const auto* memory : *file->program().memories()) {
-      if (memory->size() > kLargestArena) {
-        return false;
-      }
+      if (memory->size() > kLargestArena) { return false; }
     }
     arenite::Session session(file, {});
     for (std::size_t step = 0; step < session.num_steps(); ++step) {
-      if (session.step(step) == nullptr) {
-        return false;
-      }
+      if (session.step(step) == nullptr) { return false; }
     }
     session.run(0, session.num_turns());
     return true;
   } catch (const arenite::ProgramError&) {
-  } catch (const arenite::SystemError&) {
-  }
+  } catch (const arenite::SystemError&) {}
   return false;
 }
 

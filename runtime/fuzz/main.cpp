@@ -36,9 +36,7 @@ class Damage {
         std::memcpy(file.data() + place, &kTelling[below(8)], 4);
       }
     }
-    if (below(50) == 0) {
-      file.resize(below(file.size()));
-    }
+    if (below(50) == 0) { file.resize(below(file.size())); }
   }
 
  private:

@@ -76,9 +76,7 @@ const char* run(Random& random, const Threads& threads) {
       const auto rows = static_cast<std::int64_t>(shape.rows);
       const auto columns = static_cast<std::int64_t>(shape.columns);
       padded += y < rows + window.padding[2] && x < columns + window.padding[1] ? 1 : 0;
-      if (y < 0 || x < 0 || y >= rows || x >= columns) {
-        continue;
-      }
+      if (y < 0 || x < 0 || y >= rows || x >= columns) { continue; }
       const std::size_t pixel = static_cast<std::size_t>(y * columns + x);
       const double element = given.source[pixel * shape.channels + channel];
       ++inside;

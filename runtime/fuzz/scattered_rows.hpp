@@ -17,13 +17,9 @@ std::vector<std::uint64_t> scattered_rows(std::size_t rows, std::size_t slots,
                                           std::size_t slot_size, const Below& below) {
   std::vector<std::size_t> order(slots);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = slots; i > 1; --i) {
-    std::swap(order[i - 1], order[below(i)]);
-  }
+  for (std::size_t i = slots; i > 1; --i) { std::swap(order[i - 1], order[below(i)]); }
   std::vector<std::uint64_t> offsets(rows);
-  for (std::size_t row = 0; row < rows; ++row) {
-    offsets[row] = order[row % slots] * slot_size;
-  }
+  for (std::size_t row = 0; row < rows; ++row) { offsets[row] = order[row % slots] * slot_size; }
   return offsets;
 }
 

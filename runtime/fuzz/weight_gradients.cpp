@@ -133,9 +133,7 @@ const char* check_packing(Random& random, const Threads& threads) {
     const std::size_t output = at / kPanel / (taps * places.inputs) * kPanel + at % kPanel;
     const float expected =
         output < places.outputs ? weight(output, k % places.inputs, k / places.inputs) : 0.0f;
-    if (packed.data()[at] != expected) {
-      return "a weight is packed elsewhere";
-    }
+    if (packed.data()[at] != expected) { return "a weight is packed elsewhere"; }
   }
   Floats by_taps(taps * places.outputs, kGap);
   pack_depthwise_filter(first, places, by_taps.data(), threads.any(random));

@@ -72,14 +72,10 @@ std::int64_t top(const std::vector<Block>& blocks, std::int64_t alignment) {
 std::int64_t choose(Fit fit, const std::vector<Block>& blocks, std::int64_t size,
                     std::int64_t alignment) {
   switch (fit) {
-    case Fit::kFirst:
-      return lowest_gap(blocks, size, alignment);
-    case Fit::kBest:
-      return tightest_gap(blocks, size, alignment);
-    case Fit::kBestTfliteCpu:
-      return tightest_gap_tflite_cpu(blocks, size, alignment);
-    case Fit::kTop:
-      return top(blocks, alignment);
+    case Fit::kFirst: return lowest_gap(blocks, size, alignment);
+    case Fit::kBest: return tightest_gap(blocks, size, alignment);
+    case Fit::kBestTfliteCpu: return tightest_gap_tflite_cpu(blocks, size, alignment);
+    case Fit::kTop: return top(blocks, alignment);
   }
   return 0;
 }

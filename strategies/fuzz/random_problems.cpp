@@ -16,9 +16,7 @@ std::int64_t Random::draw(std::int64_t least, std::int64_t most) {
 std::vector<int> Random::permutation(int count) {
   std::vector<int> order(count);
   std::iota(order.begin(), order.end(), 0);
-  for (int left = count; left > 1; --left) {
-    std::swap(order[left - 1], order[draw(0, left - 1)]);
-  }
+  for (int left = count; left > 1; --left) { std::swap(order[left - 1], order[draw(0, left - 1)]); }
   return order;
 }
 

@@ -15,33 +15,25 @@ enum { LARGEST_ARENA = 1 << 26 };
 
 static void* aligned(size_t size) {
   void* memory = NULL;
-  if (posix_memalign(&memory, ARENITE_ALIGNMENT, size > 0 ? size : 1) != 0) {
-    exit(3);
-  }
+  if (posix_memalign(&memory, ARENITE_ALIGNMENT, size > 0 ? size : 1) != 0) { exit(3); }
   memset(memory, 0, size);
   return memory;
 }
 
 static void* read_file(const char* path, size_t* size) {
   FILE* stream = fopen(path, "rb");
-  if (stream == NULL || fseek(stream, 0, SEEK_END) != 0) {
-    exit(3);
-  }
+  if (stream == NULL || fseek(stream, 0, SEEK_END) != 0) { exit(3); }
   *size = (size_t)ftell(stream);
   rewind(stream);
   char* data = aligned(*size);
-  if (fread(data, 1, *size, stream) != *size) {
-    exit(3);
-  }
+  if (fread(data, 1, *size, stream) != *size) { exit(3); }
   fclose(stream);
   return data;
 }
 
 static int runs(const arenite_model* model) {
   const size_t arena_size = arenite_model_arena_size(model);
-  if (arena_size > LARGEST_ARENA) {
-    return 0;
-  }
+  if (arena_size > LARGEST_ARENA) { return 0; }
   arenite_options options = ARENITE_OPTIONS_DEFAULT;
   options.arena = aligned(arena_size);
   options.arena_size = arena_size;

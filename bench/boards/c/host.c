@@ -47,6 +47,5 @@ void host_close(int handle) {
 _Noreturn void host_exit(int code) {
   const uint32_t operands[] = {kApplicationExit, (uint32_t)code};
   call(kExit, operands);
-  for (;;) {
-  }
+  for (;;) {}
 }

@@ -65,12 +65,10 @@ static void feed(const arenite_tensor* input, const image* picture, float mean, 
 
 static float score(const arenite_tensor* output, const void* data, size_t index) {
   switch (output->type) {
-    case ARENITE_FLOAT32:
-      return ((const float*)data)[index];
+    case ARENITE_FLOAT32: return ((const float*)data)[index];
     case ARENITE_INT8:
       return (float)(((const int8_t*)data)[index] - output->zero_point) * output->scale;
-    default:
-      return (float)(((const uint8_t*)data)[index] - output->zero_point) * output->scale;
+    default: return (float)(((const uint8_t*)data)[index] - output->zero_point) * output->scale;
   }
 }
 
@@ -79,9 +77,7 @@ static void print_label(FILE* labels, size_t index) {
   char line[256];
   rewind(labels);
   for (size_t i = 0; i <= index; ++i) {
-    if (fgets(line, sizeof line, labels) == NULL) {
-      return;
-    }
+    if (fgets(line, sizeof line, labels) == NULL) { return; }
   }
   line[strcspn(line, "\r\n")] = '\0';
   printf("  %s", line);
@@ -93,18 +89,14 @@ static void print_top(const arenite_tensor* output, const void* data, size_t cou
     size_t best = count;
     for (size_t i = 0; i < count; ++i) {
       int is_taken = 0;
-      for (size_t j = 0; j < place; ++j) {
-        is_taken = is_taken || top[j] == i;
-      }
+      for (size_t j = 0; j < place; ++j) { is_taken = is_taken || top[j] == i; }
       if (!is_taken && (best == count || score(output, data, i) > score(output, data, best))) {
         best = i;
       }
     }
     top[place] = best;
     printf("%6zu  %.4f", best, (double)score(output, data, best));
-    if (labels != NULL) {
-      print_label(labels, best);
-    }
+    if (labels != NULL) { print_label(labels, best); }
     printf("\n");
   }
 }
@@ -144,9 +136,7 @@ int main(int argc, char** argv) {
 
   free(scores);
   image_free(&picture);
-  if (labels != NULL) {
-    fclose(labels);
-  }
+  if (labels != NULL) { fclose(labels); }
   arenite_session_destroy(session);
   arenite_model_close(model);
   return 0;

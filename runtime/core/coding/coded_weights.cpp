@@ -26,9 +26,7 @@ T read(const std::byte* from) {
 
 // Where nothing is to be copied there may be no buffer, which memcpy does not take.
 void copy(std::uint8_t* to, const std::byte* from, std::size_t count) {
-  if (count != 0) {
-    std::memcpy(to, from, count);
-  }
+  if (count != 0) { std::memcpy(to, from, count); }
 }
 
 [[noreturn]] void refuse(const std::string& label, const char* reason) {
@@ -43,9 +41,7 @@ CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t 
   if (size < kHeadSize || num_elements > kMostElements) {
     refuse(label, "they are truncated, or too many");
   }
-  if (read<std::uint8_t>(data) != kVersion) {
-    refuse(label, "they are of another version");
-  }
+  if (read<std::uint8_t>(data) != kVersion) { refuse(label, "they are of another version"); }
   const auto layout = read<std::uint8_t>(data + 1);
   const unsigned flags = read<std::uint8_t>(data + 3);
   const std::size_t num_values = read<std::uint16_t>(data + 4);
@@ -58,9 +54,7 @@ CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t 
   layout_ = static_cast<Layout>(layout);
   const std::size_t width = (flags & kHalf) != 0 ? 2 : 4;
   const std::size_t start = kHeadSize + num_values * width;
-  if (size < start || size - start < indices_size_) {
-    refuse(label, "they are truncated");
-  }
+  if (size < start || size - start < indices_size_) { refuse(label, "they are truncated"); }
   for (std::size_t i = 0; i < num_values; ++i) {
     const std::byte* from = data + kHeadSize + i * width;
     codebook_[i] = width == 2 ? widened({read<std::uint16_t>(from)}) : read<float>(from);
@@ -71,15 +65,9 @@ CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t 
   positions_ = indices_ + indices_size_;
   positions_size_ = size - start - indices_size_;
   switch (layout_) {
-    case Layout::plain:
-      num_positions_ = 0;
-      break;
-    case Layout::mask:
-      num_positions_ = (num_elements + 7) / 8;
-      break;
-    case Layout::gaps:
-      num_positions_ = num_indices_;
-      break;
+    case Layout::plain: num_positions_ = 0; break;
+    case Layout::mask: num_positions_ = (num_elements + 7) / 8; break;
+    case Layout::gaps: num_positions_ = num_indices_; break;
   }
   if ((layout_ == Layout::plain && num_indices_ != num_elements) ||
       (!has_coded_indices_ && indices_size_ != num_indices_) ||

@@ -36,19 +36,13 @@ class CodedWeights {
     const std::uint8_t* positions = indices + num_indices_;
     switch (layout_) {
       case Layout::plain:
-        for (std::size_t i = 0; i < num_elements_; ++i) {
-          write(i, codebook_[indices[i]]);
-        }
+        for (std::size_t i = 0; i < num_elements_; ++i) { write(i, codebook_[indices[i]]); }
         return;
-      case Layout::mask:
-        visit_mask(indices, positions, write);
-        return;
+      case Layout::mask: visit_mask(indices, positions, write); return;
       case Layout::gaps:
         for (std::size_t i = 0, at = 0; i < num_indices_; ++i, ++at) {
           at += positions[i];
-          if (at >= num_elements_) {
-            return;
-          }
+          if (at >= num_elements_) { return; }
           write(at, codebook_[indices[i]]);
         }
         return;
@@ -67,9 +61,7 @@ class CodedWeights {
       std::memcpy(&bits, mask + byte, std::min(sizeof bits, num_positions_ - byte));
       for (; bits != 0; bits &= bits - 1) {
         const std::size_t at = 8 * byte + static_cast<std::size_t>(__builtin_ctzll(bits));
-        if (next == num_indices_ || at >= num_elements_) {
-          return;
-        }
+        if (next == num_indices_ || at >= num_elements_) { return; }
         write(at, codebook_[indices[next++]]);
       }
     }

@@ -13,9 +13,7 @@ namespace arenite {
 
 struct SymbolDecoder::Context {
   Context() : zstd(ZSTD_createDCtx()) {
-    if (zstd == nullptr) {
-      throw SystemError("no memory to decode weights");
-    }
+    if (zstd == nullptr) { throw SystemError("no memory to decode weights"); }
     ZSTD_DCtx_setParameter(zstd, ZSTD_d_format, ZSTD_f_zstd1_magicless);
   }
   ~Context() { ZSTD_freeDCtx(zstd); }
@@ -26,12 +24,8 @@ struct SymbolDecoder::Context {
 };
 
 void SymbolDecoder::reserve(std::size_t count) {
-  if (context_ == nullptr) {
-    context_ = std::make_unique<Context>();
-  }
-  if (count > buffer_.size()) {
-    buffer_.resize(count);
-  }
+  if (context_ == nullptr) { context_ = std::make_unique<Context>(); }
+  if (count > buffer_.size()) { buffer_.resize(count); }
 }
 
 bool SymbolDecoder::decode(const std::byte* code, std::size_t size, std::uint8_t* to,

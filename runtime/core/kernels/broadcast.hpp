@@ -51,9 +51,7 @@ struct Broadcast {
       require(operands, is_reached, "the output is longer than each input");
     }
     for (const Axis& axis : axes) {
-      if (axis.length == 1) {
-        continue;
-      }
+      if (axis.length == 1) { continue; }
       if (!outer.empty() && continues(outer.back(), axis)) {
         outer.back() = {outer.back().length * axis.length, axis.strides};
       } else {
@@ -64,9 +62,7 @@ struct Broadcast {
       inner = outer.back();
       outer.pop_back();
     }
-    for (const Axis& axis : outer) {
-      num_rows *= axis.length;
-    }
+    for (const Axis& axis : outer) { num_rows *= axis.length; }
   }
 
   // First element of a row in each input.
@@ -75,9 +71,7 @@ struct Broadcast {
     for (std::size_t place = outer.size(); place-- > 0;) {
       const std::size_t index = row % outer[place].length;
       row /= outer[place].length;
-      for (std::size_t i = 0; i < N; ++i) {
-        found[i] += index * outer[place].strides[i];
-      }
+      for (std::size_t i = 0; i < N; ++i) { found[i] += index * outer[place].strides[i]; }
     }
     return found;
   }
@@ -85,17 +79,13 @@ struct Broadcast {
  private:
   static std::array<std::vector<std::size_t>, N> shapes_of(const Operands& operands) {
     std::array<std::vector<std::size_t>, N> shapes;
-    for (std::size_t i = 0; i < N; ++i) {
-      shapes[i] = operands.inputs[i]->shape;
-    }
+    for (std::size_t i = 0; i < N; ++i) { shapes[i] = operands.inputs[i]->shape; }
     return shapes;
   }
 
   static bool continues(const Axis& before, const Axis& axis) {
     for (std::size_t i = 0; i < N; ++i) {
-      if (before.strides[i] != axis.strides[i] * axis.length) {
-        return false;
-      }
+      if (before.strides[i] != axis.strides[i] * axis.length) { return false; }
     }
     return true;
   }

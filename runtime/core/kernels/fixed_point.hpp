@@ -46,9 +46,7 @@ struct Multiplier {
       factor /= 2;
       ++result.shift;
     }
-    if (result.shift < -31) {
-      return {};
-    }
+    if (result.shift < -31) { return {}; }
     result.factor = static_cast<std::int32_t>(factor);
     return result;
   }
@@ -75,9 +73,7 @@ constexpr std::int16_t constant(std::int32_t value) {
 }
 
 inline std::int16_t times(std::int16_t a, std::int16_t b) {
-  if (a == -32768 && b == -32768) {
-    return kOne;
-  }
+  if (a == -32768 && b == -32768) { return kOne; }
   const std::int32_t wide = std::int32_t{a} * b;
   return static_cast<std::int16_t>((wide + (wide >= 0 ? 1 << 14 : 1 - (1 << 14))) / (1 << 15));
 }
@@ -116,9 +112,7 @@ inline std::int16_t exp_of_negative(std::int16_t a, int bits) {
   constexpr std::int16_t kFactors[] = {
       constant(1672461947), constant(1302514674), constant(790015084), constant(290630308),
       constant(39332535),   constant(720401),     constant(242)};
-  if (a == 0) {
-    return kOne;
-  }
+  if (a == 0) { return kOne; }
   if (bits > 5 && a < -(1 << (20 - bits))) {
     return 0;  // below -32
   }
@@ -127,9 +121,7 @@ inline std::int16_t exp_of_negative(std::int16_t a, int bits) {
   const std::int16_t rest = subtract(part, a);
   std::int16_t result = exp_of_quarter(shift_left(part, bits));
   for (int e = -2; e <= 4 && e < bits; ++e) {
-    if (rest & (1 << (15 - bits + e))) {
-      result = times(result, kFactors[e + 2]);
-    }
+    if (rest & (1 << (15 - bits + e))) { result = times(result, kFactors[e + 2]); }
   }
   return result;
 }
@@ -150,18 +142,14 @@ inline std::int16_t two_over_one_plus(std::int16_t a) {
 
 // Both read numbers with so many bits before the point, and make numbers with none.
 inline std::int16_t logistic(std::int16_t a, int bits) {
-  if (a == 0) {
-    return 1 << 14;
-  }
+  if (a == 0) { return 1 << 14; }
   const std::int16_t below = a > 0 ? subtract(0, a) : a;
   const std::int16_t result = shift_left(two_over_one_plus(exp_of_negative(below, bits)), 1);
   return a > 0 ? result : subtract(kOne, result);
 }
 
 inline std::int16_t tanh(std::int16_t a, int bits) {
-  if (a == 0) {
-    return 0;
-  }
+  if (a == 0) { return 0; }
   const std::int16_t below = a > 0 ? subtract(0, a) : a;
   // (1 - y) / (1 + y) of y = exp(-2 |a|); twice a number is that with one bit more before the
   // point.

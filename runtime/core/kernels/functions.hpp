@@ -35,44 +35,30 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
   switch (function) {
     case UnaryFunction::clamp:
       return use([=](float x) { return std::min(std::max(x, alpha), beta); });
-    case UnaryFunction::absolute:
-      return use([](float x) { return std::abs(x); });
-    case UnaryFunction::negate:
-      return use([](float x) { return -x; });
-    case UnaryFunction::square:
-      return use([](float x) { return x * x; });
-    case UnaryFunction::square_root:
-      return use([](float x) { return std::sqrt(x); });
+    case UnaryFunction::absolute: return use([](float x) { return std::abs(x); });
+    case UnaryFunction::negate: return use([](float x) { return -x; });
+    case UnaryFunction::square: return use([](float x) { return x * x; });
+    case UnaryFunction::square_root: return use([](float x) { return std::sqrt(x); });
     case UnaryFunction::reciprocal_square_root:
       return use([](float x) { return 1.0f / std::sqrt(x); });
-    case UnaryFunction::reciprocal:
-      return use([](float x) { return 1.0f / x; });
-    case UnaryFunction::floor:
-      return use([](float x) { return std::floor(x); });
-    case UnaryFunction::ceiling:
-      return use([](float x) { return std::ceil(x); });
-    case UnaryFunction::round:
-      return use([](float x) { return std::nearbyint(x); });
+    case UnaryFunction::reciprocal: return use([](float x) { return 1.0f / x; });
+    case UnaryFunction::floor: return use([](float x) { return std::floor(x); });
+    case UnaryFunction::ceiling: return use([](float x) { return std::ceil(x); });
+    case UnaryFunction::round: return use([](float x) { return std::nearbyint(x); });
     case UnaryFunction::sign:
       return use([](float x) { return static_cast<float>((x > 0) - (x < 0)); });
-    case UnaryFunction::exponential:
-      return use([](float x) { return exponential(x); });
-    case UnaryFunction::logarithm:
-      return use([](float x) { return std::log(x); });
-    case UnaryFunction::sine:
-      return use([](float x) { return std::sin(x); });
-    case UnaryFunction::cosine:
-      return use([](float x) { return std::cos(x); });
+    case UnaryFunction::exponential: return use([](float x) { return exponential(x); });
+    case UnaryFunction::logarithm: return use([](float x) { return std::log(x); });
+    case UnaryFunction::sine: return use([](float x) { return std::sin(x); });
+    case UnaryFunction::cosine: return use([](float x) { return std::cos(x); });
     case UnaryFunction::hyperbolic_tangent:
       return use([](float x) { return hyperbolic_tangent(x); });
-    case UnaryFunction::sigmoid:
-      return use([](float x) { return sigmoid(x); });
+    case UnaryFunction::sigmoid: return use([](float x) { return sigmoid(x); });
     case UnaryFunction::hard_sigmoid:
       return use([=](float x) { return within_one(alpha * x + beta); });
     case UnaryFunction::hard_swish:
       return use([](float x) { return x * within_one(x * kSixth + 0.5f); });
-    case UnaryFunction::swish:
-      return use([=](float x) { return x * sigmoid(alpha * x); });
+    case UnaryFunction::swish: return use([=](float x) { return x * sigmoid(alpha * x); });
     case UnaryFunction::elu:
       return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one_below(x); });
     case UnaryFunction::celu:
@@ -81,18 +67,12 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::selu:
       return use(
           [=](float x) { return beta * (x > 0 ? x : alpha * exponential_less_one_below(x)); });
-    case UnaryFunction::leaky_relu:
-      return use([=](float x) { return x < 0 ? alpha * x : x; });
-    case UnaryFunction::thresholded_relu:
-      return use([=](float x) { return x > alpha ? x : 0.0f; });
-    case UnaryFunction::softplus:
-      return use([](float x) { return softplus(x); });
-    case UnaryFunction::softsign:
-      return use([](float x) { return x / (1.0f + std::abs(x)); });
-    case UnaryFunction::mish:
-      return use([](float x) { return mish(x); });
-    case UnaryFunction::erf:
-      return use([](float x) { return error_function(x); });
+    case UnaryFunction::leaky_relu: return use([=](float x) { return x < 0 ? alpha * x : x; });
+    case UnaryFunction::thresholded_relu: return use([=](float x) { return x > alpha ? x : 0.0f; });
+    case UnaryFunction::softplus: return use([](float x) { return softplus(x); });
+    case UnaryFunction::softsign: return use([](float x) { return x / (1.0f + std::abs(x)); });
+    case UnaryFunction::mish: return use([](float x) { return mish(x); });
+    case UnaryFunction::erf: return use([](float x) { return error_function(x); });
     case UnaryFunction::gelu:
       return use([=](float x) { return 0.5f * x * (1.0f + error_function(x * kRootHalf)); });
     case UnaryFunction::gelu_tanh:
@@ -100,8 +80,7 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
         return 0.5f * x * (1.0f + hyperbolic_tangent(kRootTwoOverPi * (x + 0.044715f * x * x * x)));
       });
     case UnaryFunction::logical_not:
-    case UnaryFunction::is_nan:
-      return;  // not of numbers to numbers
+    case UnaryFunction::is_nan: return;  // not of numbers to numbers
   }
 }
 

@@ -103,12 +103,9 @@ ARENITE_FOR_AVX512 void row_for_avx512(const float* left, std::size_t stride, co
 
 Kernel find_kernel() {
   switch (vectors()) {
-    case Vectors::avx512:
-      return {8, tile_for_avx512, row_for_avx512};
-    case Vectors::avx2:
-      return {6, tile_for_avx2, row_for_avx2};
-    default:
-      return {4, tile_for_any, row_for_any};
+    case Vectors::avx512: return {8, tile_for_avx512, row_for_avx512};
+    case Vectors::avx2: return {6, tile_for_avx2, row_for_avx2};
+    default: return {4, tile_for_any, row_for_any};
   }
 }
 

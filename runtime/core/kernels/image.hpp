@@ -23,9 +23,7 @@ struct Image {
       nullptr;  // bytes from data to each row; null: row_stride apart
 
   T* row(std::size_t index) const {
-    if (row_offsets == nullptr) {
-      return data + index * row_stride;
-    }
+    if (row_offsets == nullptr) { return data + index * row_stride; }
     using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
     const auto offset = static_cast<std::size_t>(row_offsets[index]);
     return reinterpret_cast<T*>(reinterpret_cast<Byte*>(data) + offset);

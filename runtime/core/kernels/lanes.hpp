@@ -94,17 +94,13 @@ ARENITE_LANE void store_some(Lanes value, float* to, std::size_t count) {
 #else
 ARENITE_LANE Lanes load_some(const float* from, std::size_t count) {
   float floats[kLanes] = {};
-  for (std::size_t i = 0; i < count; ++i) {
-    floats[i] = from[i];
-  }
+  for (std::size_t i = 0; i < count; ++i) { floats[i] = from[i]; }
   return load(floats);
 }
 ARENITE_LANE void store_some(Lanes value, float* to, std::size_t count) {
   float floats[kLanes];
   store(value, floats);
-  for (std::size_t i = 0; i < count; ++i) {
-    to[i] = floats[i];
-  }
+  for (std::size_t i = 0; i < count; ++i) { to[i] = floats[i]; }
 }
 #endif
 

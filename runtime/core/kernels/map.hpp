@@ -21,9 +21,7 @@ template <typename Source, typename Target, typename Function>
 __attribute__((always_inline)) inline void map_blocks(const Source* source, Target* target,
                                                       std::size_t blocks, Function function) {
 #pragma GCC ivdep
-  for (std::size_t i = 0; i < blocks * kMapBlock; ++i) {
-    target[i] = function(source[i]);
-  }
+  for (std::size_t i = 0; i < blocks * kMapBlock; ++i) { target[i] = function(source[i]); }
 }
 
 template <typename Source, typename Target, typename Function>
@@ -53,9 +51,7 @@ class Map {
   void operator()(const Source* source, Target* target, std::size_t count) const {
     const std::size_t blocks = count / kMapBlock;
     const std::size_t rest = count % kMapBlock;
-    if (blocks > 0) {
-      blocks_(source, target, blocks, function_);
-    }
+    if (blocks > 0) { blocks_(source, target, blocks, function_); }
     if (rest > 0) {
       Source in[kMapBlock];
       Target out[kMapBlock];
@@ -69,12 +65,9 @@ class Map {
  private:
   static MapBlocks<Source, Target, Function> find() {
     switch (vectors()) {
-      case Vectors::avx512:
-        return map_for_avx512<Source, Target, Function>;
-      case Vectors::avx2:
-        return map_for_avx2<Source, Target, Function>;
-      default:
-        return map_for_any<Source, Target, Function>;
+      case Vectors::avx512: return map_for_avx512<Source, Target, Function>;
+      case Vectors::avx2: return map_for_avx2<Source, Target, Function>;
+      default: return map_for_any<Source, Target, Function>;
     }
   }
 

@@ -77,9 +77,7 @@ ARENITE_LANE void make_channels(const Work& work, const Pixel& pixel, std::size_
   for (std::size_t i = pixel.rows.first; i < pixel.rows.last; ++i) {
     const auto y =
         static_cast<std::size_t>(pixel.rows.start + static_cast<std::int64_t>(i) * dilations[0]);
-    if (y < work.first || y >= work.end) {
-      continue;
-    }
+    if (y < work.first || y >= work.end) { continue; }
     const float* from =
         work.source.row(y) + channel +
         static_cast<std::size_t>(std::max<std::int64_t>(left, 0)) * work.source.pixel_stride;

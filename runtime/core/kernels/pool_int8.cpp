@@ -46,9 +46,7 @@ struct Row {
                              const Visit& visit) const {
     const auto& dilations = pool.window.dilations;
     const std::size_t count = columns.inside();
-    if (count == 0) {
-      return;
-    }
+    if (count == 0) { return; }
     const auto at = [](const WindowSpan& span, std::size_t tap, std::uint32_t dilation) HWY_ATTR {
       return static_cast<std::size_t>(span.start + static_cast<std::int64_t>(tap) * dilation);
     };
@@ -91,9 +89,7 @@ ARENITE_LANE void store_all(const Int8Pool& pool, const Number* HWY_RESTRICT val
 template <typename Number, typename T>
 ARENITE_LANE void add_all(const T* HWY_RESTRICT from, std::size_t count,
                           Number* HWY_RESTRICT sums) {
-  for (std::size_t c = 0; c < count; ++c) {
-    sums[c] = static_cast<Number>(sums[c] + from[c]);
-  }
+  for (std::size_t c = 0; c < count; ++c) { sums[c] = static_cast<Number>(sums[c] + from[c]); }
 }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
@@ -105,9 +101,7 @@ ARENITE_LANE void find_largest(const Row<T>& row, const WindowSpan& columns, T* 
     T found[kTogether];
     std::fill_n(found, count, std::numeric_limits<T>::min());
     row.each_tap(columns, channel, [&](const T* from) {
-      for (std::size_t c = 0; c < count; ++c) {
-        found[c] = std::max(found[c], from[c]);
-      }
+      for (std::size_t c = 0; c < count; ++c) { found[c] = std::max(found[c], from[c]); }
     });
     for (std::size_t c = 0; c < count; ++c) {
       largest[channel + c] = std::min(std::max(found[c], row.min), row.max);
@@ -199,9 +193,7 @@ class Channels {
     const std::size_t step_to = given.result.pixel_stride;
     T* to = given.to + channel;
     Sums sum[Vectors];
-    for (auto& each : sum) {
-      each = hn::Zero(tag);
-    }
+    for (auto& each : sum) { each = hn::Zero(tag); }
     std::size_t begin = 0;
     std::size_t end = 0;
     for (std::size_t column = 0; column < num_columns; ++column) {
@@ -250,9 +242,7 @@ class Channels {
     auto value =
         hn::ConvertTo(floats, hn::Sub(hn::PromoteTo(integers, sum), hn::Set(integers, zeros)));
     value = hn::Mul(value, hn::Set(floats, scaling.factor));
-    if (!scaling.is_product) {
-      value = hn::Div(value, hn::Set(floats, scaling.divisor));
-    }
+    if (!scaling.is_product) { value = hn::Div(value, hn::Set(floats, scaling.divisor)); }
     const auto kept = hn::Min(hn::Max(value, low), high);
     const auto rounded = hn::BitCast(integers, hn::Add(kept, hn::Set(floats, kRounder)));
     const auto made = hn::Sub(rounded, hn::Set(integers, kRounderBits - pool.zero_point));
@@ -287,9 +277,7 @@ bool share_columns(const Row<T>& row) {
   for (; channel + Narrow::kCount <= channels; channel += Narrow::kCount) {
     Narrow::make(row, taps, channel);
   }
-  if (channel < channels) {
-    Narrow::make(row, taps, channels - Narrow::kCount);
-  }
+  if (channel < channels) { Narrow::make(row, taps, channels - Narrow::kCount); }
   return true;
 }
 #endif
@@ -332,17 +320,13 @@ ARENITE_LANE void make_row(const Int8Pool& pool, const Image<const T>& source,
                    result.row(index),
                    is_kept ? static_cast<T>(pool.min) : std::numeric_limits<T>::min(),
                    is_kept ? static_cast<T>(pool.max) : std::numeric_limits<T>::max()};
-  if (pool.is_average && share_columns(row)) {
-    return;
-  }
+  if (pool.is_average && share_columns(row)) { return; }
   for (std::size_t column = 0; column < result.columns; ++column) {
     const WindowSpan columns = row.columns(column);
     T* to = row.to + column * result.pixel_stride;
     if (!pool.is_average) {
       find_largest(row, columns, to);
-      if (!is_kept) {
-        rescale(row, columns, to);
-      }
+      if (!is_kept) { rescale(row, columns, to); }
     } else if (row.rows.inside() * columns.inside() <= kFew) {
       make_average<std::int16_t>(row, columns, to);
     } else {
@@ -357,9 +341,7 @@ ARENITE_LANE void take(const Int8Pool& pool, const Image<const T>& source, const
                        RowRange taken, std::int32_t* sums) {
   const WindowSpan rows = window_span(pool.window, 0, 0, source.rows);
   const std::size_t end = taken.first + taken.count;
-  if (taken.first == 0) {
-    std::fill_n(sums, result.columns * result.channels, 0);
-  }
+  if (taken.first == 0) { std::fill_n(sums, result.columns * result.channels, 0); }
   for (std::size_t column = 0; column < result.columns; ++column) {
     std::int32_t* pixel = sums + column * result.channels;
     const WindowSpan columns = window_span(pool.window, 1, column, source.columns);

@@ -34,9 +34,7 @@ inline Vectors vectors() {
     __builtin_cpu_init();
     const char* given = std::getenv("ARENITE_VECTORS");
     const std::string_view most = given == nullptr ? "" : given;
-    if (most == "any") {
-      return Vectors::any;
-    }
+    if (most == "any") { return Vectors::any; }
     if (most != "avx2" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
       return Vectors::avx512;

@@ -38,9 +38,7 @@ struct Scale {
 // Converts to an integer type with saturation; NaN becomes 0.
 template <typename T, typename Number>
 T saturate(Number value) {
-  if (std::isnan(value)) {
-    return 0;
-  }
+  if (std::isnan(value)) { return 0; }
   if (value <= static_cast<Number>(std::numeric_limits<T>::min())) {
     return std::numeric_limits<T>::min();
   }

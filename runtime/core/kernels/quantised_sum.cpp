@@ -110,9 +110,7 @@ template <typename T>
 AddQuantised find_quantised_add(const QuantisedSum& sum) {
   for (const std::int32_t factor : sum.factors) {
     const std::int32_t part = factor >> kPartBits;
-    if (part < -32768 || part > 32767) {
-      return nullptr;
-    }
+    if (part < -32768 || part > 32767) { return nullptr; }
   }
   return vectors() == Vectors::avx512 ? add_for_avx512<T> : nullptr;
 }

@@ -52,14 +52,10 @@ void transpose_elements(const std::byte* source, std::byte* target, const Stride
   if (inner.target == size && middle.source == size &&
       middle.target == size * static_cast<std::int64_t>(inner.length)) {
     switch (inner.length) {
-      case 2:
-        return gather_elements<T, 2>(source, target, middle.length, inner.source);
-      case 3:
-        return gather_elements<T, 3>(source, target, middle.length, inner.source);
-      case 4:
-        return gather_elements<T, 4>(source, target, middle.length, inner.source);
-      default:
-        break;
+      case 2: return gather_elements<T, 2>(source, target, middle.length, inner.source);
+      case 3: return gather_elements<T, 3>(source, target, middle.length, inner.source);
+      case 4: return gather_elements<T, 4>(source, target, middle.length, inner.source);
+      default: break;
     }
   }
   if (inner.length <= kTile / 2) {
@@ -90,16 +86,11 @@ void transpose_elements(const std::byte* source, std::byte* target, const Stride
 template <template <typename> class Function, typename... Arguments>
 void by_size(std::size_t element, Arguments... arguments) {
   switch (element) {
-    case 1:
-      return Function<std::uint8_t>::call(arguments...);
-    case 2:
-      return Function<std::uint16_t>::call(arguments...);
-    case 4:
-      return Function<std::uint32_t>::call(arguments...);
-    case 8:
-      return Function<std::uint64_t>::call(arguments...);
-    default:
-      std::abort();
+    case 1: return Function<std::uint8_t>::call(arguments...);
+    case 2: return Function<std::uint16_t>::call(arguments...);
+    case 4: return Function<std::uint32_t>::call(arguments...);
+    case 8: return Function<std::uint64_t>::call(arguments...);
+    default: std::abort();
   }
 }
 
@@ -158,9 +149,7 @@ StridedCopy::StridedCopy(std::vector<Axis> axes, std::int64_t source_offset,
       transposes_ = true;
     }
   }
-  for (const Axis& axis : outer_) {
-    num_rows_ *= axis.length;
-  }
+  for (const Axis& axis : outer_) { num_rows_ *= axis.length; }
 }
 
 void StridedCopy::copy_row(const std::byte* source, std::byte* target) const {

@@ -13,22 +13,16 @@ T fold(std::size_t count, T start, const Element& element, const Combine& combin
   std::size_t done = 0;
   if (count >= kLanes) {
     T lanes[kLanes];
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      lanes[lane] = element(lane);
-    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) { lanes[lane] = element(lane); }
     for (done = kLanes; done + kLanes <= count; done += kLanes) {
 #pragma GCC unroll 1
       for (std::size_t lane = 0; lane < kLanes; ++lane) {
         lanes[lane] = combine(lanes[lane], element(done + lane));
       }
     }
-    for (const T lane : lanes) {
-      total = combine(total, lane);
-    }
+    for (const T lane : lanes) { total = combine(total, lane); }
   }
-  for (; done < count; ++done) {
-    total = combine(total, element(done));
-  }
+  for (; done < count; ++done) { total = combine(total, element(done)); }
   return total;
 }
 

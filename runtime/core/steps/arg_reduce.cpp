@@ -108,9 +108,7 @@ class ArgReduceStep final : public Step {
       const Source value = source[i * split_.inner];
       const Source top = source[best * split_.inner];
       const bool is_better = minimum_ ? value < top : value > top;
-      if (is_better || (last_ && value == top)) {
-        best = i;
-      }
+      if (is_better || (last_ && value == top)) { best = i; }
     }
     return best;
   }
@@ -136,8 +134,7 @@ std::unique_ptr<Step> make_of(const Operands& operands, const AxisSplit& split) 
     case Type::int64:
       return std::make_unique<ArgReduceStep<Source, std::int64_t>>(
           operands, split, attributes.minimum(), attributes.last());
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -149,18 +146,12 @@ std::unique_ptr<Step> make_arg_reduce(const Operands& operands) {
           split.length > 0 && operands.outputs[0]->num_elements() == split.outer * split.inner,
           "the output does not have one element for each that is made");
   switch (source.type) {
-    case Type::float32:
-      return make_of<float>(operands, split);
-    case Type::int8:
-      return make_of<std::int8_t>(operands, split);
-    case Type::uint8:
-      return make_of<std::uint8_t>(operands, split);
-    case Type::int32:
-      return make_of<std::int32_t>(operands, split);
-    case Type::int64:
-      return make_of<std::int64_t>(operands, split);
-    default:
-      return nullptr;
+    case Type::float32: return make_of<float>(operands, split);
+    case Type::int8: return make_of<std::int8_t>(operands, split);
+    case Type::uint8: return make_of<std::uint8_t>(operands, split);
+    case Type::int32: return make_of<std::int32_t>(operands, split);
+    case Type::int64: return make_of<std::int64_t>(operands, split);
+    default: return nullptr;
   }
 }
 

@@ -25,17 +25,13 @@ std::unique_ptr<Step> make_elementwise(const Operands& operands, Function functi
 
 template <typename T>
 T divided(T a, T b) {
-  if (b == 0) {
-    return 0;
-  }
+  if (b == 0) { return 0; }
   return b == -1 ? difference(T{0}, a) : a / b;
 }
 
 template <typename T>
 T remainder(T a, T b) {  // of the sign of b
-  if (b == 0 || b == -1) {
-    return 0;
-  }
+  if (b == 0 || b == -1) { return 0; }
   const T rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
@@ -55,8 +51,7 @@ std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction f
       return make_elementwise<T, bool>(operands, [](T a, T b) { return a > b; });
     case BinaryFunction::greater_equal:
       return make_elementwise<T, bool>(operands, [](T a, T b) { return a >= b; });
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -65,24 +60,16 @@ std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction f
 template <typename Use>
 void with_common_function(BinaryFunction function, const Use& use) {
   switch (function) {
-    case BinaryFunction::add:
-      return use([](float a, float b) { return a + b; });
-    case BinaryFunction::subtract:
-      return use([](float a, float b) { return a - b; });
-    case BinaryFunction::multiply:
-      return use([](float a, float b) { return a * b; });
-    case BinaryFunction::divide:
-      return use([](float a, float b) { return a / b; });
-    case BinaryFunction::maximum:
-      return use([](float a, float b) { return a > b ? a : b; });
-    case BinaryFunction::minimum:
-      return use([](float a, float b) { return a < b ? a : b; });
+    case BinaryFunction::add: return use([](float a, float b) { return a + b; });
+    case BinaryFunction::subtract: return use([](float a, float b) { return a - b; });
+    case BinaryFunction::multiply: return use([](float a, float b) { return a * b; });
+    case BinaryFunction::divide: return use([](float a, float b) { return a / b; });
+    case BinaryFunction::maximum: return use([](float a, float b) { return a > b ? a : b; });
+    case BinaryFunction::minimum: return use([](float a, float b) { return a < b ? a : b; });
     case BinaryFunction::squared_difference:
       return use([](float a, float b) { return (a - b) * (a - b); });
-    case BinaryFunction::prelu:
-      return use([](float a, float b) { return a < 0 ? a * b : a; });
-    default:
-      return;
+    case BinaryFunction::prelu: return use([](float a, float b) { return a < 0 ? a * b : a; });
+    default: return;
   }
 }
 
@@ -90,14 +77,12 @@ void with_common_function(BinaryFunction function, const Use& use) {
 template <typename Use>
 void with_rare_function(BinaryFunction function, const Use& use) {
   switch (function) {
-    case BinaryFunction::power:
-      return use([](float a, float b) { return std::pow(a, b); });
+    case BinaryFunction::power: return use([](float a, float b) { return std::pow(a, b); });
     case BinaryFunction::modulus:
       return use([](float a, float b) { return a - b * std::floor(a / b); });
     case BinaryFunction::floor_divide:
       return use([](float a, float b) { return std::floor(a / b); });
-    default:
-      return;
+    default: return;
   }
 }
 
@@ -105,25 +90,17 @@ void with_rare_function(BinaryFunction function, const Use& use) {
 template <typename T, typename Use>
 void with_function_of_integers(BinaryFunction function, const Use& use) {
   switch (function) {
-    case BinaryFunction::add:
-      return use([](T a, T b) { return sum(a, b); });
-    case BinaryFunction::subtract:
-      return use([](T a, T b) { return difference(a, b); });
-    case BinaryFunction::multiply:
-      return use([](T a, T b) { return product(a, b); });
-    case BinaryFunction::divide:
-      return use([](T a, T b) { return divided(a, b); });
-    case BinaryFunction::maximum:
-      return use([](T a, T b) { return a > b ? a : b; });
-    case BinaryFunction::minimum:
-      return use([](T a, T b) { return a < b ? a : b; });
-    case BinaryFunction::modulus:
-      return use([](T a, T b) { return remainder(a, b); });
+    case BinaryFunction::add: return use([](T a, T b) { return sum(a, b); });
+    case BinaryFunction::subtract: return use([](T a, T b) { return difference(a, b); });
+    case BinaryFunction::multiply: return use([](T a, T b) { return product(a, b); });
+    case BinaryFunction::divide: return use([](T a, T b) { return divided(a, b); });
+    case BinaryFunction::maximum: return use([](T a, T b) { return a > b ? a : b; });
+    case BinaryFunction::minimum: return use([](T a, T b) { return a < b ? a : b; });
+    case BinaryFunction::modulus: return use([](T a, T b) { return remainder(a, b); });
     case BinaryFunction::floor_divide:
       return use(
           [](T a, T b) { return b == 0 ? T{0} : divided(difference(a, remainder(a, b)), b); });
-    default:
-      return;
+    default: return;
   }
 }
 
@@ -232,9 +209,7 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands,
       QuantisedSum::fits(one.scale / target.scale, other.scale / target.scale)) {
     return make_quantised_sum<T>(operands, attributes);
   }
-  if (name == BinaryFunction::multiply) {
-    return make_quantised_product<T>(operands, attributes);
-  }
+  if (name == BinaryFunction::multiply) { return make_quantised_product<T>(operands, attributes); }
   const float min = attributes.min();
   const float max = attributes.max();
   std::unique_ptr<Step> step;
@@ -265,8 +240,7 @@ std::unique_ptr<Step> make_logical(const Operands& operands, BinaryFunction func
     case BinaryFunction::equal:
       return make_elementwise<Truth, bool>(operands,
                                            [](Truth a, Truth b) { return (a != 0) == (b != 0); });
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -283,30 +257,20 @@ std::unique_ptr<Step> make_binary(const Operands& operands) {
   }
   if (made == Type::boolean) {
     switch (type) {
-      case Type::float32:
-        return make_comparison<float>(operands, function);
-      case Type::int32:
-        return make_comparison<std::int32_t>(operands, function);
-      case Type::int64:
-        return make_comparison<std::int64_t>(operands, function);
-      default:
-        return nullptr;
+      case Type::float32: return make_comparison<float>(operands, function);
+      case Type::int32: return make_comparison<std::int32_t>(operands, function);
+      case Type::int64: return make_comparison<std::int64_t>(operands, function);
+      default: return nullptr;
     }
   }
   require(operands, made == type, "input and output differ in type");
   switch (type) {
-    case Type::float32:
-      return make_of_floats(operands, attributes);
-    case Type::int8:
-      return make_of_quantised<std::int8_t>(operands, attributes);
-    case Type::uint8:
-      return make_of_quantised<std::uint8_t>(operands, attributes);
-    case Type::int32:
-      return make_of_integers<std::int32_t>(operands, attributes);
-    case Type::int64:
-      return make_of_integers<std::int64_t>(operands, attributes);
-    default:
-      return nullptr;
+    case Type::float32: return make_of_floats(operands, attributes);
+    case Type::int8: return make_of_quantised<std::int8_t>(operands, attributes);
+    case Type::uint8: return make_of_quantised<std::uint8_t>(operands, attributes);
+    case Type::int32: return make_of_integers<std::int32_t>(operands, attributes);
+    case Type::int64: return make_of_integers<std::int64_t>(operands, attributes);
+    default: return nullptr;
   }
 }
 

@@ -38,20 +38,14 @@ __attribute__((always_inline)) inline void make_part(const Walk<Source, Target>&
     if (inner.strides[0] == 0) {
       const Source value = *one;
 #pragma GCC ivdep
-      for (std::size_t i = 0; i < length; ++i) {
-        target[i] = function(value, other[i]);
-      }
+      for (std::size_t i = 0; i < length; ++i) { target[i] = function(value, other[i]); }
     } else if (inner.strides[1] == 0) {
       const Source value = *other;
 #pragma GCC ivdep
-      for (std::size_t i = 0; i < length; ++i) {
-        target[i] = function(one[i], value);
-      }
+      for (std::size_t i = 0; i < length; ++i) { target[i] = function(one[i], value); }
     } else {
 #pragma GCC ivdep
-      for (std::size_t i = 0; i < length; ++i) {
-        target[i] = function(one[i], other[i]);
-      }
+      for (std::size_t i = 0; i < length; ++i) { target[i] = function(one[i], other[i]); }
     }
   }
 }
@@ -87,12 +81,9 @@ template <Copies copies, typename Source, typename Target, typename Function>
 Part<Source, Target, Function> find_part() {
   if constexpr (copies == Copies::for_wider_vectors) {
     switch (vectors()) {
-      case Vectors::avx512:
-        return part_for_avx512<Source, Target, Function>;
-      case Vectors::avx2:
-        return part_for_avx2<Source, Target, Function>;
-      default:
-        break;
+      case Vectors::avx512: return part_for_avx512<Source, Target, Function>;
+      case Vectors::avx2: return part_for_avx2<Source, Target, Function>;
+      default: break;
     }
   }
   return part_for_any<Source, Target, Function>;

@@ -21,17 +21,11 @@ Half narrowed(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
-  if (std::isnan(value)) {
-    return {static_cast<std::uint16_t>(sign | 0x7e00u)};
-  }
+  if (std::isnan(value)) { return {static_cast<std::uint16_t>(sign | 0x7e00u)}; }
   const float magnitude = std::abs(value);
-  if (magnitude >= 65520.0f) {
-    return {static_cast<std::uint16_t>(sign | 0x7c00u)};
-  }
+  if (magnitude >= 65520.0f) { return {static_cast<std::uint16_t>(sign | 0x7c00u)}; }
   int exponent = -14;  // of 0, to which frexp gives that of numbers from 0.5 on
-  if (magnitude > 0) {
-    std::frexp(magnitude, &exponent);
-  }
+  if (magnitude > 0) { std::frexp(magnitude, &exponent); }
   // Units of the last place, at least those of the smallest numbers.
   const int unit = std::max(exponent - 11, -24);
   const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -unit)));
@@ -49,22 +43,14 @@ struct Tag {
 template <typename Use>
 bool with_type(Type type, const Use& use) {
   switch (type) {
-    case Type::float32:
-      return use(Tag<float>{}), true;
-    case Type::float16:
-      return use(Tag<Half>{}), true;
-    case Type::int8:
-      return use(Tag<std::int8_t>{}), true;
-    case Type::uint8:
-      return use(Tag<std::uint8_t>{}), true;
-    case Type::int16:
-      return use(Tag<std::int16_t>{}), true;
-    case Type::int32:
-      return use(Tag<std::int32_t>{}), true;
-    case Type::int64:
-      return use(Tag<std::int64_t>{}), true;
-    case Type::boolean:
-      return use(Tag<bool>{}), true;
+    case Type::float32: return use(Tag<float>{}), true;
+    case Type::float16: return use(Tag<Half>{}), true;
+    case Type::int8: return use(Tag<std::int8_t>{}), true;
+    case Type::uint8: return use(Tag<std::uint8_t>{}), true;
+    case Type::int16: return use(Tag<std::int16_t>{}), true;
+    case Type::int32: return use(Tag<std::int32_t>{}), true;
+    case Type::int64: return use(Tag<std::int64_t>{}), true;
+    case Type::boolean: return use(Tag<bool>{}), true;
   }
   return false;
 }
@@ -134,9 +120,7 @@ class ConvertStep final : public ElementStep<Source, Target> {
   Target one(Source value) const {
     constexpr bool are_integers = std::is_integral_v<Source> && std::is_integral_v<Target>;
     if constexpr (are_integers) {
-      if (is_plain_) {
-        return static_cast<Target>(value);
-      }
+      if (is_plain_) { return static_cast<Target>(value); }
     }
     return to_element<Target>(to_float(value, in_), out_, quantises_);
   }

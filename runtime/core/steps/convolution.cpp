@@ -62,9 +62,7 @@ WinogradConvolution winograd(const Operands& operands, const Convolution& direct
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
   require_arity(operands, 2, 5);
-  if (!are_floats(operands)) {
-    return nullptr;
-  }
+  if (!are_floats(operands)) { return nullptr; }
   const auto& result = *operands.outputs[0];
   const Convolution kernel{conv_window(operands, attributes), attributes.groups(),
                            operands.inputs[1]->as<float>(),
@@ -75,14 +73,10 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   std::optional<WinogradConvolution> taken;
   for (const bool is_tuned : {false, true}) {
     const std::size_t tile = is_tuned ? attributes.tuned_tile() : attributes.tile();
-    if (tile == 0) {
-      continue;
-    }
+    if (tile == 0) { continue; }
     const auto by_tiles = winograd(
         operands, kernel, tile, is_tuned ? attributes.tuned_threads() : attributes.tile_threads());
-    if (is_tuned == (operands.tuning == Tuning::here)) {
-      taken = by_tiles;
-    }
+    if (is_tuned == (operands.tuning == Tuning::here)) { taken = by_tiles; }
   }
   return taken.has_value() ? image_step<float>(operands, convolve_winograd, *taken)
                            : image_step<float>(operands, convolve, kernel);
@@ -91,9 +85,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
   require_arity(operands, 2, 5);
-  if (!are_floats(operands)) {
-    return nullptr;
-  }
+  if (!are_floats(operands)) { return nullptr; }
   const MatrixProduct product(operands);
   const Convolution kernel{{{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
                            1,
@@ -105,9 +97,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
   require_arity(operands, 2, 5);
-  if (!are_floats(operands)) {
-    return nullptr;
-  }
+  if (!are_floats(operands)) { return nullptr; }
   const auto& result = *operands.outputs[0];
   const DepthwiseConvolution kernel{depthwise_window(operands, attributes),
                                     operands.inputs[1]->as<float>(),

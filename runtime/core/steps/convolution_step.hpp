@@ -58,9 +58,7 @@ class ConvolutionStep final : public Step {
     };
     source_.data += images * size(source_);
     result_.data += images * size(result_);
-    if (addend_.data != nullptr) {
-      addend_.data += images * size(addend_);
-    }
+    if (addend_.data != nullptr) { addend_.data += images * size(addend_); }
   }
 
   Run run_;

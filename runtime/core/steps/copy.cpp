@@ -50,12 +50,8 @@ class CopyStep final : public Step {
         threads_(threads) {}
 
   void run() override {
-    for (const auto* view : filled_) {
-      fill_with(fill_, view->data, view->size);
-    }
-    for (const auto& part : parts_) {
-      part.copy.run(part.source, part.target, threads_);
-    }
+    for (const auto* view : filled_) { fill_with(fill_, view->data, view->size); }
+    for (const auto& part : parts_) { part.copy.run(part.source, part.target, threads_); }
   }
 
   std::size_t held_bytes() const override { return held_bytes_of(parts_) + heap_bytes(filled_); }
@@ -118,9 +114,7 @@ class RowJoinStep final : public Step {
 // Whether a move whose sides have the same address leaves every element in place.
 bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
   for (const auto& axis : axes) {
-    if (axis.length != 1 && axis.source != axis.target) {
-      return false;
-    }
+    if (axis.length != 1 && axis.source != axis.target) { return false; }
   }
   return true;
 }
@@ -169,9 +163,7 @@ class RowCopyStep final : public Step {
       const Move& move = moves_[piece->move];
       const std::byte* from = source(*piece);
       std::byte* to = target(piece->target_row) + piece->target_place;
-      if (from != to || !move.stays_in_place) {
-        move.copy.run(from, to, nullptr);
-      }
+      if (from != to || !move.stays_in_place) { move.copy.run(from, to, nullptr); }
     }
   }
 
@@ -284,9 +276,7 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
 void require_room(const Operands& operands, const TensorView& target,
                   const flatbuffers::Vector<std::uint64_t>& shape) {
   std::uint64_t room = target.num_elements();
-  for (const std::uint64_t length : shape) {
-    room /= length;
-  }
+  for (const std::uint64_t length : shape) { room /= length; }
   require(operands, room > 0, "a move is larger than its target");
 }
 
@@ -305,9 +295,7 @@ void check_move(const Operands& operands, const program::Move& move) {
               move.shape()->size() == move.input_strides()->size() &&
               move.shape()->size() == move.output_strides()->size(),
           "a move has a shape without strides");
-  if (is_empty(move)) {
-    return;
-  }
+  if (is_empty(move)) { return; }
   const auto& source = *operands.inputs[move.input()];
   const auto& target = *operands.outputs[move.output()];
   require_inside(operands, source, move.input_start(), *move.shape(), *move.input_strides());
@@ -334,12 +322,8 @@ std::optional<Rows> rows_of(const program::Move& move) {
     const std::uint64_t count = move.shape()->Get(axis);
     const auto from = static_cast<std::uint64_t>(move.input_strides()->Get(axis));
     const auto to = static_cast<std::uint64_t>(move.output_strides()->Get(axis));
-    if (count == 1) {
-      continue;
-    }
-    if (from != read || count == 0) {
-      return std::nullopt;
-    }
+    if (count == 1) { continue; }
+    if (from != read || count == 0) { return std::nullopt; }
     read *= count;
     if (rows.stride == 0 && to == rows.length) {
       rows.length *= count;
@@ -385,9 +369,7 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
     sources.insert(is_there(&source) ? sources.begin() : sources.end(), found);
     begin += rows->length;
   }
-  if (!is_spread || all->count == 1 || all->stride != begin) {
-    return nullptr;
-  }
+  if (!is_spread || all->count == 1 || all->stride != begin) { return nullptr; }
   return std::make_unique<RowJoinStep>(
       RowJoin(std::move(sources), target.data, all->count, begin * element));
 }
@@ -405,21 +387,13 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
   const bool by_rows = operands.in_bands || lie_apart(operands);
   std::vector<CopyStep::Part> parts;
   if (attributes.moves() != nullptr) {
-    for (const auto* move : *attributes.moves()) {
-      check_move(operands, *move);
-    }
-    if (auto join = by_rows ? nullptr : make_row_join(operands)) {
-      return join;
-    }
+    for (const auto* move : *attributes.moves()) { check_move(operands, *move); }
+    if (auto join = by_rows ? nullptr : make_row_join(operands)) { return join; }
     for (const auto* move : *attributes.moves()) {
       const auto& source = *operands.inputs[move->input()];
       const auto& target = *operands.outputs[move->output()];
-      if (is_empty(*move)) {
-        continue;
-      }
-      if (by_rows) {
-        continue;
-      }
+      if (is_empty(*move)) { continue; }
+      if (by_rows) { continue; }
       const auto bytes = static_cast<std::int64_t>(element);
       std::vector<StridedCopy::Axis> axes;
       for (flatbuffers::uoffset_t i = 0; i < move->shape()->size(); ++i) {
@@ -448,9 +422,7 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
     fill.assign(attributes.fill()->begin(), attributes.fill()->end());
     filled.assign(operands.outputs.begin(), operands.outputs.end());
   }
-  if (by_rows) {
-    return make_row_copy(operands, attributes, std::move(fill));
-  }
+  if (by_rows) { return make_row_copy(operands, attributes, std::move(fill)); }
   return std::make_unique<CopyStep>(std::move(parts), std::move(filled), std::move(fill),
                                     operands.threads);
 }

@@ -19,9 +19,7 @@ class CumulativeSumStep final : public Step {
         reverse_(reverse) {}
 
   void run() override {
-    if (is_empty_) {
-      return;
-    }
+    if (is_empty_) { return; }
     for (std::size_t outer = 0; outer < split_.outer; ++outer) {
       for (std::size_t inner = 0; inner < split_.inner; ++inner) {
         const std::size_t start = outer * split_.length * split_.inner + inner;
@@ -58,14 +56,10 @@ std::unique_ptr<Step> make_cumulative_sum(const Operands& operands) {
         operands, split, attributes.exclusive(), attributes.reverse());
   };
   switch (source.type) {
-    case program::Type::float32:
-      return make(0.0f);
-    case program::Type::int32:
-      return make(std::int32_t{0});
-    case program::Type::int64:
-      return make(std::int64_t{0});
-    default:
-      return nullptr;
+    case program::Type::float32: return make(0.0f);
+    case program::Type::int32: return make(std::int32_t{0});
+    case program::Type::int64: return make(std::int64_t{0});
+    default: return nullptr;
   }
 }
 

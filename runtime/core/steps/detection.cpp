@@ -20,9 +20,7 @@ struct Box {
 
   // Intersection over union.
   float overlap(const Box& other) const {
-    if (area() <= 0 || other.area() <= 0) {
-      return 0.0f;
-    }
+    if (area() <= 0 || other.area() <= 0) { return 0.0f; }
     const float rows = std::min(bottom, other.bottom) - std::max(top, other.top);
     const float columns = std::min(right, other.right) - std::max(left, other.left);
     const float both = std::max(rows, 0.0f) * std::max(columns, 0.0f);
@@ -122,9 +120,7 @@ class DetectionStep final : public Step {
     std::fill(marks_, marks_ + kept, std::uint8_t{0});
     std::size_t count = 0;
     for (std::size_t i = 0; i < kept && count < most; ++i) {
-      if (marks_[i]) {
-        continue;
-      }
+      if (marks_[i]) { continue; }
       const Box& best = boxes_[order_[i]];
       for (std::size_t j = i + 1; j < kept; ++j) {
         if (!marks_[j] && best.overlap(boxes_[order_[j]]) > attributes_.overlap_threshold()) {
@@ -157,9 +153,7 @@ class DetectionStep final : public Step {
   std::size_t best_unmarked(const float* scores) const {
     std::size_t best = sizes_.classes;
     for (std::size_t i = 0; i < sizes_.classes; ++i) {
-      if (!marks_[i] && (best == sizes_.classes || scores[i] > scores[best])) {
-        best = i;
-      }
+      if (!marks_[i] && (best == sizes_.classes || scores[i] > scores[best])) { best = i; }
     }
     return best;
   }
@@ -168,9 +162,7 @@ class DetectionStep final : public Step {
   std::size_t class_by_class() {
     std::size_t total = 0;
     for (std::size_t kind = 0; kind < sizes_.classes; ++kind) {
-      for (std::size_t i = 0; i < sizes_.boxes; ++i) {
-        scores_[i] = row(i)[kind];
-      }
+      for (std::size_t i = 0; i < sizes_.boxes; ++i) { scores_[i] = row(i)[kind]; }
       const std::size_t count = suppress(sizes_.of_class);
       std::size_t next = 0, old = 0, made = 0;
       for (; made < sizes_.detections && (old < total || next < count); ++made) {

@@ -79,9 +79,7 @@ std::unique_ptr<Step> make_gather(const Operands& operands) {
     require(operands, i >= batch_axes || indices.shape[i] == data.shape[i],
             "data and indices differ in a batch");
   }
-  for (std::size_t i = batch_axes; i < indices.rank(); ++i) {
-    extent.count *= indices.shape[i];
-  }
+  for (std::size_t i = batch_axes; i < indices.rank(); ++i) { extent.count *= indices.shape[i]; }
   require(operands, data.type == target.type, "input and output differ in type");
   require(operands, extent.length > 0 && extent.length < (1u << 31), "the axis has no elements");
   require(operands, target.size == extent.batch * extent.outer * extent.count * extent.bytes,

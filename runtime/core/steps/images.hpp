@@ -29,9 +29,7 @@ Image<T> as_pixels(const TensorView& view, std::size_t count) {
 template <typename T>
 Image<T> as_rows(const TensorView& view) {
   std::size_t columns = 1;
-  for (std::size_t axis = 2; axis + 1 < view.rank(); ++axis) {
-    columns *= view.shape[axis];
-  }
+  for (std::size_t axis = 2; axis + 1 < view.rank(); ++axis) { columns *= view.shape[axis]; }
   const std::size_t channels = view.shape.back();
   auto* data = view.as<std::remove_const_t<T>>();
   return {data, view.shape[1], columns, channels, channels, columns * channels, view.rows};

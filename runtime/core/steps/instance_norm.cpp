@@ -29,9 +29,7 @@ class InstanceNormStep final : public Step {
   }
 
   void run() override {
-    if (num_pixels_ == 0) {
-      return;
-    }
+    if (num_pixels_ == 0) { return; }
     const std::size_t groups = (num_channels_ + kChannels - 1) / kChannels;
     parallel(threads_, num_images_ * groups, 8 * kChannels * num_pixels_,
              [this, groups](std::size_t first, std::size_t count) {
@@ -80,9 +78,7 @@ class InstanceNormStep final : public Step {
       float sums[kChannels] = {};
       for (std::size_t pixel = first; pixel < std::min(first + kPixels, num_pixels_); ++pixel) {
         const float* from = source_ + start + pixel * num_channels_;
-        for (std::size_t c = 0; c < width(); ++c) {
-          sums[c] += value(from[c], c);
-        }
+        for (std::size_t c = 0; c < width(); ++c) { sums[c] += value(from[c], c); }
       }
       for (std::size_t c = 0; c < width(); ++c) {
         means[c] += sums[c] / static_cast<float>(num_pixels_);

@@ -24,9 +24,7 @@ std::unique_ptr<Step> make_l2_norm(const Operands& operands) {
         const float squares = sum_of(count, [=](std::size_t i) { return from[i] * from[i]; });
         const float length = std::max(std::sqrt(squares), epsilon);
         const float factor = length > 0 ? 1.0f / length : 0.0f;
-        for (std::size_t i = 0; i < count; ++i) {
-          to[i] = from[i] * factor;
-        }
+        for (std::size_t i = 0; i < count; ++i) { to[i] = from[i] * factor; }
       });
 }
 

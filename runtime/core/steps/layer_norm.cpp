@@ -41,18 +41,12 @@ std::unique_ptr<Step> make_layer_norm(const Operands& operands) {
       return distance * distance;
     });
     const float factor = 1.0f / std::sqrt(squares / size + epsilon);
-    for (std::size_t i = 0; i < count; ++i) {
-      to[i] = (from[i] - mean) * factor;
-    }
+    for (std::size_t i = 0; i < count; ++i) { to[i] = (from[i] - mean) * factor; }
     if (factors != nullptr) {
-      for (std::size_t i = 0; i < count; ++i) {
-        to[i] *= factors[i];
-      }
+      for (std::size_t i = 0; i < count; ++i) { to[i] *= factors[i]; }
     }
     if (terms != nullptr) {
-      for (std::size_t i = 0; i < count; ++i) {
-        to[i] += terms[i];
-      }
+      for (std::size_t i = 0; i < count; ++i) { to[i] += terms[i]; }
     }
   });
 }

@@ -32,9 +32,7 @@ class LoadWeightsStep final : public Step {
       return;
     }
     auto* window = reinterpret_cast<float*>(window_);
-    if (!coded_->is_plain()) {
-      std::memset(window_, 0, size_);
-    }
+    if (!coded_->is_plain()) { std::memset(window_, 0, size_); }
     coded_->decode();
     coded_->visit([window](std::size_t position, float value) { window[position] = value; });
   }

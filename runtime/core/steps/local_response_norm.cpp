@@ -27,9 +27,7 @@ std::unique_ptr<Step> make_local_response_norm(const Operands& operands) {
   const float bias = attributes.bias();
   return make_rows<float>(operands, source.shape.back(),
                           [=](const float* from, float* to, std::size_t count) {
-                            for (std::size_t i = 0; i < count; ++i) {
-                              to[i] = 0;
-                            }
+                            for (std::size_t i = 0; i < count; ++i) { to[i] = 0; }
                             // The energy of the neighbours, one neighbour at a time.
                             for (std::size_t k = 0; k <= std::min(above, count - 1); ++k) {
                               for (std::size_t i = k; i < count; ++i) {

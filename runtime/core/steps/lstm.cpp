@@ -52,9 +52,7 @@ class LstmStep final : public Step {
       for (std::size_t begun = 0; begun < sizes_.times; begun += times_at_once_) {
         const std::size_t count = std::min(times_at_once_, sizes_.times - begun);
         const std::size_t first = is_backward ? sizes_.times - begun - count : begun;
-        if (times_at_once_ > 1) {
-          multiply_inputs(first, count, d);
-        }
+        if (times_at_once_ > 1) { multiply_inputs(first, count, d); }
         for (std::size_t i = 0; i < count; ++i) {
           const std::size_t slot = is_backward ? count - 1 - i : i;
           advance(first + slot, slot, d);
@@ -188,9 +186,7 @@ std::unique_ptr<Step> make_lstm(const Operands& operands) {
   for (std::size_t i = 0; i < 4; ++i) {
     require(operands, operands.inputs[i] != nullptr, "a required input is missing");
   }
-  if (operands.inputs[0]->type == program::Type::int8) {
-    return nullptr;
-  }
+  if (operands.inputs[0]->type == program::Type::int8) { return nullptr; }
   const auto sizes = recurrent_sizes(operands, kGates, attributes.batch_major());
   require_numbers(operands, operands.inputs[3], sizes.directions * kGates * sizes.units);
   require(operands, attributes.cell_clip() > 0, "cell_clip must be above 0");

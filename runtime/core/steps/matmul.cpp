@@ -20,9 +20,7 @@ class Batches {
     axes_.resize(c.rank() - 2);
     broadcast(operands, *operands.inputs[0], a_size, &Axis::a);
     broadcast(operands, *operands.inputs[1], b_size, &Axis::b);
-    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-      axes_[axis].length = c.shape[axis];
-    }
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis) { axes_[axis].length = c.shape[axis]; }
   }
 
   // First elements of the matrices of a product.

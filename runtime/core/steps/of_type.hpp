@@ -12,12 +12,9 @@ namespace arenite {
 template <typename Make>
 std::unique_ptr<Step> of_index_type(program::Type type, const Make& make) {
   switch (type) {
-    case program::Type::int32:
-      return make(std::int32_t{});
-    case program::Type::int64:
-      return make(std::int64_t{});
-    default:
-      return nullptr;
+    case program::Type::int32: return make(std::int32_t{});
+    case program::Type::int64: return make(std::int64_t{});
+    default: return nullptr;
   }
 }
 
@@ -25,14 +22,10 @@ std::unique_ptr<Step> of_index_type(program::Type type, const Make& make) {
 template <typename Make>
 std::unique_ptr<Step> of_number_type(program::Type type, const Make& make) {
   switch (type) {
-    case program::Type::float32:
-      return make(float{});
-    case program::Type::int8:
-      return make(std::int8_t{});
-    case program::Type::uint8:
-      return make(std::uint8_t{});
-    default:
-      return of_index_type(type, make);
+    case program::Type::float32: return make(float{});
+    case program::Type::int8: return make(std::int8_t{});
+    case program::Type::uint8: return make(std::uint8_t{});
+    default: return of_index_type(type, make);
   }
 }
 

@@ -114,9 +114,7 @@ std::unique_ptr<Step> make_of_floats(const Operands& operands, const SlidingWind
                     false,
                     attributes.min(),
                     attributes.max()};
-  if (operands.outputs.size() > 1) {
-    return std::make_unique<PlacesStep>(operands, kernel);
-  }
+  if (operands.outputs.size() > 1) { return std::make_unique<PlacesStep>(operands, kernel); }
   return make_pool_step<float, float>(operands, kernel,
                                       first_image<const float>(*operands.inputs[0]),
                                       first_image<float>(*operands.outputs[0]));
@@ -143,14 +141,10 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
             "the indices must be int64 of the output's shape");
   }
   switch (source.type) {
-    case Type::float32:
-      return make_of_floats(operands, window, attributes);
-    case Type::int8:
-      return make_of_quantised<std::int8_t>(operands, window, attributes);
-    case Type::uint8:
-      return make_of_quantised<std::uint8_t>(operands, window, attributes);
-    default:
-      return nullptr;
+    case Type::float32: return make_of_floats(operands, window, attributes);
+    case Type::int8: return make_of_quantised<std::int8_t>(operands, window, attributes);
+    case Type::uint8: return make_of_quantised<std::uint8_t>(operands, window, attributes);
+    default: return nullptr;
   }
 }
 

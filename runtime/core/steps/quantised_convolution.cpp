@@ -97,9 +97,7 @@ std::unique_ptr<Step> of_type(const Operands& operands, const Make& make) {
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
   require_arity(operands, 2, 5);
-  if (!is_quantised(operands)) {
-    return nullptr;
-  }
+  if (!is_quantised(operands)) { return nullptr; }
   require_quantised(operands, attributes);
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
@@ -125,9 +123,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
   require_arity(operands, 2, 5);
-  if (!is_quantised(operands)) {
-    return nullptr;
-  }
+  if (!is_quantised(operands)) { return nullptr; }
   require_quantised(operands, attributes);
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
@@ -147,9 +143,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
   require_arity(operands, 2, 5);
-  if (!is_quantised(operands)) {
-    return nullptr;
-  }
+  if (!is_quantised(operands)) { return nullptr; }
   require_quantised(operands, attributes);
   const SlidingWindow window = depthwise_window(operands, attributes);
   return of_type(operands, [&](auto element) {

@@ -64,12 +64,9 @@ class ReduceStep final : public Step {
   static Reduce find_reduce() {
     if constexpr (std::is_same_v<T, float>) {
       switch (vectors()) {
-        case Vectors::avx512:
-          return reduce_for_avx512;
-        case Vectors::avx2:
-          return reduce_for_avx2;
-        default:
-          break;
+        case Vectors::avx512: return reduce_for_avx512;
+        case Vectors::avx2: return reduce_for_avx2;
+        default: break;
       }
     }
     return reduce_for_any;
@@ -97,15 +94,11 @@ class ReduceStep final : public Step {
     }
     std::fill(target, target + run, initial_);
     layout_.reduced.each([=](std::size_t offset) { accumulate_row(first + offset, target, run); });
-    for (std::size_t i = 0; i < run; ++i) {
-      target[i] = finish_(target[i]);
-    }
+    for (std::size_t i = 0; i < run; ++i) { target[i] = finish_(target[i]); }
   }
 
   void accumulate_row(const T* __restrict source, T* __restrict target, std::size_t run) const {
-    for (std::size_t i = 0; i < run; ++i) {
-      target[i] = accumulate_(target[i], source[i]);
-    }
+    for (std::size_t i = 0; i < run; ++i) { target[i] = accumulate_(target[i], source[i]); }
   }
 
   // Each result is of one run: the runs lie one after the other.
@@ -127,9 +120,7 @@ class ReduceStep final : public Step {
   }
 
   T accumulated(T total, const T* source, std::size_t run) const {
-    for (std::size_t i = 0; i < run; ++i) {
-      total = accumulate_(total, source[i]);
-    }
+    for (std::size_t i = 0; i < run; ++i) { total = accumulate_(total, source[i]); }
     return total;
   }
 
@@ -165,8 +156,7 @@ std::unique_ptr<Step> make_of(const Operands& operands, ReduceFunction function,
   const auto same = [](T x) { return x; };
   const auto add = [](T a, T b) { return sum(a, b); };
   switch (function) {
-    case ReduceFunction::sum:
-      return make<T>(operands, layout, T{0}, add, same);
+    case ReduceFunction::sum: return make<T>(operands, layout, T{0}, add, same);
     case ReduceFunction::mean:
       return make<T>(operands, layout, T{0}, add, [count](T x) { return quotient(x, count); });
     case ReduceFunction::maximum:
@@ -183,8 +173,7 @@ std::unique_ptr<Step> make_of(const Operands& operands, ReduceFunction function,
       return make<T>(operands, layout, T{0}, [](T a, T b) { return sum(a, magnitude(b)); }, same);
     case ReduceFunction::sum_square:
       return make<T>(operands, layout, T{0}, [](T a, T b) { return sum(a, product(b, b)); }, same);
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -208,8 +197,7 @@ std::unique_ptr<Step> make_of_floats(const Operands& operands, ReduceFunction fu
             return std::isinf(top) ? top : top + std::log1p(std::exp(std::min(a, b) - top));
           },
           [](float x) { return x; });
-    default:
-      return make_of<float>(operands, function, layout, count);
+    default: return make_of<float>(operands, function, layout, count);
   }
 }
 
@@ -250,10 +238,8 @@ class QuantisedReduceStep final : public Step {
     });
     const auto count = static_cast<float>(layout_.reduced.count() * depth);
     switch (function_) {
-      case ReduceFunction::minimum:
-        return out_.quantise<T>(in_.dequantise(lowest));
-      case ReduceFunction::maximum:
-        return out_.quantise<T>(in_.dequantise(highest));
+      case ReduceFunction::minimum: return out_.quantise<T>(in_.dequantise(lowest));
+      case ReduceFunction::maximum: return out_.quantise<T>(in_.dequantise(highest));
       default: {
         const float total =
             in_.scale * (static_cast<float>(sum) - count * static_cast<float>(in_.zero_point));
@@ -279,8 +265,7 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, ReduceFunction
     case ReduceFunction::minimum:
     case ReduceFunction::maximum:
       return std::make_unique<QuantisedReduceStep<T>>(operands, layout, function);
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -311,23 +296,15 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
   const auto function = attributes.function();
   if ((function == ReduceFunction::sum || function == ReduceFunction::mean) &&
       reduces_images(source, is_reduced)) {
-    if (auto step = make_sum_of_images(operands)) {
-      return step;
-    }
+    if (auto step = make_sum_of_images(operands)) { return step; }
   }
   switch (source.type) {
-    case Type::float32:
-      return make_of_floats(operands, function, layout, count);
-    case Type::int32:
-      return make_of<std::int32_t>(operands, function, layout, count);
-    case Type::int64:
-      return make_of<std::int64_t>(operands, function, layout, count);
-    case Type::int8:
-      return make_of_quantised<std::int8_t>(operands, function, layout);
-    case Type::uint8:
-      return make_of_quantised<std::uint8_t>(operands, function, layout);
-    default:
-      return nullptr;
+    case Type::float32: return make_of_floats(operands, function, layout, count);
+    case Type::int32: return make_of<std::int32_t>(operands, function, layout, count);
+    case Type::int64: return make_of<std::int64_t>(operands, function, layout, count);
+    case Type::int8: return make_of_quantised<std::int8_t>(operands, function, layout);
+    case Type::uint8: return make_of_quantised<std::uint8_t>(operands, function, layout);
+    default: return nullptr;
   }
 }
 

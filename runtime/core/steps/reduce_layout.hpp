@@ -15,9 +15,7 @@ class AxisWalk {
  public:
   // Takes an axis further out than all before it.
   void add(std::size_t length, std::size_t stride) {
-    if (length == 1) {
-      return;
-    }
+    if (length == 1) { return; }
     count_ *= length;
     Axis& last = num_outer_ == 0 ? inner_ : outer_[num_outer_ - 1];
     if (inner_.length == 1) {
@@ -81,9 +79,7 @@ class AxisWalk {
   bool advance(Position& position) const {
     for (std::size_t axis = 0; axis < num_outer_; ++axis) {
       position.offset += outer_[axis].stride;
-      if (++position.indices[axis] < outer_[axis].length) {
-        return true;
-      }
+      if (++position.indices[axis] < outer_[axis].length) { return true; }
       position.offset -= outer_[axis].length * outer_[axis].stride;
       position.indices[axis] = 0;
     }
@@ -107,9 +103,7 @@ struct ReduceLayout {
 inline ReduceLayout reduce_layout(const TensorView& source, const std::vector<bool>& is_reduced) {
   ReduceLayout layout;
   std::size_t rank = source.rank();
-  while (rank > 0 && source.shape[rank - 1] == 1) {
-    --rank;
-  }
+  while (rank > 0 && source.shape[rank - 1] == 1) { --rank; }
   layout.run_is_kept = rank == 0 || !is_reduced[rank - 1];
   while (rank > 0 && is_reduced[rank - 1] != layout.run_is_kept) {
     layout.run *= source.shape[rank - 1];

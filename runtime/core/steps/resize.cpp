@@ -69,9 +69,7 @@ class ResizeStep final : public Step {
         threads_(operands.threads) {}
 
   void run() override {
-    if (is_empty_) {
-      return;
-    }
+    if (is_empty_) { return; }
     make({0, num_images_ * rows_.count});
   }
 
@@ -90,9 +88,7 @@ class ResizeStep final : public Step {
                                            : interpolate_for_avx2(first, count);
                  return;
                }
-               for (std::size_t i = first; i < first + count; ++i) {
-                 copy_row(i);
-               }
+               for (std::size_t i = first; i < first + count; ++i) { copy_row(i); }
              });
   }
 
@@ -153,9 +149,7 @@ class ResizeStep final : public Step {
 
   ARENITE_INLINE void blend_columns(const Chunk& chunk, const T* row, const T*& held,
                                     float* __restrict to) const {
-    if (held == row) {
-      return;
-    }
+    if (held == row) { return; }
     held = row;
     for (std::size_t column = chunk.column; column < chunk.column + chunk.columns; ++column) {
       const T* __restrict left = row + columns_.low[column] * channels_ + chunk.channel;
@@ -213,14 +207,10 @@ std::unique_ptr<Step> make_resize(const Operands& operands) {
   require(operands, (rows.weight == nullptr) == (columns.weight == nullptr),
           "it must interpolate along both axes or neither");
   switch (source.type) {
-    case Type::float32:
-      return std::make_unique<ResizeStep<float>>(operands, rows, columns);
-    case Type::int8:
-      return std::make_unique<ResizeStep<std::int8_t>>(operands, rows, columns);
-    case Type::uint8:
-      return std::make_unique<ResizeStep<std::uint8_t>>(operands, rows, columns);
-    default:
-      return nullptr;
+    case Type::float32: return std::make_unique<ResizeStep<float>>(operands, rows, columns);
+    case Type::int8: return std::make_unique<ResizeStep<std::int8_t>>(operands, rows, columns);
+    case Type::uint8: return std::make_unique<ResizeStep<std::uint8_t>>(operands, rows, columns);
+    default: return nullptr;
   }
 }
 

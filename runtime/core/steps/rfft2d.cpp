@@ -98,9 +98,7 @@ class Rfft2DStep final : public Step {
       const bool is_given = row < sizes_.given_rows && column < sizes_.given_columns;
       return is_given ? source[row * sizes_.given_columns + column] : 0.0;
     };
-    for (std::size_t i = 0; i < sizes_.half(); ++i) {
-      line_[i] = {value(2 * i), value(2 * i + 1)};
-    }
+    for (std::size_t i = 0; i < sizes_.half(); ++i) { line_[i] = {value(2 * i), value(2 * i + 1)}; }
     transform(sizes_.half());
   }
 
@@ -123,13 +121,9 @@ class Rfft2DStep final : public Step {
   void transform(std::size_t count) const {
     for (std::size_t i = 1, mirrored = 0; i < count; ++i) {
       std::size_t bit = count / 2;
-      for (; mirrored & bit; bit /= 2) {
-        mirrored ^= bit;
-      }
+      for (; mirrored & bit; bit /= 2) { mirrored ^= bit; }
       mirrored ^= bit;
-      if (i < mirrored) {
-        std::swap(line_[i], line_[mirrored]);
-      }
+      if (i < mirrored) { std::swap(line_[i], line_[mirrored]); }
     }
     for (std::size_t length = 2; length <= count; length *= 2) {
       const std::size_t step = num_roots_ / length;

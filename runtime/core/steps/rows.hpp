@@ -39,12 +39,9 @@ ARENITE_FOR_AVX512 void rows_for_avx512(const Source* source, Target* target, st
 template <typename Source, typename Target, typename Row>
 Rows<Source, Target, Row> find_rows() {
   switch (vectors()) {
-    case Vectors::avx512:
-      return rows_for_avx512<Source, Target, Row>;
-    case Vectors::avx2:
-      return rows_for_avx2<Source, Target, Row>;
-    default:
-      return rows_for_any<Source, Target, Row>;
+    case Vectors::avx512: return rows_for_avx512<Source, Target, Row>;
+    case Vectors::avx2: return rows_for_avx2<Source, Target, Row>;
+    default: return rows_for_any<Source, Target, Row>;
   }
 }
 

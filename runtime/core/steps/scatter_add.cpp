@@ -25,13 +25,9 @@ class ScatterAddStep final : public Step {
     std::memset(target_, 0, num_rows_ * length_ * sizeof(T));
     for (std::size_t i = 0; i < num_slices_; ++i) {
       // A run cannot fail: indices out of range are ignored.
-      if (indices_[i] < 0 || static_cast<std::uint64_t>(indices_[i]) >= num_rows_) {
-        continue;
-      }
+      if (indices_[i] < 0 || static_cast<std::uint64_t>(indices_[i]) >= num_rows_) { continue; }
       T* row = target_ + static_cast<std::size_t>(indices_[i]) * length_;
-      for (std::size_t j = 0; j < length_; ++j) {
-        row[j] = sum(row[j], slices_[i * length_ + j]);
-      }
+      for (std::size_t j = 0; j < length_; ++j) { row[j] = sum(row[j], slices_[i * length_ + j]); }
     }
   }
 

@@ -91,14 +91,10 @@ std::unique_ptr<Step> make_select(const Operands& operands) {
   require(operands, operands.inputs[1]->type == type && operands.inputs[2]->type == type,
           "input and output differ in type");
   switch (element_size(type)) {
-    case 1:
-      return std::make_unique<SelectStep<std::uint8_t>>(operands);
-    case 2:
-      return std::make_unique<SelectStep<std::uint16_t>>(operands);
-    case 4:
-      return std::make_unique<SelectStep<std::uint32_t>>(operands);
-    default:
-      return std::make_unique<SelectStep<std::uint64_t>>(operands);
+    case 1: return std::make_unique<SelectStep<std::uint8_t>>(operands);
+    case 2: return std::make_unique<SelectStep<std::uint16_t>>(operands);
+    case 4: return std::make_unique<SelectStep<std::uint32_t>>(operands);
+    default: return std::make_unique<SelectStep<std::uint64_t>>(operands);
   }
 }
 

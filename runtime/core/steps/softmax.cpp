@@ -40,9 +40,7 @@ void softmax_of_few(const float* source, float* target, std::size_t count, float
     sum += target[i];
   }
   const float factor = 1.0f / sum;
-  for (std::size_t i = 0; i < count; ++i) {
-    target[i] *= factor;
-  }
+  for (std::size_t i = 0; i < count; ++i) { target[i] *= factor; }
 }
 
 // Powers are added up as they are made. The last block is that of the last elements, some of which
@@ -65,9 +63,7 @@ void softmax_of_blocks(const float* source, float* target, std::size_t count, fl
   }
   const float top = combined(lanes, [](float a, float b) { return a > b ? a : b; });
   float powers[kBlock];
-  for (float& lane : lanes) {
-    lane = 0.0f;
-  }
+  for (float& lane : lanes) { lane = 0.0f; }
   for (std::size_t done = 0; done < whole; done += kBlock) {
 #pragma GCC unroll 1
     for (std::size_t lane = 0; lane < kBlock; ++lane) {
@@ -90,9 +86,7 @@ void softmax_of_blocks(const float* source, float* target, std::size_t count, fl
     lanes[lane] += lane < again ? 0.0f : powers[lane];
   }
   const float factor = 1.0f / combined(lanes, [](float a, float b) { return a + b; });
-  for (std::size_t i = 0; i < count; ++i) {
-    target[i] *= factor;
-  }
+  for (std::size_t i = 0; i < count; ++i) { target[i] *= factor; }
 }
 
 void softmax(const float* source, float* target, std::size_t count, float beta) {
@@ -108,9 +102,7 @@ void log_softmax(const float* source, float* target, std::size_t count, float be
   const float sum =
       sum_of(count, [=](std::size_t i) { return exponential_below(beta * (source[i] - top)); });
   const float logarithm = std::log(sum);
-  for (std::size_t i = 0; i < count; ++i) {
-    target[i] = beta * (source[i] - top) - logarithm;
-  }
+  for (std::size_t i = 0; i < count; ++i) { target[i] = beta * (source[i] - top) - logarithm; }
 }
 
 template <typename T>
@@ -154,12 +146,10 @@ std::unique_ptr<Step> make_softmax(const Operands& operands) {
                                   softmax(from, to, count, beta);
                                 }
                               });
-    case program::Type::int8:
-      return make_of_quantised<std::int8_t>(operands, length, beta, is_log);
+    case program::Type::int8: return make_of_quantised<std::int8_t>(operands, length, beta, is_log);
     case program::Type::uint8:
       return make_of_quantised<std::uint8_t>(operands, length, beta, is_log);
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 

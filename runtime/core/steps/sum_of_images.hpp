@@ -16,9 +16,7 @@ namespace arenite {
 // Whether all axes between images and channels are reduced, and no other.
 inline bool reduces_images(const TensorView& source, const std::vector<bool>& is_reduced) {
   const std::size_t rank = source.rank();
-  if (rank < 3 || is_reduced[rank - 1] || (is_reduced[0] && source.shape[0] != 1)) {
-    return false;
-  }
+  if (rank < 3 || is_reduced[rank - 1] || (is_reduced[0] && source.shape[0] != 1)) { return false; }
   return std::all_of(is_reduced.begin() + 1, is_reduced.end() - 1, [](bool is) { return is; });
 }
 
@@ -67,12 +65,9 @@ inline std::unique_ptr<Step> make_sum_of_images(const Operands& operands) {
       kernel.max = std::numeric_limits<float>::infinity();
       return make_of_images<float, float>(operands, kernel);
     }
-    case program::Type::int8:
-      return make_of_quantised_images<std::int8_t>(operands);
-    case program::Type::uint8:
-      return make_of_quantised_images<std::uint8_t>(operands);
-    default:
-      return nullptr;
+    case program::Type::int8: return make_of_quantised_images<std::int8_t>(operands);
+    case program::Type::uint8: return make_of_quantised_images<std::uint8_t>(operands);
+    default: return nullptr;
   }
 }
 

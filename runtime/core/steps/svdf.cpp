@@ -58,9 +58,7 @@ class SvdfStep final : public Step {
 
   void run() override {
     for (std::size_t b = 0; b < sizes_.batch; ++b) {
-      for (std::size_t filter = 0; filter < sizes_.filters; ++filter) {
-        update_state(b, filter);
-      }
+      for (std::size_t filter = 0; filter < sizes_.filters; ++filter) { update_state(b, filter); }
       for (std::size_t unit = 0; unit < sizes_.filters / sizes_.rank; ++unit) {
         compute_output(b, unit);
       }
@@ -175,9 +173,7 @@ std::unique_ptr<Step> make_svdf(const Operands& operands) {
   }
   const bool fits = is(&x, Type::int8) && is(&features, Type::int8) &&
                     is(operands.inputs[3], Type::int32) && is(&y, Type::int8);
-  if (!fits) {
-    return nullptr;
-  }
+  if (!fits) { return nullptr; }
   for (const auto* view : {&x, &features, &times, &state, &y}) {
     require(operands, view->scales.size() == 1, "an operand needs exactly one scale");
   }

@@ -31,9 +31,7 @@ class TopKStep final : public Step {
   void sort_row(const T* source, T* values, Index* indices) const {
     std::size_t count = 0;
     for (std::size_t i = 0; i < length_; ++i) {
-      if (count == most_ && !(source[i] > values[count - 1])) {
-        continue;
-      }
+      if (count == most_ && !(source[i] > values[count - 1])) { continue; }
       count = std::min(count + 1, most_);
       std::size_t place = count - 1;
       for (; place > 0 && source[i] > values[place - 1]; --place) {

@@ -80,9 +80,7 @@ class TransposedStep final : public Step {
   }
 
   void run() override {
-    for (std::size_t image = 0; image < num_images_; ++image) {
-      make({0, result_.rows}, image);
-    }
+    for (std::size_t image = 0; image < num_images_; ++image) { make({0, result_.rows}, image); }
   }
 
   bool makes_rows() const override { return num_images_ == 1; }
@@ -111,9 +109,7 @@ class TransposedStep final : public Step {
         const bool is_made = has_taps(row, column);
         const Element* packed = (is_made ? filters_[filter] : zeros_).data();
         filter += is_made ? 1 : 0;
-        if (count == 0) {
-          continue;
-        }
+        if (count == 0) { continue; }
         PhaseImages<T> images(row, column, source_, result_, row_offsets_[i]);
         images.result.channels *= together_;
         images.source.data += image * source_.rows * source_.row_stride;
@@ -243,17 +239,12 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
                                nullptr,
                                {bias == nullptr ? nullptr : bias->as<float>(), nullptr,
                                 attributes.min(), attributes.max()}};
-      if (by_inputs) {
-        return std::make_unique<TransposedByInputsStep>(operands, kernel);
-      }
+      if (by_inputs) { return std::make_unique<TransposedByInputsStep>(operands, kernel); }
       return std::make_unique<TransposedStep<float, Convolution, float>>(operands, window, kernel);
     }
-    case Type::int8:
-      return make_of_quantised<std::int8_t>(operands, window, attributes);
-    case Type::uint8:
-      return make_of_quantised<std::uint8_t>(operands, window, attributes);
-    default:
-      return nullptr;
+    case Type::int8: return make_of_quantised<std::int8_t>(operands, window, attributes);
+    case Type::uint8: return make_of_quantised<std::uint8_t>(operands, window, attributes);
+    default: return nullptr;
   }
 }
 

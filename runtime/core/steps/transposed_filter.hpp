@@ -47,9 +47,7 @@ inline std::vector<Phase> phases_of(const SlidingWindow& window, std::size_t axi
       return distance % static_cast<std::int64_t>(stride) == 0;
     };
     const std::size_t most = std::min<std::size_t>(window.kernel[axis], phase.tap_step);
-    while (phase.first_tap < most && !reaches(phase.first_tap)) {
-      ++phase.first_tap;
-    }
+    while (phase.first_tap < most && !reaches(phase.first_tap)) { ++phase.first_tap; }
     if (phase.first_tap < most) {
       phase.num_taps = (window.kernel[axis] - phase.first_tap - 1) / phase.tap_step + 1;
       phase.dilation = static_cast<std::uint32_t>(dilation / common);
@@ -98,9 +96,7 @@ struct TransposedFilter {
           const std::size_t x = columns.first_tap + j * columns.tap_step;
           const std::size_t tap =
               ((group * outputs() + output) * view.shape[1] + y) * view.shape[2] + x;
-          for (std::size_t c = 0; c < inputs(); ++c) {
-            use(output, k++, data[tap * inputs() + c]);
-          }
+          for (std::size_t c = 0; c < inputs(); ++c) { use(output, k++, data[tap * inputs() + c]); }
         }
       }
     }

@@ -63,21 +63,18 @@ std::unique_ptr<Step> make_table(const Operands& operands, const program::Unary&
 template <typename T>
 std::unique_ptr<Step> make_of_integers(const Operands& operands, const program::Unary& attributes) {
   switch (attributes.function()) {
-    case UnaryFunction::absolute:
-      return make_map<T, T>(operands, [](T x) { return magnitude(x); });
+    case UnaryFunction::absolute: return make_map<T, T>(operands, [](T x) { return magnitude(x); });
     case UnaryFunction::negate:
       return make_map<T, T>(operands, [](T x) { return difference(T{0}, x); });
     case UnaryFunction::sign:
       return make_map<T, T>(operands, [](T x) { return static_cast<T>((x > 0) - (x < 0)); });
-    case UnaryFunction::square:
-      return make_map<T, T>(operands, [](T x) { return product(x, x); });
+    case UnaryFunction::square: return make_map<T, T>(operands, [](T x) { return product(x, x); });
     case UnaryFunction::clamp: {
       const T low = saturate<T>(attributes.alpha());
       const T high = saturate<T>(attributes.beta());
       return make_map<T, T>(operands, [=](T x) { return std::min(std::max(x, low), high); });
     }
-    default:
-      return nullptr;
+    default: return nullptr;
   }
 }
 
@@ -112,12 +109,9 @@ std::unique_ptr<Step> make_unary(const Operands& operands) {
       return source.is_quantised() ? make_table<std::int8_t>(operands, attributes) : nullptr;
     case Type::uint8:
       return source.is_quantised() ? make_table<std::uint8_t>(operands, attributes) : nullptr;
-    case Type::int32:
-      return make_of_integers<std::int32_t>(operands, attributes);
-    case Type::int64:
-      return make_of_integers<std::int64_t>(operands, attributes);
-    default:
-      return nullptr;
+    case Type::int32: return make_of_integers<std::int32_t>(operands, attributes);
+    case Type::int64: return make_of_integers<std::int64_t>(operands, attributes);
+    default: return nullptr;
   }
 }
 

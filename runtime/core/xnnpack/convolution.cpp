@@ -21,9 +21,7 @@ bool prefers_xnnpack() {
   static const bool prefers = [] {
     const char* given = std::getenv("ARENITE_KERNELS");
     const std::string_view wanted = given == nullptr ? "" : given;
-    if (wanted == "arenite" || wanted == "xnnpack") {
-      return wanted == "xnnpack";
-    }
+    if (wanted == "arenite" || wanted == "xnnpack") { return wanted == "xnnpack"; }
 #if defined(__x86_64__)
     return false;
 #else
@@ -48,9 +46,7 @@ class UnpackedFilter {
       for (std::size_t output = 0; output < per_group; ++output, to += depth) {
         const std::size_t panel = group * panels + output / kPanel;
         const float* from = packed.as<float>() + panel * depth * kPanel + output % kPanel;
-        for (std::size_t k = 0; k < depth; ++k) {
-          to[k] = from[k * kPanel];
-        }
+        for (std::size_t k = 0; k < depth; ++k) { to[k] = from[k * kPanel]; }
       }
     }
     view_.shape.pop_back();
@@ -76,9 +72,7 @@ void require_scales(const Operands& operands) {
   const auto& result = *operands.outputs[0];
   require(operands, source.scales.size() <= 1 && result.scales.size() <= 1,
           "its input or output has a scale for each channel");
-  if (!source.is_quantised() || !filter.is_quantised() || !result.is_quantised()) {
-    return;
-  }
+  if (!source.is_quantised() || !filter.is_quantised() || !result.is_quantised()) { return; }
   const float lowest = filter.scales.size() == 1 ? 0x1.0p-32f : 0.0f;
   for (const float scale : filter.scales) {
     const float factor = source.scales[0] * scale / result.scales[0];
@@ -119,9 +113,7 @@ void require_weights(const Operands& operands, std::size_t num_channels, std::ui
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
   require_arity(operands, 2, 5);
-  if (is_others(operands)) {
-    return nullptr;
-  }
+  if (is_others(operands)) { return nullptr; }
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
@@ -130,9 +122,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const std::size_t num_outputs = result.shape[3];
   require_weights(operands, num_outputs, 0);
   std::optional<UnpackedFilter> unpacked;
-  if (is_packed(filter)) {
-    unpacked.emplace(filter, groups, num_outputs);
-  }
+  if (is_packed(filter)) { unpacked.emplace(filter, groups, num_outputs); }
   Node node(operands);
   const auto x = node.input(source);
   const auto y = node.output(result);
@@ -151,9 +141,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
   require_arity(operands, 2, 5);
-  if (is_others(operands)) {
-    return nullptr;
-  }
+  if (is_others(operands)) { return nullptr; }
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
@@ -178,9 +166,7 @@ std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
   require_arity(operands, 2, 5);
-  if (is_others(operands)) {
-    return nullptr;
-  }
+  if (is_others(operands)) { return nullptr; }
   const auto& source = *operands.inputs[0];
   const auto& weights = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
@@ -199,9 +185,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
                      true);
   }
   std::optional<UnpackedFilter> unpacked;
-  if (is_packed(weights)) {
-    unpacked.emplace(weights, 1, num_outputs);
-  }
+  if (is_packed(weights)) { unpacked.emplace(weights, 1, num_outputs); }
   const auto x = node.input(source, {rows, num_inputs});
   const auto y = node.output(result, {rows, num_outputs});
   const auto filter = node.constant(unpacked.has_value() ? unpacked->view() : weights);

@@ -71,9 +71,7 @@ class NodeStep final : public Step {
 // The other threads sleep after every step. Spinning is an eighth faster on an idle machine, and
 // many times slower if another process needs the core.
 std::uint32_t runtime_flags(const Operands& operands) {
-  if (operands.threads == nullptr) {
-    return 0;
-  }
+  if (operands.threads == nullptr) { return 0; }
 #ifdef XNN_FLAG_DONT_SPIN_WORKERS
   return XNN_FLAG_DONT_SPIN_WORKERS;
 #else
@@ -91,9 +89,7 @@ Node::Node(const Operands& operands) : operands_(operands) {
 }
 
 Node::~Node() {
-  if (graph_ != nullptr) {
-    xnn_delete_subgraph(graph_);
-  }
+  if (graph_ != nullptr) { xnn_delete_subgraph(graph_); }
 }
 
 void Node::require(xnn_status status) {
@@ -153,20 +149,14 @@ std::uint32_t Node::constant(const TensorView& view, const std::vector<std::size
 
 std::uint32_t Node::bias(const TensorView* view, const TensorView& source,
                          const TensorView& filter) {
-  if (view == nullptr) {
-    return XNN_INVALID_VALUE_ID;
-  }
-  if (view->type == program::Type::float32) {
-    return constant(*view);
-  }
+  if (view == nullptr) { return XNN_INVALID_VALUE_ID; }
+  if (view->type == program::Type::float32) { return constant(*view); }
   std::uint32_t id = XNN_INVALID_VALUE_ID;
   if (view->type != program::Type::int32 || !source.is_quantised() || !filter.is_quantised()) {
     is_refused_ = true;
     return id;
   }
-  for (const float scale : filter.scales) {
-    bias_scales_.push_back(scale * source.scales[0]);
-  }
+  for (const float scale : filter.scales) { bias_scales_.push_back(scale * source.scales[0]); }
   if (bias_scales_.size() > 1) {
     require(xnn_define_channelwise_quantized_tensor_value(
         graph_, xnn_datatype_qcint32, bias_scales_.data(), view->shape.size(), 0,
@@ -181,16 +171,12 @@ std::uint32_t Node::bias(const TensorView* view, const TensorView& source,
 
 std::unique_ptr<Step> Node::make(xnn_status status, bool packs_constants) {
   require(status);
-  if (is_refused_) {
-    return nullptr;
-  }
+  if (is_refused_) { return nullptr; }
   xnn_runtime_t runtime = nullptr;
   const std::size_t held_before = bytes_held;
   status = xnn_create_runtime_v2(graph_, operands_.threads, runtime_flags(operands_), &runtime);
   require(status);
-  if (status != xnn_status_success) {
-    return nullptr;
-  }
+  if (status != xnn_status_success) { return nullptr; }
   auto step = std::make_unique<NodeStep>(runtime, packs_constants);
 #ifdef ARENITE_HAVE_XNN_RESHAPE_RUNTIME
   status = xnn_reshape_runtime(runtime);

@@ -17,9 +17,7 @@ std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::s
                                     unsigned seed) {
   static constexpr std::size_t kHeadSize = 32;
   std::uint64_t program_size = 0;
-  if (size >= kHeadSize) {
-    std::memcpy(&program_size, data + 16, sizeof program_size);
-  }
+  if (size >= kHeadSize) { std::memcpy(&program_size, data + 16, sizeof program_size); }
   if (seed % 8 == 0 || program_size == 0 || program_size > size - kHeadSize) {
     return LLVMFuzzerMutate(data, size, most);
   }

@@ -11,9 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::uint16_t num_elements;
-  if (size < sizeof num_elements) {
-    return 0;
-  }
+  if (size < sizeof num_elements) { return 0; }
   std::memcpy(&num_elements, data, sizeof num_elements);
   // A copy of its own size: who reads behind it is noticed.
   const std::size_t code_size = size - sizeof num_elements;
@@ -25,7 +23,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const arenite::CodedWeights weights(code.get(), code_size, num_elements, "'w'", decoder);
     weights.decode();
     weights.visit([&](std::size_t at, float value) { elements.at(at) = value; });
-  } catch (const arenite::ProgramError&) {
-  }
+  } catch (const arenite::ProgramError&) {}
   return 0;
 }

@@ -50,9 +50,7 @@ int posix_memalign(void** memory, size_t alignment, size_t size) {
 
 static void* aligned_to(size_t alignment, size_t size) {
   void* memory = NULL;
-  if (posix_memalign(&memory, alignment, size > 0 ? size : 1) != 0) {
-    exit(3);
-  }
+  if (posix_memalign(&memory, alignment, size > 0 ? size : 1) != 0) { exit(3); }
   return memory;
 }
 
@@ -60,16 +58,12 @@ static void* aligned(size_t size) { return aligned_to(ARENITE_ALIGNMENT, size); 
 
 static void* read_file(const char* path, size_t* size) {
   FILE* stream = fopen(path, "rb");
-  if (stream == NULL) {
-    exit(3);
-  }
+  if (stream == NULL) { exit(3); }
   fseek(stream, 0, SEEK_END);
   *size = (size_t)ftell(stream);
   rewind(stream);
   char* data = aligned(*size);
-  if (fread(data, 1, *size, stream) != *size) {
-    exit(3);
-  }
+  if (fread(data, 1, *size, stream) != *size) { exit(3); }
   fclose(stream);
   return data;
 }
@@ -120,9 +114,7 @@ static int run(const char* way, const char* path, const char* input, const char*
     options.arena = arena = aligned(options.arena_size);
     memset(arena, 0xa5, options.arena_size);
   }
-  if (strstr(way, "threads") != NULL) {
-    options.threads = 2;
-  }
+  if (strstr(way, "threads") != NULL) { options.threads = 2; }
   const size_t at_first = num_allocations;
   check(arenite_session_create(model, &options, &session));
   printf("counted %d\n", num_allocations > at_first);
@@ -151,9 +143,7 @@ static int run(const char* way, const char* path, const char* input, const char*
   printf("allocations %zu\n", num_allocations - before);
   arenite_session_destroy(session);
   FILE* stream = fopen(output, "wb");
-  if (stream == NULL || fwrite(fetched, 1, result_size, stream) != result_size) {
-    return 3;
-  }
+  if (stream == NULL || fwrite(fetched, 1, result_size, stream) != result_size) { return 3; }
   fclose(stream);
   free(fetched);
   free(fed);
@@ -328,15 +318,9 @@ static int forked(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  if (argc == 3 && strcmp(argv[1], "forked") == 0) {
-    return forked(argv[2]);
-  }
-  if (argc == 5) {
-    return run(argv[1], argv[2], argv[3], argv[4]);
-  }
-  if (argc == 3) {
-    return strcmp(argv[1], "open") == 0 ? open_wrong(argv[2]) : misuse(argv[2]);
-  }
+  if (argc == 3 && strcmp(argv[1], "forked") == 0) { return forked(argv[2]); }
+  if (argc == 5) { return run(argv[1], argv[2], argv[3], argv[4]); }
+  if (argc == 3) { return strcmp(argv[1], "open") == 0 ? open_wrong(argv[2]) : misuse(argv[2]); }
   printf("%s %u\n", arenite_version(), arenite_api_version());
   return 0;
 }

@@ -107,9 +107,7 @@ class Run {
 
   std::size_t most_panels(std::size_t pixels) const {
     std::size_t panels = kTilePanels;
-    while (kernels_.multiply[panels - 1][pixels - 1] == nullptr) {
-      --panels;
-    }
+    while (kernels_.multiply[panels - 1][pixels - 1] == nullptr) { --panels; }
     return panels;
   }
 
@@ -119,9 +117,7 @@ class Run {
     const std::size_t cached = kCached / (std::min(depth_, kTileDepth) * kPanel);
     panel_parts_ = divide_up(panels_, std::max<std::size_t>(cached, panels_together()));
     pixel_parts_ = divide_up(tiles, kCachedTiles);
-    if (num_threads == 1) {
-      return;
-    }
+    if (num_threads == 1) { return; }
     const std::size_t wanted = divide_up(num_threads * kPartsPerThread, convolution_.groups);
     const auto split_panels = [&] {
       panel_parts_ = std::clamp(divide_up(wanted, pixel_parts_), panel_parts_, panels);
@@ -183,9 +179,7 @@ class Run {
     float* results[kTilePixels];
     const float* addends[kTilePixels];
     point_at(result_, pixels, group * outputs_, results);
-    if (store.addend != nullptr) {
-      point_at(*store.addend, pixels, group * outputs_, addends);
-    }
+    if (store.addend != nullptr) { point_at(*store.addend, pixels, group * outputs_, addends); }
     static constexpr float kNoBias[kPanel * kTilePanels] = {};
     const std::size_t panel_stride = depth_ * kPanel;
     const bool is_first = depth.first == 0;
@@ -308,18 +302,14 @@ std::size_t packed_filter_size(std::size_t groups, std::size_t outputs, std::siz
 void convolve(const Convolution& convolution, const Image<const float>& source,
               const Image<float>& result, RowRange rows, pthreadpool_t threads) {
   const std::size_t pixels = rows.count * result.columns;
-  if (pixels == 0) {
-    return;
-  }
+  if (pixels == 0) { return; }
   const auto& kernel = convolution.window.kernel;
   const std::size_t depth = kernel[0] * kernel[1] * (source.channels / convolution.groups);
   const bool is_worthwhile = pixels * result.channels * depth >= kWorthwhile;
   const std::size_t num_threads = is_worthwhile ? pthreadpool_get_threads_count(threads) : 1;
   const Run run(convolution, source, result, rows, num_threads);
   if (num_threads == 1) {
-    for (std::size_t part = 0; part < run.num_parts(); ++part) {
-      run.run(part);
-    }
+    for (std::size_t part = 0; part < run.num_parts(); ++part) { run.run(part); }
     return;
   }
   pthreadpool_parallelize_1d(

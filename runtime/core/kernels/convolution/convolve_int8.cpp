@@ -218,9 +218,7 @@ class Work {
     const std::size_t slot = bytes / window_.kernel[0] / kInt8Vector * kInt8Vector;
     const std::size_t pixels =
         slot < kInt8Vector + kSlack ? 0 : (slot - kInt8Vector - kSlack) / (inputs_ * element_);
-    if (pixels < window_.extent(1)) {
-      return 0;
-    }
+    if (pixels < window_.extent(1)) { return 0; }
     return std::min((pixels - window_.extent(1)) / window_.strides[1] + 1, columns_);
   }
 
@@ -243,9 +241,7 @@ class Work {
       std::uint32_t sums[kInt8Panel];
       std::memcpy(sums, panel(block, i), sizeof sums);
       std::uint32_t bias[kInt8Panel] = {};
-      if (store.bias != nullptr) {
-        copy_panel(store.bias + first + i, count, bias);
-      }
+      if (store.bias != nullptr) { copy_panel(store.bias + first + i, count, bias); }
       float* scales = stack.scales + i;
       std::fill_n(scales, kInt8Panel, 0.0f);
       copy_panel(store.scales + first + i, count, scales);
@@ -561,9 +557,7 @@ const Int8Kernel& any_kernel() {
 
 const Int8Kernel& kernel_at_hand() {
 #if defined(ARENITE_X86)
-  if (has_dot_products()) {
-    return int8_kernel_for_vnni();
-  }
+  if (has_dot_products()) { return int8_kernel_for_vnni(); }
   return vectors() == Vectors::any ? int8_kernel_for_sse2() : int8_kernel_for_avx2();
 #elif defined(ARENITE_ARM64)
   return int8_kernel_for_neon();

@@ -81,9 +81,7 @@ struct SpreadLanes {
   ARENITE_LANE Lanes source(const float* pixel, std::size_t) const {
     float floats[kLanes];
 #pragma GCC unroll 16
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      floats[i] = pixel[channels[i]];
-    }
+    for (std::size_t i = 0; i < kLanes; ++i) { floats[i] = pixel[channels[i]]; }
     return load(floats);
   }
   ARENITE_LANE Lanes values(const float* row, std::size_t) const { return made.values(row, 0); }
@@ -163,9 +161,7 @@ ARENITE_LANE void make_block(const Taps& taps, std::size_t column) {
   for (std::size_t part = 0; part < Parts; ++part) {
     const Lanes bias = strip.bias == nullptr ? all_lanes(0.0f) : channels.values(strip.bias, part);
 #pragma GCC unroll 16
-    for (std::size_t p = 0; p < Pixels; ++p) {
-      sums[p][part] = bias;
-    }
+    for (std::size_t p = 0; p < Pixels; ++p) { sums[p][part] = bias; }
   }
   const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
   const float* source = strip.source + left * static_cast<std::ptrdiff_t>(strip.pixel_stride);
@@ -199,12 +195,8 @@ template <std::size_t Parts, typename Channels>
 ARENITE_LANE void make_alike(const Strip& strip, const Channels& channels, std::size_t column,
                              std::size_t num_pixels, const PixelSpan& taps) {
   const AnyTaps<Channels> any{strip, channels, taps};
-  for (; num_pixels >= 4; num_pixels -= 4, column += 4) {
-    make_block<4, Parts>(any, column);
-  }
-  for (; num_pixels > 0; --num_pixels, ++column) {
-    make_block<1, Parts>(any, column);
-  }
+  for (; num_pixels >= 4; num_pixels -= 4, column += 4) { make_block<4, Parts>(any, column); }
+  for (; num_pixels > 0; --num_pixels, ++column) { make_block<1, Parts>(any, column); }
 }
 
 // Channels that do not fill vectors, or are not those of the source.
@@ -288,21 +280,11 @@ void make_row(const Strip& strip) {
   const std::size_t whole = strip.multiplier == 1 ? num_channels / kTogether * kTogether : 0;
   const std::size_t end_whole = strip.first_channel + whole;
   switch (whole > 0 && strip.dilation == 1 ? strip.window_columns * 4 + strip.stride : 0) {
-    case 3 * 4 + 1:
-      make_known_row<3, 1>(strip, end_whole);
-      break;
-    case 3 * 4 + 2:
-      make_known_row<3, 2>(strip, end_whole);
-      break;
-    case 5 * 4 + 1:
-      make_known_row<5, 1>(strip, end_whole);
-      break;
-    case 5 * 4 + 2:
-      make_known_row<5, 2>(strip, end_whole);
-      break;
-    default:
-      make_any_row(strip, end_whole);
-      return;
+    case 3 * 4 + 1: make_known_row<3, 1>(strip, end_whole); break;
+    case 3 * 4 + 2: make_known_row<3, 2>(strip, end_whole); break;
+    case 5 * 4 + 1: make_known_row<5, 1>(strip, end_whole); break;
+    case 5 * 4 + 2: make_known_row<5, 2>(strip, end_whole); break;
+    default: make_any_row(strip, end_whole); return;
   }
   if (end_whole < strip.end_channel) {
     Strip rest = strip;

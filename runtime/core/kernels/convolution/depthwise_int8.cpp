@@ -39,15 +39,11 @@ ARENITE_INLINE void add_up(const Int8DepthwiseRows& given, std::size_t row, std:
   }
   for (std::size_t i = 0; i < window.kernel[0]; ++i) {
     const std::uint8_t* from = row_under(window, given.source, row, i);
-    if (from == nullptr) {
-      continue;
-    }
+    if (from == nullptr) { continue; }
     for (std::size_t j = 0; j < window.kernel[1]; ++j) {
       const std::int64_t x =
           window.place(1, column) + static_cast<std::int64_t>(j) * window.dilations[1];
-      if (x < 0 || x >= static_cast<std::int64_t>(given.source.columns)) {
-        continue;
-      }
+      if (x < 0 || x >= static_cast<std::int64_t>(given.source.columns)) { continue; }
       const std::uint8_t* pixel = from + static_cast<std::size_t>(x) * given.source.pixel_stride;
       const std::int8_t* weights =
           given.convolution.filter + (i * window.kernel[1] + j) * outputs + channel;

@@ -163,12 +163,8 @@ class Maker {
         given_.result.row(row) + column * given_.result.pixel_stride + given_.channel;
     const std::size_t stride = given_.result.pixel_stride;
     std::size_t p = 0;
-    for (; p + kPixels <= count; p += kPixels) {
-      make_pixels<kPixels>(p, to + p * stride);
-    }
-    for (; p < count; ++p) {
-      make_pixels<1>(p, to + p * stride);
-    }
+    for (; p + kPixels <= count; p += kPixels) { make_pixels<kPixels>(p, to + p * stride); }
+    for (; p < count; ++p) { make_pixels<1>(p, to + p * stride); }
   }
 
   template <std::size_t Pixels>
@@ -177,9 +173,7 @@ class Maker {
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
-      for (std::size_t v = 0; v < kSums; ++v) {
-        sums[p][v] = Vectors::load(stack_.start[v]);
-      }
+      for (std::size_t v = 0; v < kSums; ++v) { sums[p][v] = Vectors::load(stack_.start[v]); }
     }
     const std::size_t step = window_.strides[1] * groups_ * kGroup;
     const std::uint8_t* weights = stack_.weights[0];

@@ -41,9 +41,7 @@ ARENITE_FOR_AVX2 void copy_as(const std::uint8_t* from, std::size_t count, std::
     return;
   }
   std::size_t i = 0;
-  for (; i + kVector <= count; i += kVector) {
-    write(from + i, i);
-  }
+  for (; i + kVector <= count; i += kVector) { write(from + i, i); }
   if (i < count) {  // the last bytes twice, so that quads stay whole
     write(from + count - kVector, count - kVector);
   }

@@ -135,23 +135,16 @@ ARENITE_INLINE void gather_by(const Int8Gathering& gathering, std::size_t size) 
 // Inline, so that it is compiled for the instructions of its caller.
 ARENITE_INLINE void gather_runs(const Int8Gathering& given) {
   switch (given.vector) {
-    case 16:
-      gather_by<16>(given, 16);
-      break;
-    case 32:
-      gather_by<32>(given, 32);
-      break;
-    default:
-      gather_by<64>(given, given.size);
+    case 16: gather_by<16>(given, 16); break;
+    case 32: gather_by<32>(given, 32); break;
+    default: gather_by<64>(given, given.size);
   }
 }
 
 // For kernels without vectors of their own for these.
 inline void copy_int8(const std::uint8_t* from, std::size_t count, std::uint8_t flip,
                       std::uint8_t* to) {
-  for (std::size_t i = 0; i < count; ++i) {
-    to[i] = from[i] ^ flip;
-  }
+  for (std::size_t i = 0; i < count; ++i) { to[i] = from[i] ^ flip; }
 }
 
 inline void fill_int8(std::uint16_t pattern, std::size_t bytes, std::uint8_t* to) {
@@ -163,9 +156,7 @@ inline void gather_int8(const Int8Gathering& given) { gather_runs(given); }
 template <typename Byte>
 std::uint32_t add_up_int8(const std::uint8_t* from, std::size_t quads) {
   std::int32_t sum = 0;
-  for (std::size_t i = 0; i < quads * kInt8Quad; ++i) {
-    sum += static_cast<Byte>(from[i]);
-  }
+  for (std::size_t i = 0; i < quads * kInt8Quad; ++i) { sum += static_cast<Byte>(from[i]); }
   return static_cast<std::uint32_t>(sum);
 }
 

@@ -29,9 +29,7 @@ ARENITE_FOR_DOT_PRODUCTS void make_with_dots(const Int8Tile& tile, std::size_t p
 #pragma GCC unroll 6
   for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < 4; ++j) {
-      made[p][j] = vld1q_s32(sums[p] + 4 * j);
-    }
+    for (std::size_t j = 0; j < 4; ++j) { made[p][j] = vld1q_s32(sums[p] + 4 * j); }
   }
   const std::int8_t* weights = tile.weights;
   const std::size_t step = tile.step;
@@ -75,9 +73,7 @@ ARENITE_FOR_DOT_PRODUCTS void make_with_dots(const Int8Tile& tile, std::size_t p
 #pragma GCC unroll 6
   for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < 4; ++j) {
-      vst1q_s32(sums[p] + 4 * j, made[p][j]);
-    }
+    for (std::size_t j = 0; j < 4; ++j) { vst1q_s32(sums[p] + 4 * j, made[p][j]); }
   }
   end_int8_sums(tile, pixel, sums);
 }
@@ -95,9 +91,7 @@ void make_without(const Int8Tile& tile, std::size_t pixel) {
     for (std::size_t q = 0; q < tile.quads; ++q) {
       int8x16_t source[Pixels];
 #pragma GCC unroll 2
-      for (std::size_t p = 0; p < Pixels; ++p) {
-        source[p] = load_quad(from + p * tile.step);
-      }
+      for (std::size_t p = 0; p < Pixels; ++p) { source[p] = load_quad(from + p * tile.step); }
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < 4; ++j) {
         const int8x16_t factors = vld1q_s8(weights + 16 * j);

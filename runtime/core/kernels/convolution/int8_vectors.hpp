@@ -93,14 +93,10 @@ struct Sse2 {
   static Vector in_order(Vector bytes) { return bytes; }
   ARENITE_INLINE static __m128i part(Vector bytes, std::size_t index) {
     switch (index) {
-      case 0:
-        return bytes;
-      case 1:
-        return _mm_srli_si128(bytes, kLanes);
-      case 2:
-        return _mm_srli_si128(bytes, 2 * kLanes);
-      default:
-        return _mm_srli_si128(bytes, 3 * kLanes);
+      case 0: return bytes;
+      case 1: return _mm_srli_si128(bytes, kLanes);
+      case 2: return _mm_srli_si128(bytes, 2 * kLanes);
+      default: return _mm_srli_si128(bytes, 3 * kLanes);
     }
   }
   static void store_some(__m128i bytes, std::size_t count, std::uint8_t* to) {
@@ -232,14 +228,10 @@ struct Vnni {
   }
   ARENITE_FOR_VNNI ARENITE_INLINE static __m128i part(Vector bytes, std::size_t index) {
     switch (index) {
-      case 0:
-        return _mm512_castsi512_si128(bytes);
-      case 1:
-        return _mm512_extracti32x4_epi32(bytes, 1);
-      case 2:
-        return _mm512_extracti32x4_epi32(bytes, 2);
-      default:
-        return _mm512_extracti32x4_epi32(bytes, 3);
+      case 0: return _mm512_castsi512_si128(bytes);
+      case 1: return _mm512_extracti32x4_epi32(bytes, 1);
+      case 2: return _mm512_extracti32x4_epi32(bytes, 2);
+      default: return _mm512_extracti32x4_epi32(bytes, 3);
     }
   }
   ARENITE_FOR_VNNI static void store_some(__m128i bytes, std::size_t count, std::uint8_t* to) {

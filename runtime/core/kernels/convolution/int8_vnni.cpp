@@ -26,9 +26,7 @@ ARENITE_FOR_VNNI void copy(const std::uint8_t* from, std::size_t count, std::uin
 
 ARENITE_FOR_VNNI void fill(std::uint16_t pattern, std::size_t bytes, std::uint8_t* to) {
   const __m512i patterns = _mm512_set1_epi16(static_cast<short>(pattern));
-  for (std::size_t i = 0; i < bytes; i += kInt8Vector) {
-    _mm512_storeu_si512(to + i, patterns);
-  }
+  for (std::size_t i = 0; i < bytes; i += kInt8Vector) { _mm512_storeu_si512(to + i, patterns); }
 }
 
 ARENITE_FOR_VNNI void gather(const Int8Gathering& given) { gather_runs(given); }

@@ -34,9 +34,7 @@ void turn_square(const float* first, std::size_t output_stride, float* const* to
                                 __builtin_shufflevector(low_ab, low_cd, 2, 3, 6, 7),
                                 __builtin_shufflevector(high_ab, high_cd, 0, 1, 4, 5),
                                 __builtin_shufflevector(high_ab, high_cd, 2, 3, 6, 7)};
-  for (std::size_t i = 0; i < kSquare; ++i) {
-    std::memcpy(to[i], &turned[i], sizeof turned[i]);
-  }
+  for (std::size_t i = 0; i < kSquare; ++i) { std::memcpy(to[i], &turned[i], sizeof turned[i]); }
 }
 
 // A whole panel of a filter whose weights lie by outputs, inputs and taps without gaps. A few
@@ -64,9 +62,7 @@ void turn_panel(const float* from, const FilterPlaces& places, float* packed) {
           to[i][each] = weights[each * places.output_stride + i];
         }
       }
-      for (i = 0; i < block; ++i) {
-        to[i] += kSquare;
-      }
+      for (i = 0; i < block; ++i) { to[i] += kSquare; }
     }
   }
 }

@@ -71,9 +71,7 @@ HWY_INLINE void add_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V..
 // vectors may return the first.
 template <typename V>
 HWY_INLINE V clamp(V sum, V min, V max) {
-  if constexpr (HWY_ARCH_X86 && kLanes > 1) {
-    return hn::Min(max, hn::Max(min, sum));
-  }
+  if constexpr (HWY_ARCH_X86 && kLanes > 1) { return hn::Min(max, hn::Max(min, sum)); }
   sum = hn::IfThenElse(hn::Lt(sum, min), min, sum);
   return hn::IfThenElse(hn::Lt(max, sum), max, sum);
 }
@@ -247,9 +245,7 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_
     }
   }
   (store_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
-  if constexpr (HasHalf) {
-    (hn::StoreU(halves[P], half, tile.result[P] + channel + kWhole), ...);
-  }
+  if constexpr (HasHalf) { (hn::StoreU(halves[P], half, tile.result[P] + channel + kWhole), ...); }
 }
 
 template <std::size_t NumPanels, bool HasHalf, typename Source, std::size_t... P>
@@ -293,18 +289,12 @@ HWY_INLINE void copy_row(const float* from, std::size_t size, float* to) {
   const Floats d;
   std::size_t i = 0;
 #pragma GCC unroll 4
-  for (; i + kLanes <= size; i += kLanes) {
-    hn::StoreU(hn::LoadU(d, from + i), d, to + i);
-  }
-  if (i == size) {
-    return;
-  }
+  for (; i + kLanes <= size; i += kLanes) { hn::StoreU(hn::LoadU(d, from + i), d, to + i); }
+  if (i == size) { return; }
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   hn::StoreU(hn::MaskedLoad(hn::FirstN(d, size - i), d, from + i), d, to + i);
 #else
-  for (; i < size; ++i) {
-    to[i] = from[i];
-  }
+  for (; i < size; ++i) { to[i] = from[i]; }
 #endif
 }
 
@@ -375,19 +365,13 @@ namespace arenite {
 
 const TileKernels& tile_kernels() {
 #if HWY_TARGETS & HWY_AVX3
-  if (vectors() == Vectors::avx512) {
-    return N_AVX3::kKernels;
-  }
+  if (vectors() == Vectors::avx512) { return N_AVX3::kKernels; }
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  if (vectors() != Vectors::any) {
-    return N_AVX2::kKernels;
-  }
+  if (vectors() != Vectors::any) { return N_AVX2::kKernels; }
 #endif
 #if HWY_TARGETS & HWY_SSSE3
-  if (__builtin_cpu_supports("ssse3")) {
-    return N_SSSE3::kKernels;
-  }
+  if (__builtin_cpu_supports("ssse3")) { return N_SSSE3::kKernels; }
 #endif
   return HWY_STATIC_DISPATCH(kKernels);
 }

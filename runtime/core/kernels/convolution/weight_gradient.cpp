@@ -54,14 +54,10 @@ Pieces pieces_of(const ConvolvedImages& shape, std::size_t group, std::size_t fi
 
 ARENITE_LANE void copy_piece(const float* from, std::size_t size, float* to) {
   if (size == kColumns) {
-    for (std::size_t i = 0; i < kVectors; ++i) {
-      store(load(from + i * kLanes), to + i * kLanes);
-    }
+    for (std::size_t i = 0; i < kVectors; ++i) { store(load(from + i * kLanes), to + i * kLanes); }
     return;
   }
-  for (std::size_t i = 0; i < size; ++i) {
-    to[i] = from[i];
-  }
+  for (std::size_t i = 0; i < size; ++i) { to[i] = from[i]; }
 }
 
 // Copies pieces of pixels [first, first + count), kColumns apart; what is outside is zero.
@@ -85,15 +81,11 @@ void copy_pixels(const ConvolvedImages& shape, const float* source, const Pieces
       if (y < shape.rows && x < shape.columns) {
         copy_piece(from + (y * shape.columns + x) * width + piece.channel, piece.size, to);
       } else {
-        for (std::size_t k = 0; k < piece.size; ++k) {
-          to[k] = 0.0f;
-        }
+        for (std::size_t k = 0; k < piece.size; ++k) { to[k] = 0.0f; }
       }
       to += piece.size;
     }
-    for (float* const end = copies + kColumns; to < end; ++to) {
-      *to = 0.0f;
-    }
+    for (float* const end = copies + kColumns; to < end; ++to) { *to = 0.0f; }
     if (++column == shape.result_columns) {
       column = 0;
       if (++row == shape.result_rows) {
@@ -121,16 +113,12 @@ HWY_NOINLINE void multiply_tile(const float* gradient, std::size_t stride, const
 #pragma GCC unroll 16
   for (std::size_t r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      sums[r][v] = all_lanes(0.0f);
-    }
+    for (std::size_t v = 0; v < kVectors; ++v) { sums[r][v] = all_lanes(0.0f); }
   }
   for (std::size_t i = 0; i < pixels; ++i) {
     Lanes values[kVectors];
 #pragma GCC unroll 4
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      values[v] = load(copies + v * kLanes);
-    }
+    for (std::size_t v = 0; v < kVectors; ++v) { values[v] = load(copies + v * kLanes); }
 #pragma GCC unroll 16
     for (std::size_t r = 0; r < Rows; ++r) {
       const Lanes factor = all_lanes(gradient[r]);
@@ -146,18 +134,12 @@ HWY_NOINLINE void multiply_tile(const float* gradient, std::size_t stride, const
   for (std::size_t r = 0; r < Rows; ++r) {
     float made[kColumns];
 #pragma GCC unroll 4
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      store(sums[r][v], made + v * kLanes);
-    }
+    for (std::size_t v = 0; v < kVectors; ++v) { store(sums[r][v], made + v * kLanes); }
     float* const row = target.rows + r * target.row_stride;
     if (target.is_first) {
-      for (std::size_t j = 0; j < target.count; ++j) {
-        row[target.places[j]] = made[j];
-      }
+      for (std::size_t j = 0; j < target.count; ++j) { row[target.places[j]] = made[j]; }
     } else {
-      for (std::size_t j = 0; j < target.count; ++j) {
-        row[target.places[j]] += made[j];
-      }
+      for (std::size_t j = 0; j < target.count; ++j) { row[target.places[j]] += made[j]; }
     }
   }
 }
@@ -200,9 +182,7 @@ ARENITE_LANE void add_row(const ConvolvedImages& shape, const float* image_row,
                           const float* gradient_row, const RowOfTaps& taps, std::size_t width,
                           const Load& load_channels, Lanes* totals) {
   Lanes sums[kTaps];
-  for (std::size_t k = 0; k < taps.count; ++k) {
-    sums[k] = all_lanes(0.0f);
-  }
+  for (std::size_t k = 0; k < taps.count; ++k) { sums[k] = all_lanes(0.0f); }
   for (std::size_t column = 0; column < shape.result_columns; ++column) {
     const Lanes g = load_channels(gradient_row + column * width);
     const auto left =
@@ -216,9 +196,7 @@ ARENITE_LANE void add_row(const ConvolvedImages& shape, const float* image_row,
       }
     }
   }
-  for (std::size_t k = 0; k < taps.count; ++k) {
-    totals[k] = add(totals[k], sums[k]);
-  }
+  for (std::size_t k = 0; k < taps.count; ++k) { totals[k] = add(totals[k], sums[k]); }
 }
 
 template <typename Load>
@@ -278,9 +256,7 @@ HWY_NOINLINE void depthwise_gradient_channels(const ConvolvedImages& shape, cons
       const std::size_t rest = shape.kernel[1] - first;
       const RowOfTaps taps{row, first, rest < kTaps ? rest : kTaps};
       Lanes totals[kTaps];
-      for (std::size_t k = 0; k < kTaps; ++k) {
-        totals[k] = all_lanes(0.0f);
-      }
+      for (std::size_t k = 0; k < kTaps; ++k) { totals[k] = all_lanes(0.0f); }
       if (count == kLanes) {
         add_images(
             shape, source + channel, gradient + channel, taps,

@@ -9,9 +9,7 @@ namespace {
 std::int64_t to_signed(std::size_t value) { return static_cast<std::int64_t>(value); }
 
 void fill_zeros(std::size_t count, std::size_t size, float* copies) {
-  for (std::size_t i = 0; i < count; ++i) {
-    std::fill_n(copies + i * kTileStride, size, 0.0f);
-  }
+  for (std::size_t i = 0; i < count; ++i) { std::fill_n(copies + i * kTileStride, size, 0.0f); }
 }
 
 }  // namespace
@@ -79,9 +77,7 @@ bool Windows::find_rows(std::size_t pixel, std::size_t num_pixels, const float**
   }
   for (std::size_t tap = 0; tap < window_.kernel[0]; ++tap) {
     const float* row = row_under(window_, source_, first_row_ + pixel / columns_, tap);
-    if (row == nullptr) {
-      return false;
-    }
+    if (row == nullptr) { return false; }
     rows[tap] = row + left * to_signed(source_.pixel_stride);
   }
   return true;
@@ -154,9 +150,7 @@ void Windows::copy_piece(const float* row, const Piece& piece, float* copies) co
   }
   while (pixel < piece.num_pixels) {
     std::size_t end = pixel;
-    while (end < piece.num_pixels && is_inside(end)) {
-      ++end;
-    }
+    while (end < piece.num_pixels && is_inside(end)) { ++end; }
     if (end > pixel) {
       kernels_.copy(row + (first + to_signed(pixel) * step), static_cast<std::size_t>(step),
                     end - pixel, piece.size, copies + pixel * kTileStride);

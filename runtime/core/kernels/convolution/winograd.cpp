@@ -88,9 +88,7 @@ void run_filter(void* context, std::size_t /*thread*/) {
   for (;;) {
     const std::size_t item = work.next.fetch_add(1, std::memory_order_relaxed);
     const std::size_t panel = work.filter.first + item / pieces;
-    if (panel >= work.filter.end) {
-      return;
-    }
+    if (panel >= work.filter.end) { return; }
     const std::size_t first = item % pieces * kFilterChannels;
     work.kernels.enter_filter(work.job, panel, first, std::min(first + kFilterChannels, inputs),
                               work.filter.panel(work.job, panel));
@@ -101,9 +99,7 @@ void run_tiles(void* context, std::size_t thread) {
   Work& work = *static_cast<Work*>(context);
   for (;;) {
     const std::size_t block = work.next.fetch_add(1, std::memory_order_relaxed);
-    if (block >= work.blocks.count) {
-      return;
-    }
+    if (block >= work.blocks.count) { return; }
     const std::size_t first = work.blocks.first + block * work.blocks.tiles;
     const TileRange tiles{first, std::min(work.blocks.tiles, work.blocks.end - first)};
     float* points = work.points + (work.keeps_points ? block : thread) * work.floats_of_thread;
@@ -149,9 +145,7 @@ RowRange winograd_source_rows(const WinogradConvolution& convolution,
 
 void convolve_winograd(const WinogradConvolution& convolution, const Image<const float>& source,
                        const Image<float>& result, RowRange rows, pthreadpool_t threads) {
-  if (rows.count == 0) {
-    return;
-  }
+  if (rows.count == 0) { return; }
   const std::size_t tile = convolution.tile;
   const std::size_t inputs = source.channels;
   const std::size_t num_threads =

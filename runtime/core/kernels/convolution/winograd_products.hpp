@@ -28,9 +28,7 @@ HWY_NOINLINE void multiply_some(const WinogradJob& job, const float* from, const
 #pragma GCC unroll 16
   for (std::size_t tile = 0; tile < Tiles; ++tile) {
 #pragma GCC unroll 4
-    for (std::size_t v = 0; v < Vectors; ++v) {
-      sums[tile][v] = all_lanes(0.0f);
-    }
+    for (std::size_t v = 0; v < Vectors; ++v) { sums[tile][v] = all_lanes(0.0f); }
   }
   for (std::size_t channel = 0; channel < job.source.channels; channel += kPanel) {
     const std::size_t rest = job.source.channels - channel;
@@ -38,9 +36,7 @@ HWY_NOINLINE void multiply_some(const WinogradJob& job, const float* from, const
     for (std::size_t k = 0; k < depth; ++k) {
       Lanes factors[Vectors];
 #pragma GCC unroll 4
-      for (std::size_t v = 0; v < Vectors; ++v) {
-        factors[v] = load(filter + v * vector_stride);
-      }
+      for (std::size_t v = 0; v < Vectors; ++v) { factors[v] = load(filter + v * vector_stride); }
       filter += kPanel;
 #pragma GCC unroll 16
       for (std::size_t tile = 0; tile < Tiles; ++tile) {
@@ -70,26 +66,13 @@ HWY_NOINLINE void multiply_tiles(const WinogradJob& job, std::size_t count, cons
     const std::size_t tiles = (count + 2 * blocks - 1) / (2 * blocks) * 2;
     constexpr bool kMany = kMostTiles > 6;
     switch (tiles) {
-      case 2:
-        multiply_some<2, Vectors>(job, from, filter, vector_stride, to);
-        break;
-      case 4:
-        multiply_some<4, Vectors>(job, from, filter, vector_stride, to);
-        break;
-      case 6:
-        multiply_some<6, Vectors>(job, from, filter, vector_stride, to);
-        break;
-      case 8:
-        multiply_some<kMany ? 8 : 6, Vectors>(job, from, filter, vector_stride, to);
-        break;
-      case 10:
-        multiply_some<kMany ? 10 : 6, Vectors>(job, from, filter, vector_stride, to);
-        break;
-      case 12:
-        multiply_some<kMany ? 12 : 6, Vectors>(job, from, filter, vector_stride, to);
-        break;
-      default:
-        multiply_some<kMostTiles, Vectors>(job, from, filter, vector_stride, to);
+      case 2: multiply_some<2, Vectors>(job, from, filter, vector_stride, to); break;
+      case 4: multiply_some<4, Vectors>(job, from, filter, vector_stride, to); break;
+      case 6: multiply_some<6, Vectors>(job, from, filter, vector_stride, to); break;
+      case 8: multiply_some<kMany ? 8 : 6, Vectors>(job, from, filter, vector_stride, to); break;
+      case 10: multiply_some<kMany ? 10 : 6, Vectors>(job, from, filter, vector_stride, to); break;
+      case 12: multiply_some<kMany ? 12 : 6, Vectors>(job, from, filter, vector_stride, to); break;
+      default: multiply_some<kMostTiles, Vectors>(job, from, filter, vector_stride, to);
     }
     from += tiles * kPanel;
     to += tiles * kProductColumns;

@@ -53,15 +53,11 @@ struct Tiles {
     for (std::size_t x = 0; x < kSide; ++x) {
       Lanes in[kSide];
 #pragma GCC unroll 8
-      for (std::size_t y = 0; y < kSide; ++y) {
-        in[y] = load(source[y] + x * pixel_stride);
-      }
+      for (std::size_t y = 0; y < kSide; ++y) { in[y] = load(source[y] + x * pixel_stride); }
       Lanes out[kSide];
       WinogradPoints<Tile>::enter(in, out);
 #pragma GCC unroll 8
-      for (std::size_t y = 0; y < kSide; ++y) {
-        down[y][x] = out[y];
-      }
+      for (std::size_t y = 0; y < kSide; ++y) { down[y][x] = out[y]; }
     }
 #pragma GCC unroll 8
     for (std::size_t y = 0; y < kSide; ++y) {
@@ -134,17 +130,13 @@ struct Tiles {
         Lanes out[Tile];
         WinogradPoints<Tile>::leave(in, out);
 #pragma GCC unroll 8
-        for (std::size_t y = 0; y < Tile; ++y) {
-          down[y][x] = out[y];
-        }
+        for (std::size_t y = 0; y < Tile; ++y) { down[y][x] = out[y]; }
       }
       const std::size_t top = (first + index) / job.tile_columns * Tile;
       const std::size_t left = (first + index) % job.tile_columns * Tile;
 #pragma GCC unroll 8
       for (std::size_t y = 0; y < Tile; ++y) {
-        if (top + y - job.rows.first >= job.rows.count) {
-          continue;
-        }
+        if (top + y - job.rows.first >= job.rows.count) { continue; }
         Lanes out[Tile];
         WinogradPoints<Tile>::leave(down[y], out);
         float* to = job.result.row(top + y) + left * job.result.pixel_stride + channel;
@@ -154,9 +146,7 @@ struct Tiles {
         }
 #pragma GCC unroll 8
         for (std::size_t x = 0; x < Tile; ++x) {
-          if (left + x >= job.result.columns) {
-            break;
-          }
+          if (left + x >= job.result.columns) { break; }
           Lanes sum = add(out[x], bias);
           if (addend != nullptr) {
             sum = add(sum, load_first(addend + x * kept.addend->pixel_stride, num_channels));
@@ -168,9 +158,7 @@ struct Tiles {
   }
 
   void enter_all() const {
-    for (std::size_t index = 0; index < count; ++index) {
-      enter_tile(index);
-    }
+    for (std::size_t index = 0; index < count; ++index) { enter_tile(index); }
   }
 
   // The result in panels of channels, two at a time.
@@ -205,15 +193,11 @@ HWY_NOINLINE void enter_panel(const WinogradJob& job, std::size_t panel, std::si
     for (std::size_t x = 0; x < 3; ++x) {
       Lanes in[3];
 #pragma GCC unroll 8
-      for (std::size_t y = 0; y < 3; ++y) {
-        in[y] = load(filter + (y * 3 + x) * depth + at);
-      }
+      for (std::size_t y = 0; y < 3; ++y) { in[y] = load(filter + (y * 3 + x) * depth + at); }
       Lanes out[kSide];
       WinogradPoints<Tile>::enter_filter(in, out);
 #pragma GCC unroll 8
-      for (std::size_t y = 0; y < kSide; ++y) {
-        down[y][x] = out[y];
-      }
+      for (std::size_t y = 0; y < kSide; ++y) { down[y][x] = out[y]; }
     }
 #pragma GCC unroll 8
     for (std::size_t y = 0; y < kSide; ++y) {

@@ -40,32 +40,19 @@ nb::dlpack::dtype dlpack_type(int element_type) {
     return nb::dlpack::dtype{static_cast<std::uint8_t>(code), bits, 1};
   };
   switch (element_type) {
-    case 1:
-      return type(Code::Float, 32);
-    case 2:
-      return type(Code::UInt, 8);
-    case 3:
-      return type(Code::Int, 8);
-    case 4:
-      return type(Code::UInt, 16);
-    case 5:
-      return type(Code::Int, 16);
-    case 6:
-      return type(Code::Int, 32);
-    case 7:
-      return type(Code::Int, 64);
-    case 9:
-      return type(Code::Bool, 8);
-    case 10:
-      return type(Code::Float, 16);
-    case 11:
-      return type(Code::Float, 64);
-    case 12:
-      return type(Code::UInt, 32);
-    case 13:
-      return type(Code::UInt, 64);
-    default:
-      throw std::invalid_argument("numpy has no such element type");
+    case 1: return type(Code::Float, 32);
+    case 2: return type(Code::UInt, 8);
+    case 3: return type(Code::Int, 8);
+    case 4: return type(Code::UInt, 16);
+    case 5: return type(Code::Int, 16);
+    case 6: return type(Code::Int, 32);
+    case 7: return type(Code::Int, 64);
+    case 9: return type(Code::Bool, 8);
+    case 10: return type(Code::Float, 16);
+    case 11: return type(Code::Float, 64);
+    case 12: return type(Code::UInt, 32);
+    case 13: return type(Code::UInt, 64);
+    default: throw std::invalid_argument("numpy has no such element type");
   }
 }
 
