@@ -32,19 +32,9 @@ if TYPE_CHECKING:
     from arenite.planner import AreniteError
 
 __all__ = [
-    "AreniteError",
-    "Built",
-    "Comparison",
-    "FittedFrontier",
-    "FittedModel",
-    "PlannedModel",
-    "Session",
-    "build",
-    "compare",
-    "fit",
-    "fit_frontier",
-    "plan",
-]
+    "AreniteError", "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel",
+    "Session", "build", "compare", "fit", "fit_frontier", "plan",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

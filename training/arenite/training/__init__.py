@@ -58,8 +58,7 @@ else:
 __all__ = [
     "BatchError", "Batches", "Codebooks", "DistillationLoss", "MaskError", "Masks",
     "NotDifferentiableError", "NothingToTrainError", "SharedWeights", "StateFileError",
-    "StepEngine", "StepInputError", "StepInputs", "StepRunner", "TrainingError",
-    "TrainingRecipe", "TrainingStep", "UnfitLossError", "codebook_name", "fitted_feeds",
-    "make_step", "program_for_training", "read_for_training", "restore", "stock_engine",
-    "write_step",
+    "StepEngine", "StepInputError", "StepInputs", "StepRunner", "TrainingError", "TrainingRecipe",
+    "TrainingStep", "UnfitLossError", "codebook_name", "fitted_feeds", "make_step",
+    "program_for_training", "read_for_training", "restore", "stock_engine", "write_step",
 ]  # fmt: skip
