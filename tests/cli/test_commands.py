@@ -375,3 +375,14 @@ def test_an_optimum_of_the_given_order_is_not_called_one_of_all(run, model, exam
         code, out, _ = run("plan", *words)
         assert code == 0
         assert "in the given order" not in out
+
+
+def test_a_capacity_from_the_name_of_an_instance_is_said(run, tmp_path):
+    instance = tmp_path / "model.100.csv"
+    instance.write_text("id,lower,upper,size\na,0,2,64\nb,1,3,64\n")
+    code, _, err = run("plan", instance)
+    assert code == 1
+    assert "capacity of 100 B comes from the file's name" in err
+    code, out, err = run("plan", instance, "--capacity", "200")
+    assert (code, err) == (0, "")
+    assert "200 B" in out

@@ -44,6 +44,11 @@ def test_a_number_before_the_suffix_is_the_capacity(
     assert load(tmp_path, HEADER, name).capacity == capacity
 
 
+def test_a_name_states_no_capacity_of_a_file_with_a_column_of_ours(tmp_path: Path) -> None:
+    text = "id,lower,upper,size,alignment\nx,0,2,5,4\n"
+    assert load(tmp_path, text, "model.100.csv").capacity is None
+
+
 def test_columns_may_stand_in_any_order_with_an_alignment_and_an_answer(tmp_path: Path) -> None:
     problem = load(tmp_path, "offset,size,alignment,id,upper,lower\n64,5,16,x,3,1\n")
     assert problem.records == (UsageRecord("x", 5, 1, 3, alignment=16),)

@@ -15,7 +15,7 @@ ROWS = "id,lower,upper,size,alignment\nx,0,2,5,4\ny,1,3,7,8\n"
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Path:
-    path = tmp_path / "A.4096.csv"
+    path = tmp_path / "A.csv"
     path.write_text(ROWS, encoding="utf-8")
     return path
 
@@ -35,9 +35,9 @@ def model(tmp_path: Path) -> Path:
 def test_a_csv_has_no_graph_and_keeps_what_it_states(instance: Path) -> None:
     source = read(instance)
     assert source.program is None
-    assert source.name == "A.4096.csv"
+    assert source.name == "A.csv"
     assert source.digest == hashlib.sha256(ROWS.encode()).hexdigest()
-    assert source.problem.capacity == 4096
+    assert source.problem.capacity is None
     assert [record.alignment for record in source.problem.records] == [4, 8]
 
 

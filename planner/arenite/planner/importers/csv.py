@@ -1,7 +1,8 @@
 """Read a placement instance: `id,lower,upper,size`, half-open lifetimes.
 
-The format of google/minimalloc. A column `alignment` may follow. So may `offset`: there
-programs that place the records write their answer, so it is ignored.
+The format of google/minimalloc, whose instances have their capacity in the file name. A column
+`alignment`, which is ours, may follow. So may `offset`: there programs that place the records
+write their answer, so it is ignored.
 """
 
 import csv
@@ -21,7 +22,8 @@ _MAX_DIGITS = 18
 def read_csv(path: Path | str) -> Problem:
     """Return the records in the order of the file.
 
-    A number before the suffix, as in `A.1048576.csv`, is the capacity.
+    A number before the suffix, as in `A.1048576.csv`, is the capacity if the columns are those of
+    minimalloc, without `alignment`.
 
     Raises:
         ModelFormatError: The file cannot be read, a column is missing or unknown, or a
@@ -31,12 +33,14 @@ def read_csv(path: Path | str) -> Problem:
     """
     path = Path(path)
     with about_file(path):
-        records = _parsed(read_model(path))
-    capacity = path.with_suffix("").suffix[1:]
-    return Problem.of(records, capacity=_number(capacity) if _is_number(capacity) else None)
+        records, is_minimalloc = _parsed(read_model(path))
+    stated = path.with_suffix("").suffix[1:]
+    has_capacity = is_minimalloc and _is_number(stated)
+    return Problem.of(records, capacity=_number(stated) if has_capacity else None)
 
 
-def _parsed(data: bytes) -> tuple[UsageRecord, ...]:
+def _parsed(data: bytes) -> tuple[tuple[UsageRecord, ...], bool]:
+    """Return the records, and whether the columns are those of minimalloc."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -48,7 +52,7 @@ def _parsed(data: bytes) -> tuple[UsageRecord, ...]:
         raise ModelFormatError(f"line {rows.line_num}: {error}") from error
 
 
-def _records(rows: Iterator[list[str]]) -> tuple[UsageRecord, ...]:
+def _records(rows: Iterator[list[str]]) -> tuple[tuple[UsageRecord, ...], bool]:
     columns = next(rows, [])
     _check_columns(columns)
     records: dict[str, UsageRecord] = {}
@@ -61,7 +65,7 @@ def _records(rows: Iterator[list[str]]) -> tuple[UsageRecord, ...]:
         if record.name in records:
             raise ModelError(f"the id {record.name!r} is used a second time")
         records[record.name] = record
-    return tuple(records.values())
+    return tuple(records.values()), "alignment" not in columns
 
 
 def _check_columns(columns: list[str]) -> None:

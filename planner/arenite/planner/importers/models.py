@@ -123,7 +123,8 @@ def read(
         values: As in `load`.
         boundary: Whether the model's inputs and outputs lie in the arena; ignored for a CSV.
         alignment: Alignment of every offset, in bytes; by default 16, or what a CSV states.
-        capacity: Most bytes the arena may take; by default what the name of a CSV states.
+        capacity: Most bytes the arena may take; by default what `read_csv` takes from the
+            name of a CSV.
         order: Step names in order, or a function that finds an order; by default the file's
             own order.
         aliases: What may share storage; ignored for a CSV.
