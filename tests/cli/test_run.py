@@ -120,6 +120,29 @@ def test_mean_and_deviation_are_one_number_or_three(misused, classifier, image, 
     assert options[0] in misused("run", classifier, "--input", image, *options)
 
 
+def test_without_input_a_model_runs_on_random_numbers_and_that_is_said(run, two_inputs, tmp_path):
+    files = [tmp_path / name for name in ("first.npz", "second.npz")]
+    for file in files:
+        code, out, err = run("run", two_inputs, "-o", file, "--profile", "--json")
+        assert code == 0
+        assert err == "note: no --input: the model runs on random numbers, seed 0\n"
+        assert json.loads(out)["input_seed"] == 0
+    first, second = map(np.load, files)
+    assert all(first[name].any() and (first[name] == second[name]).all() for name in first.files)
+
+
+def test_with_input_no_seed_is_stated(run_json, two_inputs, two_feeds):
+    assert run_json("run", two_inputs, "--input", two_feeds[0])["input_seed"] is None
+
+
+@pytest.mark.parametrize("to", ["c", "onnxruntime", "tflm"])
+def test_export_of_a_program_asks_for_its_model(run, refused, two_inputs, tmp_path, to):
+    program = tmp_path / "x.arena"
+    assert run("build", two_inputs, "-o", program)[0] == 0
+    said = refused("export", program, "--to", to, "-o", tmp_path / "out")
+    assert "give the ONNX or TFLite model" in said
+
+
 def test_a_missing_input_is_named_with_its_shape(misused, two_inputs, two_feeds, tmp_path):
     np.save(tmp_path / "a.npy", two_feeds[1]["a"])
     said = misused("run", two_inputs, "--input", f"a={tmp_path / 'a.npy'}")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         backends,
         code_of,
         compile_by_plan,
+        random_array,
         random_inputs,
         session_by_plan,
         with_fixed,
@@ -49,8 +50,8 @@ else:
             "planning": "PlannedModel plan_model",
             "program_files": "ProgramFile TurnsByRows",
             "programs": (
-                "SUFFIX backends code_of compile_by_plan random_inputs session_by_plan "
-                "with_fixed write_program"
+                "SUFFIX backends code_of compile_by_plan random_array random_inputs "
+                "session_by_plan with_fixed write_program"
             ),
             "trading": "Rescheduled",
             "tuning": "tuned",
@@ -62,6 +63,6 @@ __all__ = [
     "ProgramFile", "Rescheduled", "TurnsByRows", "backends", "build_by_plan", "build_model",
     "build_program", "cache_file", "code_of", "compile_and_place", "compile_by_plan", "costs_of",
     "export_for_tflm", "fit_model", "in_speeds", "measured", "measured_link", "plan_model",
-    "random_inputs", "session_by_plan", "table", "tuned", "with_fixed", "with_measured", "write_c",
-    "write_program",
+    "random_array", "random_inputs", "session_by_plan", "table", "tuned", "with_fixed",
+    "with_measured", "write_c", "write_program",
 ]  # fmt: skip

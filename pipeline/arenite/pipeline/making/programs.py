@@ -172,14 +172,19 @@ def random_inputs(program: Program, seed: int) -> dict[str, NDArray[Any]]:
     for port in program.inputs:
         tensor = program.tensors[port.tensor]
         dtype, shape = np.dtype(tensor.dtype.label), port.shape(tensor.shape)
-        if dtype.kind == "f":
-            arrays[port.name] = generator.standard_normal(shape).astype(dtype)
-        elif dtype.kind == "b":
-            arrays[port.name] = generator.integers(0, 2, shape).astype(dtype)
-        else:
-            low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, 128)
-            arrays[port.name] = generator.integers(low, high, shape).astype(dtype)
+        arrays[port.name] = random_array(generator, dtype, shape)
     return arrays
+
+
+def random_array(
+    generator: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """Return random numbers; 0 and 1 for integers of more than a byte, which may be indices."""
+    if dtype.kind == "f":
+        return generator.standard_normal(shape).astype(dtype)
+    if dtype.kind == "b" or dtype.itemsize > 1:
+        return generator.integers(0, 2, shape).astype(dtype)
+    return generator.integers(np.iinfo(dtype).min, 128, shape).astype(dtype)
 
 
 def with_fixed(

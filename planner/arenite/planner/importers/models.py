@@ -160,6 +160,12 @@ def model_format(path: Path | str) -> str:
     """
     path = Path(path)
     known = _FORMATS.get(path.suffix.lower())
+    if path.suffix.lower() == ".arena":
+        raise ModelFormatError(
+            "this is a program that 'arenite build' wrote; give the ONNX or TFLite model that it "
+            "was built from",
+            path=path,
+        )
     if known is None and read_model(path)[4:8] == IDENTIFIER:
         return "tflite"
     if known is None:

@@ -19,8 +19,9 @@ from arenite.cli.options.types import AlignmentType, BudgetType
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
 from arenite.pipeline.base import Reading, configured, order_finder
-from arenite.pipeline.making import CRequest, export_for_tflm, write_c
+from arenite.pipeline.making import SUFFIX, CRequest, export_for_tflm, write_c
 from arenite.planner import Budget, InputValues, Shapes
+from arenite.planner.importers import model_format
 from arenite.planner.quiet_onnxruntime import silence_default_logger
 from arenite.runtime.cexport import Extension, Rounding
 from arenite.runtime.targets import c_header, export_onnxruntime
@@ -213,6 +214,8 @@ def export(
     no runtime: the folder holds kernels, weights, a test and build files.
     """
     results = Results(as_json=as_json)
+    if model.suffix == SUFFIX:
+        model_format(model)  # raises: a program holds no model
     if target == _C:
         if header_path is not None:
             raise click.UsageError("--header is for --to tflm; C source has a header of its own")

@@ -14,11 +14,12 @@ from rich.console import Console, RenderableType
 
 from arenite.cli.commands.run.arrays import as_npz
 from arenite.cli.commands.run.classes import Likely, check_labels, likeliest, read_labels
-from arenite.cli.commands.run.feeds import Feed, FeedType, read_feeds
+from arenite.cli.commands.run.feeds import Feed, FeedType, random_feeds, read_feeds
 from arenite.cli.commands.run.images import Normalisation
 from arenite.cli.commands.run.poison import NAN, check_again
 from arenite.cli.commands.run.training import run_steps
 from arenite.cli.console.results import Results
+from arenite.cli.console.streams import note
 from arenite.cli.options.common import json_option, refuse_beside, strategy_option, threads_option
 from arenite.cli.options.model import dim_option, shape_option, value_option
 from arenite.cli.options.sections import SectionedCommand
@@ -33,6 +34,8 @@ from arenite.runtime import Session, StepProfile, Tuned, chrome_trace
 from arenite.strategies import find
 
 _NUM_SLOWEST = 20
+_SEED = 0
+"""Of the inputs where the user gives none."""
 _NOT_FOR_STEPS = (
     "output", "plan_path", "labels_path", "top", "mean", "std", "profile", "trace", "poison",
     "requested", "dims", "shapes", "values",
@@ -96,7 +99,8 @@ class _Result:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--input", "feeds", type=FeedType(), multiple=True, metavar="[NAME=]FILE",
-    help="Input: a .npy, a .npz with all inputs, or a picture. Repeatable.",
+    help="Input: a .npy, a .npz with all inputs, or a picture. Repeatable.  [default: random "
+    "numbers for all inputs]",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="OUT.npz",
@@ -190,7 +194,12 @@ def run(
     ):
         if labels is not None:
             check_labels(labels, session.outputs)
-        inputs = read_feeds(feeds, session.inputs, Normalisation(mean, std))
+        is_random = not feeds and len(session.inputs) > 0
+        if is_random:
+            inputs = random_feeds(session.inputs, _SEED)
+            note(f"no --input: the model runs on random numbers, seed {_SEED}")
+        else:
+            inputs = read_feeds(feeds, session.inputs, Normalisation(mean, std))
         outputs = session.run(inputs)
         if poison:
             check_again(program, threads, inputs, outputs)
@@ -216,7 +225,8 @@ def run(
             console.print()
             console.print(_slowest(steps))
 
-    results.show(_as_json(model, result, output, trace, with_steps=profile), text)
+    document = _as_json(model, result, output, trace, with_steps=profile)
+    results.show(document | {"input_seed": _SEED if is_random else None}, text)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from arenite.cli.commands.run.images import SUFFIXES, Normalisation, read_image
 from arenite.pipeline.base import printable
+from arenite.pipeline.making import random_array
 from arenite.planner.errors import FileError
 from arenite.runtime import InputNameError, SessionPort
 
@@ -105,6 +106,12 @@ def read_feeds(
         )
         raise click.UsageError(f"missing option --input for: {wanted}")
     return arrays
+
+
+def random_feeds(ports: Sequence[SessionPort], seed: int) -> dict[str, Array]:
+    """Return random numbers for each input, small ones for integers, which may be indices."""
+    generator = np.random.default_rng(seed)
+    return {port.name: random_array(generator, port.dtype, port.shape) for port in ports}
 
 
 def _arrays(
