@@ -3,6 +3,7 @@
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,25 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def _costs_of_no_machine(tmp_path_factory, monkeypatch):
     """Predict by stated costs, whatever was measured on the machine that tests run on."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Return a function that hides packages from this test, and has modules imported again."""
+
+    def without(*packages, forget=()):
+        for name in [name for name in sys.modules if name.startswith(tuple(forget))]:
+            monkeypatch.delitem(sys.modules, name)
+        for package in packages:
+            monkeypatch.setitem(sys.modules, package, None)
+
+    return without
+
+
+@pytest.fixture
+def without_core(monkeypatch):
+    """Run as in a checkout whose native core is not built."""
+    monkeypatch.setattr("arenite.strategies.base.native.core", None)
 
 
 @pytest.fixture(scope="session")

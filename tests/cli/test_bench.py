@@ -67,14 +67,14 @@ def test_an_unknown_engine_lists_the_known(misused, classifier, engine):
     assert "onnxruntime, onnxruntime-planned" in said
 
 
-def test_an_engine_that_is_not_installed_is_named(refused, classifier, monkeypatch):
-    monkeypatch.setattr("arenite.pipeline.contest.engines.find_spec", lambda _name: None)
+def test_an_engine_that_is_not_installed_is_named(refused, classifier, without):
+    without("onnxruntime")
     said = refused("bench", classifier, "--against", "onnxruntime")
     assert "arenite[onnx]" in said
 
 
-def test_all_engines_are_those_that_are_installed(run_json, classifier, monkeypatch):
-    monkeypatch.setattr("arenite.pipeline.contest.engines.find_spec", lambda _name: None)
+def test_all_engines_are_those_that_are_installed(run_json, classifier, without):
+    without("onnxruntime")
     found = run_json("bench", classifier, "--against", "all", *BRIEFLY)["engines"]
     assert [each["engine"] for each in found] == ["arenite"]
 

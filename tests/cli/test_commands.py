@@ -14,7 +14,6 @@ from arenite.planner.importers import csv
 from arenite.planner.placement.plan import Plan
 from arenite.planner.placement.strategy import silent
 from arenite.strategies import known, known_policies, table
-from arenite.strategies.base import native
 from support.problems import tiling
 from support.stub_strategy import StubStrategy
 
@@ -270,10 +269,10 @@ def test_best_searches_until_the_capacity_is_met(run_json, tmp_path):
     assert run_json("plan", model, "--capacity", "1000")["height"] == 1000
 
 
+@pytest.mark.usefixtures("without_core")
 def test_without_the_native_core_best_takes_what_fits_and_advises_no_more_time(
-    run_json, refused, tmp_path, monkeypatch
+    run_json, refused, tmp_path
 ):
-    monkeypatch.setattr(native, "core", None)
     model = saved(tmp_path, tiling(60, 40, 1000, seed=1))
     height = run_json("plan", model)["height"]
     assert run_json("plan", model, "--capacity", height)["height"] == height > 1000

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sys
 
 import numpy as np
 import onnx
@@ -219,11 +218,8 @@ def test_options_of_a_single_run_are_refused(step, batch, misused):
 
 
 @pytest.mark.parametrize("command", ["train", "run"])
-def test_without_onnx_the_extra_is_named(command, step, model, batch, refused, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("arenite.training")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "arenite.pipeline.steps", raising=False)
-    monkeypatch.setitem(sys.modules, "onnx", None)
+def test_without_onnx_the_extra_is_named(command, step, model, batch, refused, without):
+    without("onnx", forget=["arenite.training", "arenite.pipeline.steps"])
     arguments = {
         "train": (model, "-o", model.with_name("s.onnx"), "--loss", "mse"),
         "run": (step, "--input", batch, "--steps", "1"),

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,7 @@ def test_what_goes_wrong_is_raised_and_not_logged_too(capfd: pytest.CaptureFixtu
     assert capfd.readouterr() == ("", "")
 
 
-def test_without_the_package_the_error_says_what_it_is_for(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+def test_without_the_package_the_error_says_what_it_is_for(without):
+    without("onnxruntime")
     with pytest.raises(MissingDependencyError, match=r"a test.*arenite\[onnx\]"):
         quiet_options("a test")

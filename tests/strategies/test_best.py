@@ -172,10 +172,8 @@ def test_rectangles_are_tried_where_they_may_be_lower() -> None:
     assert set(seen) == {"stairs"}
 
 
-def test_without_the_core_outlines_are_placed_as_rectangles(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(native, "core", None)
+@pytest.mark.usefixtures("without_core")
+def test_without_the_core_outlines_are_placed_as_rectangles() -> None:
     problem = mobilenet_v1(32, 0.25).problem()
     plan = run(Best(), problem)
     verify(problem, plan)

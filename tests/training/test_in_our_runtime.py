@@ -1,6 +1,5 @@
 """Training steps in our runtime, within the arena of their plan, beside ONNX Runtime."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -36,12 +35,12 @@ def test_a_network_trains_as_in_onnxruntime(name, tmp_path):
             )
 
 
-def test_a_network_trains_where_onnxruntime_is_absent(tmp_path, monkeypatch):
+def test_a_network_trains_where_onnxruntime_is_absent(tmp_path, without):
     step = step_of(tmp_path, network("resnet"), replace(NETWORKS["resnet"][1], rate=0.01))
     path = tmp_path / "step.onnx"
     onnx.save(step.model, path)
     feeds = {key: each for key, each in feeds_of(step).items() if key in step.inputs}
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    without("onnxruntime")
     with Session(build(path, tmp_path)) as session:
         losses = [float(session.run(feeds)["loss"]) for _ in range(NUM_RUNS)]
     assert losses[-1] < losses[0]

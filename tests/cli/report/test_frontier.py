@@ -99,8 +99,8 @@ def test_the_map_of_the_least_has_a_rectangle_for_each_stair(tmp_path):
     assert set(rows.tensors) >= {"x", "y"}
 
 
-def test_the_packages_are_asked_for_before_the_search(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("arenite.pipeline.report.page.find_spec", lambda _: None)
+def test_the_packages_are_asked_for_before_the_search(tmp_path, without, capsys):
+    without("bokeh")
     model = tmp_path / "absent.onnx"
     assert main(["fit", str(model), "-o", str(tmp_path / "page.html")]) == 1
     assert "pip install 'arenite[report]'" in capsys.readouterr().err

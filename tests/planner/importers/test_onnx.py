@@ -1,6 +1,5 @@
 """What a graph read from ONNX holds: boundary, sizes, names, bindings, whole networks."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -259,12 +258,8 @@ def test_the_models_own_functions_are_inlined(tmp_path: Path) -> None:
     assert op_types(read_onnx(save(tmp_path, model))) == ["Neg", "Neg"]
 
 
-def test_the_onnx_package_is_asked_for_when_it_is_absent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in [m for m in sys.modules if m.startswith("arenite.planner.importers.onnx")]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "onnx", None)
+def test_the_onnx_package_is_asked_for_when_it_is_absent(tmp_path: Path, without) -> None:
+    without("onnx", forget=["arenite.planner.importers.onnx"])
     with pytest.raises(MissingDependencyError) as caught:
         load(tmp_path / "model.onnx")
     assert (caught.value.package, caught.value.extra) == ("onnx", "onnx")

@@ -1,6 +1,5 @@
 """What is known before the run becomes constant, and nothing else does."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -230,10 +229,8 @@ def test_an_operator_that_nobody_knows_is_refused_by_name(tmp_path: Path) -> Non
         read_text(tmp_path, "(float[2] x) => (y) { y = Nonsense(x) }")
 
 
-def test_onnx_runtime_is_asked_for_only_when_it_is_needed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+def test_onnx_runtime_is_asked_for_only_when_it_is_needed(tmp_path: Path, without) -> None:
+    without("onnxruntime")
     assert read_text(tmp_path, FLATTEN, dims={"N": 1}).steps
     with pytest.raises(MissingDependencyError, match=r"com\.microsoft\.FusedConv") as caught:
         read_text(tmp_path, CONTRIB, microsoft=True)

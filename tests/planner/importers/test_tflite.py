@@ -1,6 +1,5 @@
 import random
 import struct
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -375,10 +374,8 @@ def test_a_file_without_the_identifier_is_refused(tmp_path: Path, data: bytes) -
         read_tflite(path)
 
 
-def test_a_missing_package_is_named_with_the_extra_that_brings_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "tflite", None)
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(tmp_path: Path, without) -> None:
+    without("tflite")
     with pytest.raises(MissingDependencyError) as caught:
         load(tmp_path, CHAIN)
     assert caught.value.extra == "tflite"

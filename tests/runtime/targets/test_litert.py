@@ -276,8 +276,8 @@ def test_a_damaged_model_is_refused(tmp_path: Path):
         litert_problem(path)
 
 
-def test_without_a_runtime_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(stock_module, "find_spec", lambda _: None)
+def test_without_a_runtime_the_error_names_the_extra(without):
+    without("ai_edge_litert", "tflite_runtime")
     with pytest.raises(MissingDependencyError, match=r"arenite\[litert\]"):
         planned(dense_chain(SIZES))
 

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from arenite.runtime.targets.tflm import measure as measure_module
 from support.command import main
 from support.tflite_networks import keyword
 from support.tiny_chains import dense_chain
@@ -83,9 +82,9 @@ def test_variable_tensors_are_a_part_of_the_tail(
 
 
 def test_tflm_arena_says_what_it_could_not_measure(
-    chain: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    chain: Path, capsys: pytest.CaptureFixture[str], without
 ):
-    monkeypatch.setattr(measure_module, "find_spec", lambda _: None)
+    without("tflite_micro")
     assert main(["tflm-arena", str(chain)]) == 0
     text = capsys.readouterr().out
     assert "head, computed" in text

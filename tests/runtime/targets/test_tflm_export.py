@@ -16,7 +16,6 @@ from arenite.runtime.targets.tflm import (
     read_tflm_model,
 )
 from arenite.runtime.targets.tflm import export as export_module
-from arenite.runtime.targets.tflm import measure as measure_module
 from arenite.strategies import find
 from support.shared_material import shared
 from support.tiny_chains import branching, dense_chain, looping
@@ -156,8 +155,8 @@ def test_a_model_that_the_interpreter_cannot_run_is_computed_and_says_why(tmp_pa
     assert "op code CUSTOM" in export.not_measured
 
 
-def test_without_the_package_heads_are_computed(chain: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(measure_module, "find_spec", lambda _: None)
+def test_without_the_package_heads_are_computed(chain: Path, without):
+    without("tflite_micro")
     export = exported(chain)
     assert export.measured is None
     assert "arenite[tflm]" in export.not_measured
@@ -165,10 +164,8 @@ def test_without_the_package_heads_are_computed(chain: Path, monkeypatch: pytest
     assert export.data != chain.read_bytes()
 
 
-def test_without_the_package_a_plan_that_is_no_gain_stays_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(measure_module, "find_spec", lambda _: None)
+def test_without_the_package_a_plan_that_is_no_gain_stays_out(tmp_path: Path, without):
+    without("tflite_micro")
     path = tmp_path / "even.tflite"
     path.write_bytes(dense_chain((16, 16, 16)))
     export = exported(path)

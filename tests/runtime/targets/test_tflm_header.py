@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from arenite.runtime.targets.tflm import c_header, export_tflm
-from arenite.runtime.targets.tflm import measure as measure_module
 from arenite.strategies import find
 from support.tiny_chains import dense_chain
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
@@ -62,17 +61,15 @@ def test_the_buffer_plan_lists_the_tensors_in_the_order_of_the_file(chain: str):
     assert offsets == [mapped[name] for name in ("x0", "x1", "x2", "x3")]
 
 
-def test_without_a_measurement_there_is_no_buffer_plan_and_it_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(measure_module, "find_spec", lambda _: None)
+def test_without_a_measurement_there_is_no_buffer_plan_and_it_says_so(tmp_path: Path, without):
+    without("tflite_micro")
     text = header(tmp_path / "1-net.tflite", dense_chain())
     assert "No BufferPlan" in text
     assert "was not measured" in text
 
 
-def test_a_hostile_name_stays_within_its_comment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(measure_module, "find_spec", lambda _: None)
+def test_a_hostile_name_stays_within_its_comment(tmp_path: Path, without):
+    without("tflite_micro")
     tensors = [TinyTensor("x*/ int y; /*\n#error \\"), TinyTensor("z")]
     operators = [TinyOperator("Any", [0], [1])]
     text = header(

@@ -160,8 +160,8 @@ def test_the_peak_of_random_networks_is_their_load(tmp_path_factory, text):
     check_walks(lowered(tmp_path_factory.mktemp("network"), text))
 
 
-def test_without_the_core_it_is_named_as_missing(monkeypatch, tmp_path):
+@pytest.mark.usefixtures("without_core")
+def test_without_the_core_it_is_named_as_missing(tmp_path):
     program = lowered(tmp_path, PADDED)
-    monkeypatch.setattr(native, "core", None)
     with pytest.raises(MissingDependencyError, match="running in bands"):
         Regions(program, COSTS)

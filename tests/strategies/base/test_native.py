@@ -20,24 +20,19 @@ from support.steps import step
 PROBLEM = problem_of((4, 0, 2), (8, 1, 3))
 
 
-@pytest.fixture
-def not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "core", None)
-
-
-@pytest.mark.usefixtures("not_built")
+@pytest.mark.usefixtures("without_core")
 def test_without_the_core_a_greedy_plan_is_the_same() -> None:
     assert GreedyBySize()(PROBLEM).offsets == (8, 0)
 
 
-@pytest.mark.usefixtures("not_built")
+@pytest.mark.usefixtures("without_core")
 def test_without_the_core_the_exact_search_says_what_it_needs() -> None:
     reason = Optimal().why_unsupported(PROBLEM)
     assert reason is not None
     assert "native core" in reason
 
 
-@pytest.mark.usefixtures("not_built")
+@pytest.mark.usefixtures("without_core")
 def test_without_the_core_an_order_names_what_is_missing() -> None:
     tensors = [
         Tensor("x", DType.UINT8, (4,), TensorKind.INPUT),

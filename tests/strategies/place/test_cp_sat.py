@@ -1,4 +1,3 @@
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -153,9 +152,8 @@ def test_a_fixed_record_is_built_around() -> None:
     assert plan.height == 12
 
 
-def test_without_ortools_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "arenite.strategies.place.cp_sat_model", raising=False)
-    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+def test_without_ortools_the_extra_is_named(without) -> None:
+    without("ortools.sat.python", forget=["arenite.strategies.place.cp_sat_model"])
     with pytest.raises(MissingDependencyError, match=r"arenite\[solvers\]"):
         CpSat()(ABOVE_THE_LOAD)
 

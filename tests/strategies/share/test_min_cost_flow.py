@@ -1,4 +1,3 @@
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -38,8 +37,8 @@ def test_sizes_beyond_the_solver_are_refused() -> None:
         ObjectsMinCostFlow()(Problem(records))
 
 
-def test_without_ortools_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ortools.graph.python.min_cost_flow", None)
+def test_without_ortools_the_extra_is_named(without) -> None:
+    without("ortools.graph.python.min_cost_flow")
     with pytest.raises(MissingDependencyError, match=r"arenite\[solvers\]"):
         ObjectsMinCostFlow()(problem_of((8, 0, 1)))
 

@@ -1,5 +1,4 @@
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -192,10 +191,8 @@ def test_a_damaged_model_is_refused(tmp_path: Path):
         export_onnxruntime(path, find_order("best"))
 
 
-def test_without_onnx_runtime_the_error_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+def test_without_onnx_runtime_the_error_names_the_extra(tmp_path: Path, without):
+    without("onnxruntime")
     with pytest.raises(MissingDependencyError, match=r"arenite\[onnx\]"):
         export_onnxruntime(branches(tmp_path, PAYS), find_order("best"))
 

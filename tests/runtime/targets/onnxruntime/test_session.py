@@ -397,8 +397,8 @@ def test_inputs_that_are_not_numbers_fall_back_to_stock():
 
 
 @pytest.mark.usefixtures("fresh_library")
-def test_without_onnx_runtime_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(library_module, "find_spec", lambda _: None)
+def test_without_onnx_runtime_the_error_names_the_extra(without):
+    without("onnxruntime")
     with pytest.raises(MissingDependencyError, match=r"arenite\[onnx\]"):
         planned(chain())
 
