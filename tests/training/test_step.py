@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from arenite.planner.importers.onnx import read_onnx
 from arenite.training import step as steps
-from arenite.training.errors import BatchError, NotDifferentiableError, NothingToTrainError
+from arenite.training.errors import (
+    BatchError,
+    NotDifferentiableError,
+    NothingToTrainError,
+    TrainingError,
+)
 from arenite.training.files import read_for_training
 from arenite.training.step import TrainingRecipe
 from bench.zoo import unet
@@ -132,6 +137,15 @@ def test_an_older_operator_set_is_brought_to_a_newer_one(tmp_path):
     text = "(float[2,6] x) => (y) <float[6,4] w> { a = MatMul(x, w) y = Softmax<axis=1>(a) }"
     step = step_of(tmp_path, randomised(parse(text, opset=9)), TrainingRecipe("cross-entropy"))
     assert step.model.opset_import[0].version == 17
+
+
+def test_an_operator_set_that_cannot_be_converted_is_refused(tmp_path):
+    model = randomised(parse("(float[2,6] x) => (y) <float[6,4] w> { y = MatMul(x, w) }", opset=9))
+    model.graph.node[0].input[0] = "absent"
+    path = tmp_path / "damaged.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(TrainingError, match="cannot be converted to operator set 17"):
+        read_for_training(path)
 
 
 def test_a_weight_that_is_read_twice_is_changed_once(tmp_path):

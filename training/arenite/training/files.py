@@ -101,7 +101,10 @@ def _converted(model: onnx.ModelProto) -> onnx.ModelProto:
         return model
     try:
         return onnx.version_converter.convert_version(model, OLDEST_OPSET)
-    except (RuntimeError, ValueError, IndexError) as error:
+    except (
+        onnx.version_converter.ConvertError, onnx.shape_inference.InferenceError, RuntimeError,
+        ValueError, IndexError,
+    ) as error:  # fmt: skip
         reason = " ".join(str(error).split())
         raise TrainingError(
             f"it cannot be converted to operator set {OLDEST_OPSET}: {reason[:200]}; export it at "
