@@ -4,6 +4,7 @@ import logging
 from itertools import product
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
@@ -140,3 +141,18 @@ def test_what_has_no_kernel_for_integers_is_computed_on_numbers(tmp_path):
     )
     own, expected, _ = outputs(save(tmp_path, parse(text, opset=13)), tmp_path)
     np.testing.assert_allclose(own, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [np.inf, np.nan])
+def test_a_scale_that_is_not_finite_is_left_to_onnx_runtime(tmp_path, scale):
+    text = (
+        "(float[1,4] x) => (y) <int8 z = {0}> "
+        "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }"
+    )
+    model = parse(text, opset=13)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(scale), "s"))
+    path = save(tmp_path, model)
+    x = np.ones((1, 4), np.float32)
+    (expected,) = onnxruntime.InferenceSession(path).run(None, {"x": x})
+    found = PoisonedSession(build(path, tmp_path)).run({"x": x})
+    np.testing.assert_array_equal(found["y"], expected)

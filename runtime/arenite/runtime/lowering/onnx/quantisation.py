@@ -4,6 +4,7 @@ The kernels for filters with a scale per channel need signed images, so every un
 has a **twin**: the same numbers as signed integers, with a zero point that is 128 lower.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -134,8 +135,11 @@ def _stated_by(
         zero = inputs[zero_point] if zero_point < len(inputs) else ""
         scales = constants.value(inputs[scale])
         zeros = np.zeros(1, np.int8) if not zero else constants.value(zero)
-        if scales is not None and zeros is not None and scales.size == 1 and zeros.size == 1:
-            yield name, Quantisation((float(scales.flat[0]),), int(zeros.flat[0]))
+        if scales is None or zeros is None or scales.size != 1 or zeros.size != 1:
+            continue
+        number = float(scales.flat[0])
+        if math.isfinite(number):  # integer kernels and the program file need a number
+            yield name, Quantisation((number,), int(zeros.flat[0]))
     if kind in MOVES or kind == "MaxPool":
         quantisation = found.get(inputs[0])
         if quantisation is not None:
