@@ -130,6 +130,7 @@ ReadByMove read_by_move(const program::Move& move, std::int64_t begin, std::int6
   std::int64_t length = 1;
   std::int64_t input_stride = 0;
   std::int64_t output_stride = 0;
+  std::int64_t input_back = 0;  // a stride is below 0 where a move mirrors
   std::int64_t input_reach = 0;
   std::int64_t output_reach = 0;
   for (flatbuffers::uoffset_t axis = 0; axis < axes; ++axis) {
@@ -140,9 +141,9 @@ ReadByMove read_by_move(const program::Move& move, std::int64_t begin, std::int6
     if (stated == 1) {
       continue;  // its stride says nothing
     }
-    if (input < 0 || output < 0 || input > limit || output > limit ||
-        stated - 1 >
-            static_cast<std::uint64_t>(limit / std::max<std::int64_t>({input, output, 1}))) {
+    if (output < 0 || input < -limit || input > limit || output > limit ||
+        stated - 1 > static_cast<std::uint64_t>(
+                         limit / std::max<std::int64_t>({input, -input, output, 1}))) {
       return kUnknown;
     }
     auto size = static_cast<std::int64_t>(stated);
@@ -151,7 +152,7 @@ ReadByMove read_by_move(const program::Move& move, std::int64_t begin, std::int6
       std::swap(output, output_stride);
       std::swap(size, length);
     }
-    input_reach += (size - 1) * input;
+    (input < 0 ? input_back : input_reach) += (size - 1) * input;
     output_reach += (size - 1) * output;
   }
   std::int64_t low = 0;
@@ -160,7 +161,8 @@ ReadByMove read_by_move(const program::Move& move, std::int64_t begin, std::int6
     low = std::max(low, (begin - to - output_reach + output_stride - 1) / output_stride);
     high = std::min(high, end - 1 < to ? -1 : (end - 1 - to) / output_stride);
   }
-  return {true, low <= high, from + low * input_stride, from + high * input_stride + input_reach};
+  const auto [least, most] = std::minmax({low * input_stride, high * input_stride});
+  return {true, low <= high, from + least + input_back, from + most + input_reach};
 }
 
 std::optional<RowRange> rows_of_moves(const program::Copy& copy, const program::Step& step,

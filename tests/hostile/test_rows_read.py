@@ -35,6 +35,27 @@ def padded():
     return {"moves": [move], "fill": [0, 0, 0, 0]}
 
 
+def mirrored():
+    """Put the first five rows, from the last to the first, above the six."""
+
+    def move(rows, start, stride, to):
+        return {
+            "input": 0, "output": 0, "shape": [rows, 4, 3], "input_start": start,
+            "input_strides": [stride, 3, 1], "output_start": to, "output_strides": [12, 3, 1],
+        }  # fmt: skip
+
+    return {"moves": [move(5, 48, -12, 0), move(6, 0, 12, 60)]}
+
+
+def turned():
+    """Turn the columns of six rows round."""
+    move = {
+        "input": 0, "output": 0, "shape": [6, 4, 3], "input_start": 9,
+        "input_strides": [12, -3, 1], "output_start": 0, "output_strides": [12, 3, 1],
+    }  # fmt: skip
+    return {"moves": [move]}
+
+
 def filter_(*shape):
     return constant(np.zeros(shape, np.float32))
 
@@ -81,6 +102,9 @@ CASES = {
         {0: range(2, 4), 1: range(2, 4)}),
     "padding": ("Copy", padded(), [SIX], image(8), (1, 3), {0: range(2)}),
     "padding alone": ("Copy", padded(), [SIX], image(8), (0, 2), {0: range(0)}),
+    "mirrored rows": ("Copy", mirrored(), [SIX], image(11), (1, 2), {0: range(2, 4)}),
+    "rows and their mirrored ones": ("Copy", mirrored(), [SIX], image(11), (3, 3), {0: range(2)}),
+    "mirrored columns": ("Copy", turned(), [SIX], SIX, (2, 2), {0: range(2, 4)}),
     "cumulative sum": ("CumulativeSum", {"axis": 1}, [SIX], SIX, (0, 1), {0: range(6)}),
 }  # fmt: skip
 

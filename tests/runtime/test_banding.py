@@ -31,6 +31,8 @@ PADDED = """(float[1,4,16,16] x) => (y)
   c = MaxPool<kernel_shape=[3,3], strides=[2,2]>(b) y = Conv(c, v) }"""
 """The first rows of `b` and the last are nothing but padding."""
 
+MIRRORED = PADDED.replace("Pad(", 'Pad<mode="reflect">(')
+
 
 SEGMENTED = """(float[1,3,16,16] x) => (y)
 <float[8,3,3,3] w, float[21,8,1,1] o, float[4] twice = {1,1,2,2}>
@@ -123,3 +125,8 @@ def test_random_networks_make_the_same_bits_in_bands(tmp_path_factory, text):
 )
 def test_public_networks_reach_what_bands_promise(model, least):
     assert check_frontier(shared(f"models/tflite/{model}.tflite"))[-1] <= least
+
+
+def test_mirrored_rows_run_in_bands(tmp_path):
+    heights = check_frontier(network(MIRRORED, tmp_path))
+    assert len(heights) > 1
