@@ -105,7 +105,8 @@ class _Closure:
         if step != stage and (not work.may_repeat[step] or work.closed_by[step] <= stage):
             return  # what it made once stays
         for storage in work.reads[step]:
-            if work.makers[storage] >= 0 and work.makers[storage] != step:
-                self._require(work.makers[storage], stage)
+            maker = work.makers[storage]
+            if 0 <= maker < step:  # a later one changes a state after the step has read it
+                self._require(maker, stage)
         self._present.add(step)
         self._slots.append(step)
