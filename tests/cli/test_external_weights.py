@@ -18,8 +18,9 @@ def truncated(weights):
 
 
 def linked(weights):
-    weights.rename(weights.with_suffix(".other"))
-    weights.symlink_to(weights.with_suffix(".other"))
+    elsewhere = weights.parent.with_name("elsewhere")
+    weights.rename(elsewhere)
+    weights.symlink_to(elsewhere)
 
 
 FAULTS = {"missing": missing, "truncated": truncated, "linked": linked}
@@ -27,7 +28,8 @@ FAULTS = {"missing": missing, "truncated": truncated, "linked": linked}
 
 @pytest.fixture
 def model(tmp_path):
-    path = tmp_path / "model.onnx"
+    path = tmp_path / "model" / "model.onnx"
+    path.parent.mkdir()
     onnx.save(
         with_random_weights(parse(NETWORK)), path, save_as_external_data=True,
         location="weights.data", size_threshold=0,
@@ -53,3 +55,38 @@ def test_the_file_expected_is_named(model, refused, fault, command, monkeypatch)
     assert "weights.data" in said
     assert {"missing": "missing", "truncated": "truncated", "linked": "a link"}[fault] in said
     assert not list(model.parent.glob("o.*"))
+
+
+@pytest.fixture
+def cached(model, tmp_path):
+    """The same model as a cache of Hugging Face holds it: links to the files of a repository."""
+    repository = tmp_path / "models--some--network"
+    blobs, snapshot = repository / "blobs", repository / "snapshots" / "0123" / "onnx"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for number, name in enumerate(("model.onnx", "weights.data")):
+        model.with_name(name).rename(blobs / str(number))
+        (snapshot / name).symlink_to(f"../../../blobs/{number}")
+    return snapshot / "model.onnx"
+
+
+def test_links_within_a_cached_repository_are_followed(model, cached, run, tmp_path):
+    assert run("build", cached, "-o", tmp_path / "o.arena")[0] == 0
+    assert run("run", tmp_path / "o.arena")[0] == 0
+
+
+def test_a_link_within_the_folder_of_the_model_is_followed(model, run, tmp_path):
+    weights = model.with_name("weights.data")
+    weights.rename(weights.with_suffix(".other"))
+    weights.symlink_to(weights.with_suffix(".other"))
+    assert run("build", model, "-o", tmp_path / "o.arena")[0] == 0
+
+
+@pytest.mark.parametrize("other", ["models--other--network/blobs/1", "secret"])
+def test_a_link_that_leaves_the_cached_repository_is_refused(cached, refused, tmp_path, other):
+    weights, target = cached.with_name("weights.data"), tmp_path / other
+    target.parent.mkdir(exist_ok=True, parents=True)
+    weights.resolve().rename(target)
+    weights.unlink()
+    weights.symlink_to(target)
+    assert "is a link that leaves" in refused("build", cached, "-o", tmp_path / "o.arena")

@@ -40,7 +40,7 @@ def test_weights_beside_the_model_are_read(tmp_path: Path) -> None:
     ("stated", "reason"),
     [
         ({"location": "gone.bin"}, "'gone.bin', which is missing; put that file into the folder"),
-        ({"location": "link.bin"}, "'link.bin', which is a link; put the file itself there"),
+        ({"location": "link.bin"}, "'link.bin', which is a link that leaves"),
         ({"location": "folder"}, "'folder', which is not a plain file"),
         ({"location": "../w.bin"}, "'../w.bin', outside the folder of the model"),
         ({"location": "/dev/zero", "length": str(SIZE)}, "'/dev/zero', outside the folder"),

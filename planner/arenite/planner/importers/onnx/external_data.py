@@ -77,7 +77,8 @@ def read_tensor(tensor: onnx.TensorProto, folder: Path) -> NDArray[generic]:
 
     Args:
         tensor: Tensor of the model.
-        folder: Where external data lie; nothing outside is opened.
+        folder: Where external data lie; nothing outside is opened, except the files of the same
+            cached repository that links lead to.
 
     Raises:
         UnreadableTensorError: They are damaged, or their file is not as the model states.
@@ -112,7 +113,7 @@ def check_files(path: Path) -> None:
     """Return if every file beside a model is as it states; nothing in them is read.
 
     Raises:
-        MissingDataError: One is missing, too short, a link, or outside the folder.
+        MissingDataError: One is missing, too short, or outside the folder and its repository.
         ModelError: The model itself cannot be read.
     """
     with about_file(path):
@@ -135,7 +136,7 @@ def _loaded(name: str, tensor: onnx.TensorProto, folder: Path) -> onnx.TensorPro
     loaded = onnx.TensorProto()
     loaded.CopyFrom(tensor)
     try:
-        load_external_data_for_tensor(loaded, str(folder))
+        load_external_data_for_tensor(loaded, str(_follow(loaded, folder)))
         if len(loaded.raw_data) != (_stated_bytes(tensor) or len(loaded.raw_data)):
             raise ValueError(f"{len(loaded.raw_data):,} B are not those of its shape and type")
     except _UNREADABLE as error:
@@ -146,6 +147,35 @@ def _loaded(name: str, tensor: onnx.TensorProto, folder: Path) -> onnx.TensorPro
     loaded.data_location = onnx.TensorProto.DEFAULT
     del loaded.external_data[:]
     return loaded
+
+
+def _follow(tensor: onnx.TensorProto, folder: Path) -> Path:
+    """Return the folder of the file of a constant, whose location becomes the target of a link.
+
+    A link that leaves the folder and its repository stays: the onnx package refuses it.
+    """
+    for entry in tensor.external_data:
+        if entry.key == "location" and isinstance(entry.value, str):
+            location = PurePath(entry.value)
+            if location.is_absolute() or ".." in location.parts or not location.parts:
+                return folder
+            target = (folder / location).resolve()
+            if target != folder.resolve() / location and _is_inside(target, folder):
+                entry.value = target.name
+                return target.parent
+    return folder
+
+
+def _is_inside(target: Path, folder: Path) -> bool:
+    """Tell whether the target of a link may be read for a model of a folder.
+
+    It may if it lies in the folder itself, or among the files of the same repository in a cache
+    of Hugging Face, whose folder `snapshots` has links to those in `blobs` beside it.
+    """
+    whole = folder.resolve()
+    snapshots = (each for each in (whole, *whole.parents) if each.name == "snapshots")
+    roots = [whole, *(each.with_name("blobs") for each in snapshots)]
+    return any(target.is_relative_to(root) for root in roots)
 
 
 def _stated_bytes(tensor: onnx.TensorProto) -> int | None:
@@ -172,8 +202,12 @@ def _fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
             "nothing is read; move the file beside the model and save the model with its name"
         )
     path = folder / parts
-    if path.is_symlink():
-        return f"its value lies in {location!r}, which is a link; put the file itself there"
+    target = path.resolve()
+    if target != folder.resolve() / parts and not _is_inside(target, folder):
+        return (
+            f"its value lies in {location!r}, which is a link that leaves the folder of the model "
+            "and its repository; put the file itself there"
+        )
     if not path.exists():
         return (
             f"its value lies in {location!r}, which is missing; put that file into the folder "
