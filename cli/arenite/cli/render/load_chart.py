@@ -16,14 +16,11 @@ _WORKING_STYLE = "#4e79a7"
 _CARRIED_STYLE = "#f28e2b"
 
 
-def draw_steps(
-    steps: Sequence[StepLoad], width: int, height: int = NUM_ROWS, *, colour: bool = False
-) -> RenderableType:
+def draw_steps(steps: Sequence[StepLoad], width: int, *, colour: bool = False) -> RenderableType:
     """Return the chart of a graph's steps, each column showing its highest step.
 
     Args:
         width: Columns, the axis included.
-        height: Rows of the bars.
         colour: Whether colours reach the reader.
     """
     if not any(step.load for step in steps):
@@ -39,16 +36,15 @@ def draw_steps(
         ("█", _WORKING_STYLE), " working set   ",
         ("█" if colour else _CARRIED, _CARRIED_STYLE), " carried",
     )  # fmt: skip
-    return Group(_chart(bars, height, scale, colour), legend)
+    return Group(_chart(bars, scale, colour), legend)
 
 
-def draw_spans(spans: Sequence[LoadSpan], width: int, height: int = NUM_ROWS) -> RenderableType:
+def draw_spans(spans: Sequence[LoadSpan], width: int) -> RenderableType:
     """Return the chart of records without a graph.
 
     Args:
         spans: In order of time.
         width: Columns, the axis included.
-        height: Rows of the bars.
     """
     if not spans:
         return Text("Nothing is live.")
@@ -57,16 +53,14 @@ def draw_spans(spans: Sequence[LoadSpan], width: int, height: int = NUM_ROWS) ->
     for span in spans:
         for column in range(scale.first_column(span.start), scale.end_column(span.end)):
             highest[column] = max(highest[column], span.load)
-    return _chart([(load, load) for load in highest], height, scale, colour=False)
+    return _chart([(load, load) for load in highest], scale, colour=False)
 
 
-def _chart(
-    bars: Sequence[tuple[int, int]], height: int, scale: TimeScale, colour: bool
-) -> RenderableType:
+def _chart(bars: Sequence[tuple[int, int]], scale: TimeScale, colour: bool) -> RenderableType:
     peak = max(load for _, load in bars)
-    eighths = 8 * height
+    eighths = 8 * NUM_ROWS
     rows: list[Text] = []
-    for row in range(height - 1, -1, -1):
+    for row in range(NUM_ROWS - 1, -1, -1):
         text = Text()
         for working, load in bars:
             working_level, load_level = (

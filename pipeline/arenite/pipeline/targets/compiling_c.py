@@ -30,11 +30,7 @@ ALIASES = (
 
 
 def compile_for_c(
-    path: Path,
-    reading: Reading | None = None,
-    *,
-    order: FindOrder | tuple[str, ...] | None = None,
-    capacity: int | None = None,
+    path: Path, reading: Reading | None = None, *, order: FindOrder | tuple[str, ...] | None = None
 ) -> CompiledForC:
     """Lower a model for C kernels and derive its records, for a strategy to place.
 
@@ -42,14 +38,13 @@ def compile_for_c(
         path: An ONNX or TFLite file.
         reading: Its dimensions, shapes and values, and the alignment of every offset.
         order: Step names in order, or a function that finds an order; by default the model's.
-        capacity: Most bytes the arena may take; None for no limit.
 
     Raises:
         ModelError: The model cannot be read, or has an operator that has no translation.
         NotExportedError: A tensor is too large for the kernels.
         MissingDependencyError: The package of its format is absent.
     """
-    lowered = lower_model_for_c(path, reading, capacity)
+    lowered = lower_model_for_c(path, reading)
     return lowered.compiled(derive(lowered.program, lowered.rules, order))
 
 

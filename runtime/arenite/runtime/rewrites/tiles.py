@@ -247,20 +247,19 @@ def steps_by_tiles(program: Program) -> frozenset[str]:
     )
 
 
-def has_slower_tiles(program: Program, other: Program, prefer: Prefer = by_table) -> bool:
+def has_slower_tiles(program: Program, other: Program) -> bool:
     """Tell whether a convolution runs by slower tiles than its namesake in another program.
 
     Args:
         program: A program with its kernels chosen.
         other: Another of the same model.
-        prefer: Returns the quicker tiles.
     """
 
     def ranks(given: Program) -> dict[str, int]:
         found = {}
         for step in given.steps:
             if isinstance(step.operator, Conv2D) and takes_tiles(given, step):
-                found[step.name] = (*prefer(given, step), DIRECT).index(step.operator.tile)
+                found[step.name] = (*by_table(given, step), DIRECT).index(step.operator.tile)
         return found
 
     others = ranks(other)

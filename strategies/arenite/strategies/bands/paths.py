@@ -12,6 +12,8 @@ _ROWS = (1, 2, 4, 8, 16, 32, 64)
 """Rows of a band that are tried."""
 _SMOOTH = 6
 """How much more a peak near the limit counts than a lower one: the power of their ratio."""
+_PRECISION = 0.002
+"""How far the least peak may be off, as a fraction of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +117,10 @@ class Edges:
         return edge
 
 
-def least_peak(edges: Edges, precision: float = 0.002) -> int:
+def least_peak(edges: Edges) -> int:
     """Return the least peak below which there is a way through, within a fraction of it."""
     low, high = 0, max(edges.loads, default=0)
-    while high - low > max(1, int(precision * high)):
+    while high - low > max(1, int(_PRECISION * high)):
         middle = (low + high) // 2
         path = _through(edges, middle)
         if path is None:

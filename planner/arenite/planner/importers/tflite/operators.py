@@ -160,13 +160,12 @@ _CLASSES: Mapping[str, type[Imported]] = {
 
 
 def tflite_operator(
-    op_type: str, attributes: Mapping[str, AttributeValue] | None = None, *, origin: object = None
+    op_type: str, attributes: Mapping[str, AttributeValue] | None = None
 ) -> Imported:
     """Return the operator of this name.
 
     Args:
         op_type: Name in the schema, such as `CONV_2D`.
         attributes: Options that describe a window.
-        origin: The operator as the file has it, for lowering.
     """
-    return _CLASSES.get(op_type, Imported)(op_type, attributes or {}, 0, origin)
+    return _CLASSES.get(op_type, Imported)(op_type, attributes or {})

@@ -54,7 +54,6 @@ def drawn_feeds(
     inputs: Sequence[StatedInput],
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
-    seed: int = 0,
     *,
     values: Mapping[str, float] | None = None,
 ) -> dict[str, NDArray[np.generic]]:
@@ -66,7 +65,6 @@ def drawn_feeds(
         dims: Values of free dimensions by name; one without a name is named by its input and
             axis, such as `input:0`.
         shapes: Whole shapes of inputs by name.
-        seed: Seed of the random numbers.
         values: Value of all elements of an input, by name, instead of random numbers.
 
     Raises:
@@ -78,7 +76,7 @@ def drawn_feeds(
     for name in values or {}:
         if name not in bound:
             raise BindingError(name, "is not an input of the model", path=path)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     dtypes = {f"tensor({label})": np.dtype(kind) for kind, label in ELEMENT_TYPES.values()}
     feeds: dict[str, NDArray[np.generic]] = {}
     for value in inputs:

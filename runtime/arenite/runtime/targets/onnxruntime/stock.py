@@ -61,13 +61,13 @@ def stock_options(*, optimise: bool = True, num_threads: int = 1) -> Any:
     return options
 
 
-def ordered_options(*, num_threads: int = 1) -> Any:
+def ordered_options() -> Any:
     """Return the options with which a stock session runs the nodes in the file's order.
 
     Raises:
         MissingDependencyError: The package onnxruntime is absent.
     """
-    options = stock_options(optimise=False, num_threads=num_threads)
+    options = stock_options(optimise=False)
     options.execution_order = _package().ExecutionOrder.PRIORITY_BASED
     return options
 
