@@ -10,16 +10,11 @@ import pytest
 
 from arenite.runtime import Session
 from arenite.strategies import BandsSearch
+from support.command_models import BANDED, EXPANDING
 from support.edited_programs import program_of
 from support.running import PoisonedSession, random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 
-NETWORK = """(float[1,3,32,32] x) => (y)
-<float[16,3,3,3] w, float[16,1,3,3] d, float[16,16,1,1] p, float[4,16] f>
-{ a = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) b = Relu(a)
-  c = Conv<group=16, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
-  h = MaxPool<kernel_shape=[2,2], strides=[2,2]>(g)
-  i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
 HEAVY = """(float[1,16,16,16] x) => (y)
 <float[16,16,3,3] t, float[16,16,3,3] u, float[16,16,3,3] v, float[16,16,3,3] w,
  float[64,1024] f, float[64,64] g, float[64,64] h>
@@ -32,15 +27,11 @@ STREAMED = """(float[1,3,48,48] x) => (y)
 { a = Conv<pads=[1,1,1,1]>(x, s) b = Conv<strides=[2,2], pads=[1,1,1,1]>(a, t)
   c = Conv<strides=[2,2], pads=[1,1,1,1]>(b, u) d = Conv<strides=[3,3]>(c, v) y = Conv(d, w) }"""
 INPUT_BYTES = 3 * 32 * 32 * 4
-EXPANDING = """(float[1,4,23,21] x) => (y)
-<float[4,4,7,7] s, float[24,4,1,1] w, float[24,1,3,3] d, float[4,24,1,1] p>
-{ i = Conv<pads=[3,3,3,3]>(x, s) a = Conv(i, w)
-  b = Conv<group=24, strides=[2,2], pads=[1,1,1,1]>(a, d) y = Conv(b, p) }"""
 
 
 @pytest.fixture
 def network(tmp_path):
-    return save(tmp_path, with_random_weights(parse(NETWORK)))
+    return save(tmp_path, with_random_weights(parse(BANDED)))
 
 
 @pytest.fixture

@@ -4,15 +4,10 @@ import numpy as np
 import pytest
 
 from arenite.runtime import Session
+from support.command_models import BANDED
 from support.running import random_feeds, with_random_weights
 from support.tiny_onnx import parse, save
 
-NETWORK = """(float[1,3,32,32] x) => (y)
-<float[16,3,3,3] w, float[16,1,3,3] d, float[16,16,1,1] p, float[4,16] f>
-{ a = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) b = Relu(a)
-  c = Conv<group=16, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
-  h = MaxPool<kernel_shape=[2,2], strides=[2,2]>(g)
-  i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
 LIMITS = ("--memory", "sram=11KiB", "--memory", "psram=any,read=40,write=60")
 
 BEHIND = 128
@@ -28,7 +23,7 @@ def aligned(size):
 
 @pytest.fixture
 def network(tmp_path):
-    return save(tmp_path, with_random_weights(parse(NETWORK)))
+    return save(tmp_path, with_random_weights(parse(BANDED)))
 
 
 def test_the_program_has_a_buffer_for_each_memory_and_gives_the_same_bits(

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from arenite.runtime.program import touching
+from support.command_models import EXPANDING
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 from support.trading import step_file
@@ -18,10 +19,6 @@ NETWORK = """(float[1,3,24,24] x) => (y)
   c = Conv<group=8, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
   h = MaxPool<kernel_shape=[2,2], strides=[2,2]>(g)
   i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
-EXPANDING = """(float[1,4,23,21] x) => (y)
-<float[4,4,7,7] s, float[24,4,1,1] w, float[24,1,3,3] d, float[4,24,1,1] p>
-{ i = Conv<pads=[3,3,3,3]>(x, s) a = Conv(i, w)
-  b = Conv<group=24, strides=[2,2], pads=[1,1,1,1]>(a, d) y = Conv(b, p) }"""
 BUDGET = "70%"
 
 

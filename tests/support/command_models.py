@@ -32,3 +32,17 @@ SMALL_UNET = """(float[1,2,32,32] x) => (y)
   g = ConvTranspose<strides=[2,2]>(f, u) h = Concat<axis=1>(b, g)
   d = Conv<pads=[1,1,1,1]>(h, d0) i = ConvTranspose<strides=[2,2]>(d, v)
   j = Concat<axis=1>(a, i) y = Conv(j, e0) }"""
+
+BANDED = """(float[1,3,32,32] x) => (y)
+<float[16,3,3,3] w, float[16,1,3,3] d, float[16,16,1,1] p, float[4,16] f>
+{ a = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) b = Relu(a)
+  c = Conv<group=16, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
+  h = MaxPool<kernel_shape=[2,2], strides=[2,2]>(g)
+  i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
+"""A network whose budgets are met by bands."""
+
+EXPANDING = """(float[1,4,23,21] x) => (y)
+<float[4,4,7,7] s, float[24,4,1,1] w, float[24,1,3,3] d, float[4,24,1,1] p>
+{ i = Conv<pads=[3,3,3,3]>(x, s) a = Conv(i, w)
+  b = Conv<group=24, strides=[2,2], pads=[1,1,1,1]>(a, d) y = Conv(b, p) }"""
+"""A block with a tensor six times as wide as those around it."""

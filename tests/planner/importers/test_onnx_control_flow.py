@@ -127,10 +127,10 @@ def test_nested_branches_count_towards_the_reserve_and_capture_from_afar(tmp_pat
     assert graph.steps[-1].operator.reserve == 32
 
 
-def test_branches_of_different_shapes_are_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedModelError, match=r"float32\[8\].*float32\[1x8\]") as caught:
-        read_text(
-            tmp_path,
+@pytest.mark.parametrize(
+    ("text", "match", "culprit"),
+    [
+        (
             """
             (float[8] x, bool c) => (y) <int64[1] zero = {0}> {
                 [choice] y = If (c) <
@@ -138,18 +138,10 @@ def test_branches_of_different_shapes_are_refused_by_name(tmp_path: Path) -> Non
                     else_branch = e () => (a) { a = Unsqueeze(x, zero) }>
             }
             """,
-        )
-    assert caught.value.culprit == "choice"
-
-
-def test_a_branch_that_cannot_run_is_refused_with_the_way_to_choose_the_other(
-    tmp_path: Path,
-) -> None:
-    with pytest.raises(
-        UnsupportedModelError, match=r"branch is unsupported: .*--value INPUT="
-    ) as caught:
-        read_text(
-            tmp_path,
+            r"float32\[8\].*float32\[1x8\]",
+            "choice",
+        ),
+        (
             """
             (float[8] x, float[4] z, bool c) => (y) {
                 [choice] y = If (c) <
@@ -157,8 +149,29 @@ def test_a_branch_that_cannot_run_is_refused_with_the_way_to_choose_the_other(
                     else_branch = e () => (a) { a = Add(x, z) }>
             }
             """,
-        )
-    assert caught.value.culprit == "choice"
+            r"branch is unsupported: .*--value INPUT=",
+            "choice",
+        ),
+        (
+            """
+            (float[8] x, int64 count, bool go) => (y) {
+                [grow] y = Loop (count, go, x) <
+                    body = b (int64 i, bool again, float[M] s) => (again, n)
+                        { n = Concat <axis = 0> (s, s) }>
+            }
+            """,
+            "carried value",
+            "grow",
+        ),
+    ],
+    ids=["branches of different shapes", "a branch that cannot run", "a loop whose state grows"],
+)
+def test_control_flow_without_a_static_plan_is_refused_by_name(
+    text: str, match: str, culprit: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UnsupportedModelError, match=match) as caught:
+        read_text(tmp_path, text)
+    assert caught.value.culprit == culprit
 
 
 LOOP = """
@@ -236,21 +249,6 @@ def test_a_loop_that_only_carries_may_run_any_number_of_times(tmp_path: Path) ->
         """,
     )
     assert graph.tensors["y"].shape == (8,)
-
-
-def test_a_loop_whose_state_grows_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedModelError, match="carried value") as caught:
-        read_text(
-            tmp_path,
-            """
-            (float[8] x, int64 count, bool go) => (y) {
-                [grow] y = Loop (count, go, x) <
-                    body = b (int64 i, bool again, float[M] s) => (again, n)
-                        { n = Concat <axis = 0> (s, s) }>
-            }
-            """,
-        )
-    assert caught.value.culprit == "grow"
 
 
 def test_a_scan_slices_what_it_reads_and_stacks_what_it_makes(tmp_path: Path) -> None:

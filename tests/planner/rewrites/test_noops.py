@@ -135,33 +135,20 @@ def test_a_chain_of_copies_lies_in_the_first_storage() -> None:
     assert {drop_noops(graph).root(name) for name in names} == {("x", 0)}
 
 
-def test_a_copy_out_of_a_storage_that_is_overwritten_stays_one() -> None:
-    tensors = [
-        Tensor("x", DType.FLOAT32, (4,), TensorKind.INPUT),
-        Tensor("saved", DType.FLOAT32, (4,)),
-        Tensor("over", DType.FLOAT32, (4,), alias=Alias("x")),
-        Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
-    ]
-    operators = [
-        step("save", "Identity", ("x",), ("saved",)),
-        step("overwrite", "Relu", ("x",), ("over",)),
-        step("use", "Add", ("saved", "over"), ("y",)),
-    ]
-    graph = Program.of("in place", tensors, operators, ["x"], ["y"])
-    assert drop_noops(graph) == graph
-
-
-def test_a_copy_that_is_overwritten_later_stays_one() -> None:
+@pytest.mark.parametrize(("overwritten", "kept"), [("x", "copied"), ("copied", "x")])
+def test_a_copy_stays_one_if_its_source_or_itself_is_overwritten(
+    overwritten: str, kept: str
+) -> None:
     tensors = [
         Tensor("x", DType.FLOAT32, (4,), TensorKind.INPUT),
         Tensor("copied", DType.FLOAT32, (4,)),
-        Tensor("over", DType.FLOAT32, (4,), alias=Alias("copied")),
+        Tensor("over", DType.FLOAT32, (4,), alias=Alias(overwritten)),
         Tensor("y", DType.FLOAT32, (4,), TensorKind.OUTPUT),
     ]
     operators = [
         step("copy", "Identity", ("x",), ("copied",)),
-        step("overwrite", "Relu", ("copied",), ("over",)),
-        step("use", "Add", ("x", "over"), ("y",)),
+        step("overwrite", "Relu", (overwritten,), ("over",)),
+        step("use", "Add", (kept, "over"), ("y",)),
     ]
     graph = Program.of("in place", tensors, operators, ["x"], ["y"])
     assert drop_noops(graph) == graph

@@ -14,22 +14,16 @@ from arenite.strategies.bands.memories_search import (
 )
 from arenite.strategies.base import native
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs, placed
+from support.command_models import BANDED
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
 
-NETWORK = """(float[1,3,32,32] x) => (y)
-<float[16,3,3,3] w, float[16,1,3,3] d, float[16,16,1,1] p, float[4,16] f>
-{ a = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) b = Relu(a)
-  c = Conv<group=16, pads=[1,1,1,1]>(b, d) e = Conv(c, p) g = Add(e, b)
-  h = MaxPool<kernel_shape=[2,2], strides=[2,2]>(g)
-  i = GlobalAveragePool(h) j = Flatten(i) y = Gemm<transB=1>(j, f) }"""
-
 
 @pytest.fixture
 def ways(tmp_path):
-    return banded_ways(save(tmp_path, with_random_weights(parse(NETWORK))))
+    return banded_ways(save(tmp_path, with_random_weights(parse(BANDED))))
 
 
 def memories(fast, slow=None, read=4.0, write=6.0):

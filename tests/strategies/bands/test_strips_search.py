@@ -13,21 +13,16 @@ from arenite.strategies.bands import strips_search as module
 from arenite.strategies.bands.regions import Region, Regions
 from arenite.strategies.base import native
 from support.banding import COSTS, banded_ways, placed
+from support.command_models import EXPANDING
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
 
-BLOCK = """(float[1,4,23,21] x) => (y)
-<float[4,4,7,7] s, float[24,4,1,1] w, float[24,1,3,3] d, float[4,24,1,1] p>
-{ i = Conv<pads=[3,3,3,3]>(x, s) a = Conv(i, w)
-  b = Conv<group=24, strides=[2,2], pads=[1,1,1,1]>(a, d) y = Conv(b, p) }"""
-"""`a` is six times as wide as what is around it."""
-
 
 @pytest.fixture
 def path(tmp_path):
-    return save(tmp_path, with_random_weights(parse(BLOCK)))
+    return save(tmp_path, with_random_weights(parse(EXPANDING)))
 
 
 def in_strips(banded):

@@ -6,6 +6,7 @@ from arenite.strategies.place.one_pass import (
     GreedyByBreadth,
     GreedyByLifetime,
     GreedyBySize,
+    OnePass,
     OnnxruntimePattern,
     TfliteCpu,
     TflmGreedy,
@@ -16,8 +17,35 @@ from support.problems import problem_of
 CHAIN = ((16, 0, 2), (8, 1, 3), (64, 2, 4), (32, 3, 5), (8, 4, 6))
 
 
-def test_the_largest_come_first_and_equals_in_the_problems_order() -> None:
-    assert GreedyBySize().order(problem_of((8, 0, 1), (9, 0, 1), (8, 0, 1))) == [1, 0, 2]
+ORDERS = [
+    # The largest come first, equals in the problem's order.
+    (GreedyBySize(), [(8, 0, 1), (9, 0, 1), (8, 0, 1)], [1, 0, 2]),
+    # The largest record lives alone; the two others together are heavier.
+    (GreedyByBreadth(), [(10, 0, 1), (6, 1, 2), (7, 1, 2)], [2, 1, 0]),
+    # Of equally heavy steps the lower comes first.
+    (GreedyByBreadth(), [(6, 4, 5), (6, 2, 3)], [1, 0]),
+    # Size times lifetime decides.
+    (GreedyByArea(), [(9, 0, 1), (3, 0, 4), (4, 1, 4)], [1, 2, 0]),
+    # The longest-lived come first, equals by size.
+    (GreedyByLifetime(), [(9, 0, 1), (3, 0, 4), (4, 1, 5), (4, 2, 6)], [2, 3, 1, 0]),
+    # The largest come first; of equals the last.
+    (TflmGreedy(), [(8, 0, 1), (9, 0, 1), (8, 0, 1)], [1, 2, 0]),
+    # Records of the whole run come first, in the problem's order.
+    (TfliteCpu(), [(9, 0, 3), (1, 0, 4), (5, 0, 4), (8, 1, 4)], [1, 2, 0, 3]),
+    # The others go by size, then start, then index.
+    (TfliteCpu(), [(4, 3, 5), (4, 1, 2), (6, 4, 5), (4, 1, 3)], [2, 1, 3, 0]),
+    # Records are placed at their birth.
+    (OnnxruntimePattern(), [(1, 2, 3), (9, 0, 1), (5, 0, 4)], [1, 2, 0]),
+    # The largest come first, equals by lifetime, then index.
+    (XlaBestFit(), [(4, 0, 1), (4, 0, 3), (9, 2, 3), (4, 3, 6)], [2, 1, 3, 0]),
+]
+
+
+@pytest.mark.parametrize(("strategy", "records", "order"), ORDERS)
+def test_records_are_placed_in_the_order_of_the_strategy(
+    strategy: OnePass, records: list[tuple[int, int, int]], order: list[int]
+) -> None:
+    assert strategy.order(problem_of(*records)) == order
 
 
 def test_starts_are_aligned_and_the_end_is_not_padded() -> None:
@@ -28,29 +56,6 @@ def test_starts_are_aligned_and_the_end_is_not_padded() -> None:
 def test_a_chain_needs_its_two_largest_neighbours() -> None:
     plan = GreedyBySize()(problem_of(*CHAIN))
     assert (plan.offsets, plan.height) == ((0, 64, 0, 64, 0), 96)
-
-
-def test_the_records_of_the_heaviest_step_come_first() -> None:
-    # The largest record lives alone; the two others together are heavier.
-    problem = problem_of((10, 0, 1), (6, 1, 2), (7, 1, 2))
-    assert GreedyByBreadth().order(problem) == [2, 1, 0]
-
-
-def test_of_equally_heavy_steps_the_lower_comes_first() -> None:
-    assert GreedyByBreadth().order(problem_of((6, 4, 5), (6, 2, 3))) == [1, 0]
-
-
-def test_size_times_lifetime_decides() -> None:
-    assert GreedyByArea().order(problem_of((9, 0, 1), (3, 0, 4), (4, 1, 4))) == [1, 2, 0]
-
-
-def test_the_longest_lived_come_first_and_equals_by_size() -> None:
-    problem = problem_of((9, 0, 1), (3, 0, 4), (4, 1, 5), (4, 2, 6))
-    assert GreedyByLifetime().order(problem) == [2, 3, 1, 0]
-
-
-def test_the_largest_come_first_and_of_equals_the_last() -> None:
-    assert TflmGreedy().order(problem_of((8, 0, 1), (9, 0, 1), (8, 0, 1))) == [1, 2, 0]
 
 
 # tflite-micro, greedy_memory_planner_test.cc; lifetimes are closed there.
@@ -84,26 +89,7 @@ def test_the_lowest_gap_is_taken_though_a_tighter_one_exists() -> None:
     assert TflmGreedy()(problem).offsets[2] == 0
 
 
-def test_records_of_the_whole_run_come_first_in_the_problems_order() -> None:
-    problem = problem_of((9, 0, 3), (1, 0, 4), (5, 0, 4), (8, 1, 4))
-    assert TfliteCpu().order(problem) == [1, 2, 0, 3]
-
-
-def test_the_others_go_by_size_then_start_then_index() -> None:
-    problem = problem_of((4, 3, 5), (4, 1, 2), (6, 4, 5), (4, 1, 3))
-    assert TfliteCpu().order(problem) == [2, 1, 3, 0]
-
-
-def test_records_are_placed_as_they_are_born() -> None:
-    assert OnnxruntimePattern().order(problem_of((1, 2, 3), (9, 0, 1), (5, 0, 4))) == [1, 2, 0]
-
-
 def test_the_future_is_not_known() -> None:
     # 4 B are freed, 6 B do not fit there: an allocator without foresight needs 14 B.
     plan = OnnxruntimePattern()(problem_of((4, 0, 1), (4, 0, 3), (6, 1, 3)))
     assert (plan.offsets, plan.height) == ((0, 4, 8), 14)
-
-
-def test_the_largest_come_first_and_equals_by_lifetime_then_index() -> None:
-    problem = problem_of((4, 0, 1), (4, 0, 3), (9, 2, 3), (4, 3, 6))
-    assert XlaBestFit().order(problem) == [2, 1, 3, 0]

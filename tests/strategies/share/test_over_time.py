@@ -44,19 +44,29 @@ def test_an_object_comes_back_as_large_as_it_has_grown() -> None:
     assert free.given_back == [(0, 8, "a"), (0, 8, "b"), (0, 9, "c")]
 
 
-def test_only_exactly_the_same_size_is_reused() -> None:
-    problem = problem_of((8, 0, 1), (7, 1, 2), (9, 1, 2), (8, 1, 2))
-    assert ObjectsEqualSize().assign(problem.records) == [0, 1, 2, 0]
-
-
-def test_the_object_freed_last_is_reused_first() -> None:
-    problem = problem_of((8, 0, 2), (8, 0, 1), (8, 2, 3), (8, 2, 3))
-    assert ObjectsEqualSize().assign(problem.records) == [0, 1, 0, 1]
-
-
-def test_records_out_of_order_are_walked_by_start() -> None:
-    problem = problem_of((8, 1, 2), (8, 0, 1), (8, 2, 3))
-    assert ObjectsEqualSize().assign(problem.records) == [0, 0, 0]
+@pytest.mark.parametrize(
+    ("strategy", "records", "objects"),
+    [
+        # Only exactly the same size is reused.
+        (ObjectsEqualSize(), [(8, 0, 1), (7, 1, 2), (9, 1, 2), (8, 1, 2)], [0, 1, 2, 0]),
+        # The object freed last is reused first.
+        (ObjectsEqualSize(), [(8, 0, 2), (8, 0, 1), (8, 2, 3), (8, 2, 3)], [0, 1, 0, 1]),
+        # Records out of order are walked by start.
+        (ObjectsEqualSize(), [(8, 1, 2), (8, 0, 1), (8, 2, 3)], [0, 0, 0]),
+        # Sizes stand for unknown shapes.
+        (OnnxruntimeReuse(), [(8, 0, 1), (9, 1, 2), (8, 1, 2)], [0, 1, 0]),
+        # The buffer freed last is reused first.
+        (OnnxruntimeReuse(), [(8, 0, 1), (8, 0, 2), (8, 2, 3)], [0, 1, 1]),
+        # An object is made only when none is free.
+        (ObjectsInOrder(), [(1, 0, 1), (1000, 1, 2), (1, 2, 3), (1000, 2, 3)], [0, 0, 0, 1]),
+    ],
+)
+def test_objects_are_reused_as_the_strategy_says(
+    strategy: ObjectsInOrder | ObjectsEqualSize | OnnxruntimeReuse,
+    records: list[tuple[int, int, int]],
+    objects: list[int],
+) -> None:
+    assert strategy.assign(problem_of(*records).records) == objects
 
 
 def record(name: str, start: int, *layout: int, size: int = 64) -> UsageRecord:
@@ -76,16 +86,6 @@ def test_a_buffer_of_another_shape_is_not_though_it_is_as_large() -> None:
 def test_scalars_share_with_nothing() -> None:
     records = [record("a", 0, 32, size=4), record("b", 1, 32, size=4)]
     assert OnnxruntimeReuse().assign(records) == [0, 1]
-
-
-def test_sizes_stand_for_unknown_shapes() -> None:
-    problem = problem_of((8, 0, 1), (9, 1, 2), (8, 1, 2))
-    assert OnnxruntimeReuse().assign(problem.records) == [0, 1, 0]
-
-
-def test_the_buffer_freed_last_is_reused_first() -> None:
-    problem = problem_of((8, 0, 1), (8, 0, 2), (8, 2, 3))
-    assert OnnxruntimeReuse().assign(problem.records) == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,3 @@ def test_of_equal_sizes_the_first_is_taken_from_above_and_the_last_from_below(
 ) -> None:
     problem = problem_of((8, 0, 1), (8, 0, 1), (size, 1, 2))
     assert ObjectsInOrder().assign(problem.records) == [0, 1, chosen]
-
-
-def test_an_object_is_made_only_when_none_is_free() -> None:
-    problem = problem_of((1, 0, 1), (1000, 1, 2), (1, 2, 3), (1000, 2, 3))
-    assert ObjectsInOrder().assign(problem.records) == [0, 0, 0, 1]
