@@ -12,7 +12,7 @@ from bench.harness.contest import cells_of
 from bench.harness.inputs import CHECKOUT
 
 RESULTS: Final = CHECKOUT / "bench" / "results"
-PAGES: Final = (CHECKOUT / "docs" / "benchmarks.md", CHECKOUT / "bench" / "README.md")
+PAGES: Final = tuple(sorted((CHECKOUT / "docs" / "benchmarks").glob("*.md")))
 _MARK: Final = re.compile(r"<!-- figures: ([a-z0-9-]+): (.+?) -->\n(?:\|.*\n)*")
 
 
