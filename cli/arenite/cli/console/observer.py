@@ -48,7 +48,6 @@ class TerminalObserver(Observer):
 
     @contextmanager
     def searching(self, name: str, keeps: str = "") -> Iterator[Search]:
-        """Return a block in which a search runs; see `Observer.searching`."""
         console = progress()
         stopping = stop_on_interrupt() if keeps else nullcontext(StopRequest())
         shown = console.status(f"{name}: running") if console.is_terminal else nullcontext()
@@ -60,11 +59,9 @@ class TerminalObserver(Observer):
                 search.was_stopped = request.asked
 
     def note(self, text: str) -> None:
-        """Show a note on standard error."""
         note(text)
 
     def complain(self, text: str) -> None:
-        """Show an error on standard error."""
         complain(text)
 
 

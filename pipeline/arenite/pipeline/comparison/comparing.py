@@ -65,7 +65,6 @@ class TargetReport(ModelReport):
     frontier: Frontier | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures, without the offsets."""
         winner = self.winner
         return {
             **ModelReport.as_json(self),

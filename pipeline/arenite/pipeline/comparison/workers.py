@@ -33,7 +33,6 @@ class _WorkerSearch(Search):
     """A search in a worker, stopped by the caller of the worker."""
 
     def should_stop(self) -> bool:
-        """Tell whether the caller asked to stop."""
         self.was_stopped = self.was_stopped or (_stop is not None and _stop.is_set())
         return self.was_stopped
 
@@ -43,7 +42,6 @@ class WorkerObserver(Observer):
 
     @contextmanager
     def searching(self, _name: str, _keeps: str = "") -> Iterator[Search]:
-        """Return a block in which a search runs; see `Observer.searching`."""
         yield _WorkerSearch()
 
 

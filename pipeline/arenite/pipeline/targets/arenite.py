@@ -40,7 +40,6 @@ class Arenite:
         return compiled_for(reading, path, capacity).source
 
     def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
-        """Return the records of the program in the order of the plan."""
         return compiled_by(reading, path, plan_file).source
 
 

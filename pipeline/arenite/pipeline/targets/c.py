@@ -32,7 +32,6 @@ class C:
         return compiled_for_c(reading, path, capacity).source
 
     def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
-        """Return the records of the program in the order of the plan."""
         return compile_for_c(
             path, replace(reading, alignment=plan_file.alignment), order=plan_file.problem.steps
         ).source

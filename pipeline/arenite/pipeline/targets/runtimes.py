@@ -49,7 +49,6 @@ class Tflm(Foreign):
     takes: ClassVar[str] = "tflite"
 
     def problem(self, _reading: Reading, path: Path) -> Problem:
-        """Return the records of the interpreter."""
         from arenite.runtime.targets import tflm_problem
 
         return tflm_problem(path)
@@ -63,7 +62,6 @@ class Litert(Foreign):
     takes: ClassVar[str] = "tflite"
 
     def problem(self, _reading: Reading, path: Path) -> Problem:
-        """Return the records of the interpreter."""
         from arenite.runtime.targets import litert_problem
 
         return litert_problem(path)
@@ -78,7 +76,6 @@ class Onnxruntime(Foreign):
     open_fields: ClassVar[frozenset[str]] = frozenset({"dims", "shapes", "values"})
 
     def problem(self, reading: Reading, path: Path) -> Problem:
-        """Return the records of the runtime."""
         from arenite.runtime.targets import onnxruntime_problem
 
         return onnxruntime_problem(

@@ -72,12 +72,10 @@ class Band(Operator):
 
     @property
     def label(self) -> str:
-        """Name of the operator."""
         return self.operator.label
 
     @property
     def computes_as(self) -> type[Operator]:
-        """Class of the operator that computes the rows."""
         return self.operator.computes_as
 
     def pieces_by_name(
@@ -99,7 +97,6 @@ class Band(Operator):
                 place += count
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return those of these rows."""
         return self.work
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:

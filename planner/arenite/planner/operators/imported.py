@@ -41,11 +41,9 @@ class Imported(Operator):
 
     @property
     def label(self) -> str:
-        """The format's own name."""
         return self.op_type
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes that its subgraphs need."""
         return self.reserve
 
 
@@ -85,7 +83,6 @@ class ImportedCombination(ImportedElementWise):
     __slots__ = ()
 
     def changes_nothing(self, operands: Operands) -> bool:
-        """Tell whether there is one operand, laid out as the result."""
         return len(operands.inputs) == 1 and same_layout(operands.source, operands.result)
 
 

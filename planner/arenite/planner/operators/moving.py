@@ -58,7 +58,6 @@ class Wait(Operator):
     repeatable: ClassVar[bool] = True
 
     def bytes_touched(self, operands: Operands) -> int:
-        """Return 0."""
         return 0
 
 

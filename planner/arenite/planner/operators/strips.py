@@ -113,7 +113,6 @@ class Strips(Operator):
 
     @property
     def computes_as(self) -> type[Operator]:
-        """Class of the operator of the first layer."""
         return self.layers[0].operator.computes_as
 
     def multiply_adds(self, operands: Operands) -> int:
@@ -125,19 +124,15 @@ class Strips(Operator):
         )
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of what lies between the layers."""
         return self.row_scratch(operands)
 
     def row_scratch(self, operands: Operands) -> int:
-        """Return the bytes of what lies between the layers."""
         return max(strip.scratch for strip in self.strips)
 
     def turns_a_row(self, operands: Operands) -> int:
-        """Return the layers of all strips."""
         return len(self.strips) * len(self.layers)
 
     def makes_rows(self, operands: Operands) -> bool:
-        """Tell that it does."""
         return True
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:

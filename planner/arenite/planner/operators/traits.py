@@ -43,7 +43,6 @@ class Keeping(Operator):
     __slots__ = ()
 
     def changes_nothing(self, operands: Operands) -> bool:
-        """Tell whether type and shape agree."""
         return same_layout(operands.source, operands.result)
 
 
@@ -53,7 +52,6 @@ class Viewing(Keeping):
     __slots__ = ()
 
     def is_view(self, operands: Operands) -> bool:
-        """Tell whether both operands are there."""
         return operands.source is not None and operands.result is not None
 
 

@@ -41,7 +41,6 @@ class FullyConnected(Convolution):
         return source.shape[:-1] == result.shape[:-1]
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
-        """Tell whether its weights are packed."""
         return filter_of(operands, 3) is not None
 
 

@@ -106,7 +106,6 @@ class Reduce(RuntimeOperator):
     axes: tuple[int, ...]
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
-        """Return the input if all axes reduced have length 1."""
         source, result = operands.source, operands.result
         if source is None or result is None or source.dtype is not result.dtype:
             return ()

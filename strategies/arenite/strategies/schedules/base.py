@@ -71,7 +71,6 @@ class SchedulePolicy(BudgetPolicy):
     __slots__ = ()
 
     def why_unsupported(self, program: Program) -> str | None:
-        """Return None, or what in the program the policy cannot handle."""
         for step in program.steps:
             if step.operator.fixes_order:
                 return "needs steps that can run again; steps of subgraphs cannot"

@@ -53,7 +53,6 @@ class _Slice(Imported):
         return len(operands.inputs) < 5 and same_layout(operands.source, operands.result)
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the result as a part of the tensor it is cut from."""
         outer, inner = operands.source, operands.result
         if outer is None or inner is None:
             return ()
@@ -79,7 +78,6 @@ class _Split(Imported):
     __slots__ = ()
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the outputs as parts of the first input."""
         source = operands.source
         return () if source is None else parts_along_axis(source, operands.outputs)
 
@@ -105,7 +103,6 @@ class _Conv(ImportedWindow, ImportedProduct):
         return result.num_elements * (weights.num_elements // weights.shape[0])
 
     def kernel(self, operands: Operands) -> tuple[int, int] | None:
-        """Return the rows and columns of the filter, None if it has no four axes."""
         weights = operands.input(1)
         return positive_pair(weights.shape[2:]) if weights and len(weights.shape) == 4 else None
 
@@ -143,7 +140,6 @@ class _MatMul(ImportedProduct):
     __slots__ = ()
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the length of the products."""
         source, result = operands.source, operands.result
         if source is None or result is None or not source.shape:
             return 0
@@ -154,7 +150,6 @@ class _Gemm(ImportedProduct):
     __slots__ = ()
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the length of the products."""
         source, result = operands.source, operands.result
         if source is None or result is None or len(source.shape) != 2:
             return 0

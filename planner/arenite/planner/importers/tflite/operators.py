@@ -27,7 +27,6 @@ class _SplitV(Imported):
     _whole = 0
 
     def parts(self, operands: Operands) -> tuple[Part, ...]:
-        """Return the outputs as parts of the tensor that is cut."""
         whole = operands.input(self._whole)
         return () if whole is None else parts_along_axis(whole, operands.outputs)
 
@@ -58,7 +57,6 @@ class _Convolution(ImportedWindow):
     __slots__ = ()
 
     def kernel(self, operands: Operands) -> tuple[int, int] | None:
-        """Return the rows and columns of the filter, None if it has no four axes."""
         weights = operands.input(1)
         if weights is None or len(weights.shape) != 4 or 0 in weights.shape:
             return None
@@ -103,7 +101,6 @@ class _FullyConnected(Imported):
     __slots__ = ()
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return the elements of the result times the length of the products."""
         weights, result = operands.input(1), operands.result
         if weights is None or result is None or not weights.shape:
             return 0

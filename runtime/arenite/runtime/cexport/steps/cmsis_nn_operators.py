@@ -142,7 +142,6 @@ class ByCmsisNN(Operator):
 
     @property
     def label(self) -> str:
-        """Name of the operator."""
         return self.operator.label
 
     @property
@@ -150,7 +149,6 @@ class ByCmsisNN(Operator):
         return self.operator.computes_as
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of working memory."""
         return self.buffer_bytes
 
     def multiply_adds(self, operands: Operands) -> int:
