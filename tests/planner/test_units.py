@@ -9,7 +9,7 @@ from arenite.planner.units import align_up, format_size, parse_size
     ("text", "size"),
     [("0", 0), ("65536", 65_536), ("64KiB", 65_536), (" 64 kib ", 65_536), ("1.5MB", 1_500_000),
      ("2GiB", 2 << 30), ("7b", 7), ("1kB", 1_000), ("0.5KiB", 512), ("1.001kB", 1_001),
-     (f"{1 << 80}.0KiB", 1 << 90)],
+     ("10TB", 10**13), ("1TiB", 1 << 40), (f"{1 << 80}.0KiB", 1 << 90)],
 )  # fmt: skip
 def test_a_size_reads_as_exact_bytes(text, size):
     assert parse_size(text) == size
@@ -19,6 +19,11 @@ def test_a_size_reads_as_exact_bytes(text, size):
 def test_what_is_not_a_whole_number_of_bytes_is_refused(text):
     with pytest.raises(ValueError, match=r"is not a (size|whole)"):
         parse_size(text)
+
+
+def test_a_unit_of_two_readings_is_refused_with_both():
+    with pytest.raises(ValueError, match="write 256KiB for powers of 1024 or 256KB"):
+        parse_size("256k")
 
 
 @pytest.mark.parametrize(

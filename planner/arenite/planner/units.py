@@ -9,9 +9,11 @@ _UNITS = {
     "kb": 10**3,
     "mb": 10**6,
     "gb": 10**9,
+    "tb": 10**12,
     "kib": 2**10,
     "mib": 2**20,
     "gib": 2**30,
+    "tib": 2**40,
 }
 _PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
 
@@ -23,6 +25,12 @@ def parse_size(text: str) -> int:
         ValueError: The text is not a size, or not a whole number of bytes.
     """
     match = _PATTERN.fullmatch(text)
+    if match is not None and match[2].lower() in {"k", "m", "g", "t"}:
+        number, unit = match[1], match[2].upper()
+        raise ValueError(
+            f"{text!r} is not a size, as its unit has two readings; write {number}{unit}iB for "
+            f"powers of 1024 or {number}{unit}B for powers of 1000"
+        )
     if match is None or match[2].lower() not in _UNITS:
         raise ValueError(f"{text!r} is not a size; write 65536, 64KiB or 1.5MB")
     size = Fraction(match[1]) * _UNITS[match[2].lower()]
