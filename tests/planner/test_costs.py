@@ -94,3 +94,10 @@ def test_what_is_no_budget_is_refused(text: str) -> None:
 def test_the_least_has_no_number() -> None:
     assert LEAST.bytes_of(1000) is None
     assert str(LEAST) == "least"
+
+
+def test_a_budget_beyond_what_can_be_addressed_is_said_to_be_too_large() -> None:
+    with pytest.raises(ValueError, match=r"is above 2\^63 - 1"):
+        Budget.parse("99999999999999999999999")
+    with pytest.raises(ValueError, match="is not above 0"):
+        Budget.parse("0")

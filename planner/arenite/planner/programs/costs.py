@@ -23,8 +23,12 @@ class Budget:
     is_percent: bool = False
 
     def __post_init__(self) -> None:
-        if self.amount is not None and not 0 < self.amount < 2**63:
+        if self.amount is None:
+            return
+        if not self.amount > 0:
             raise ValueError(f"a budget of {self.amount} is not above 0")
+        if self.amount >= 2**63:
+            raise ValueError(f"a budget of {self.amount} is above 2^63 - 1")
 
     @classmethod
     def parse(cls, text: str) -> Self:
