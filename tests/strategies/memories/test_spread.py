@@ -112,6 +112,12 @@ def test_records_take_the_alignment_of_their_memory():
     assert found.plan.offsets == (0, 32) or found.plan.offsets == (32, 0)
 
 
+def test_one_memory_that_is_too_small_is_told_all_that_is_needed():
+    records = [UsageRecord("a", 64, 0, 1), UsageRecord("b", 64, 0, 1)]
+    with pytest.raises(InfeasibleError, match=r"1 B in memory 'a'.*at least 128 B"):
+        spread_out(records, [CostedMemory(Memory("a", 1))])
+
+
 def test_memories_that_are_too_small_are_refused():
     memories = [CostedMemory(Memory("a", 50)), CostedMemory(Memory("b", 60))]
     with pytest.raises(InfeasibleError, match=r"60 B in memory 'b'.*at least 70 B"):

@@ -110,9 +110,10 @@ def _check_room(records: Sequence[UsageRecord], memories: Sequence[CostedMemory]
         return
     room = max(memories, key=lambda each: each.memory.capacity or 0).memory
     largest = max((record.size for record in records), default=0)
-    if largest > max(capacities):
-        raise InfeasibleError(max(capacities), largest, room.name)
     bound = Problem.of(records).lower_bound
+    if largest > max(capacities):
+        least = bound if len(memories) == 1 else largest
+        raise InfeasibleError(max(capacities), least, room.name)
     if bound > sum(capacities):
         raise InfeasibleError(sum(capacities), bound)
 
