@@ -1,5 +1,6 @@
 """The command as its users meet it: what it prints, where, and its exit code."""
 
+import errno
 import os
 import signal
 import threading
@@ -385,3 +386,12 @@ def test_a_capacity_from_the_name_of_an_instance_is_said(run, tmp_path):
     code, out, err = run("plan", instance, "--capacity", "200")
     assert (code, err) == (0, "")
     assert "200 B" in out
+
+
+def test_an_error_of_the_system_has_no_number(run, tmp_path, monkeypatch):
+    def full(*_arguments, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("arenite.cli.commands.plan.plan_model", full)
+    code, out, err = run("plan", tmp_path / "m.csv")
+    assert (code, out, err) == (1, "", "error: No space left on device\n")

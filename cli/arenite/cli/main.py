@@ -62,8 +62,11 @@ def _run(argv: "Sequence[str]") -> int:
         raise KeyboardInterrupt from error
     except BrokenPipeError:
         return BROKEN_PIPE
-    except (AreniteError, OSError) as error:
+    except AreniteError as error:
         return _failure(str(error))
+    except OSError as error:
+        named = (error.filename, error.strerror)
+        return _failure(": ".join(str(each) for each in named if each is not None) or str(error))
     except MemoryError as error:  # a model may state sizes that no machine has
         return _failure(f"this machine has not enough memory: {error}".rstrip(": "))
     return 0
