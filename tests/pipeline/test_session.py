@@ -1,5 +1,8 @@
 """`arenite.Session` of a model that was not built: the program that `arenite build` writes."""
 
+import copy
+import pickle
+
 import pytest
 
 from arenite.pipeline.base.reading import Reading
@@ -45,3 +48,20 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     path.write_bytes(b"nothing")
     with pytest.raises(ProgramError):
         Session(path)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_session_is_neither_copied_nor_pickled(model, copied):
+    with Session(model) as session, pytest.raises(TypeError, match="cannot be copied or pickled"):
+        copied(session)
+
+
+def test_inputs_without_names_are_refused(model):
+    with Session(model) as session, pytest.raises(TypeError, match="is a list; give a dict"):
+        session.run([*random_feeds(session).values()])
+
+
+@pytest.mark.parametrize("threads", ["2", 1.0, True, None])
+def test_a_number_of_threads_that_is_none_is_refused(model, threads):
+    with pytest.raises(TypeError, match=r"threads is .*; give an integer"):
+        Session(model, threads=threads)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +52,19 @@ class SessionOptions:
     buffers: Mapping[str, NDArray[Any]] | None = None
 
     def __post_init__(self) -> None:
+        if not _is_whole(self.threads):
+            raise TypeError(
+                f"threads is {self.threads!r}; give a whole number, 1 to {MAX_THREADS}"
+            )
         if not 1 <= self.threads <= MAX_THREADS:
             raise ValueError(f"threads is {self.threads}; give 1 to {MAX_THREADS}")
-        if isinstance(self.poison, bool) or not (self.poison is None or 0 <= self.poison < 256):
+        if self.poison is not None and not (_is_whole(self.poison) and 0 <= self.poison < 256):
             raise ValueError(f"poison {self.poison!r} is not a byte, 0 to 255")
+
+
+def _is_whole(value: object) -> bool:
+    """Tell whether a value is a whole number; in Python, a truth value is one too."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 class _Turn:
@@ -239,6 +248,7 @@ class Session:
             InputNameError: An input is missing, or there is none of a name.
             InputShapeError: An array has another shape.
             InputTypeError: An array has another element type.
+            TypeError: `inputs` is no mapping.
             SessionBusyError: Another thread is using the session.
             SessionClosedError: The session is closed.
             SessionForkedError: It has threads, and this is a child of the process that opened it.
@@ -308,6 +318,14 @@ class Session:
             self._inputs = self._outputs = ()
             self._inputs_by_name = {}
             self._open_core = None
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError("a Session cannot be copied or pickled; open its file again")
 
     def __enter__(self) -> Self:
         return self

@@ -53,7 +53,10 @@ def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -
         InputNameError: An input is missing, or there is none of a name.
         InputShapeError: An array has another shape.
         InputTypeError: An array has another element type.
+        TypeError: `inputs` is no mapping.
     """
+    if not isinstance(inputs, Mapping):
+        raise TypeError(f"inputs is a {type(inputs).__name__}; give a dict of arrays by name")
     if inputs.keys() != ports.keys():
         for name in inputs:
             if name not in ports:
