@@ -10,11 +10,23 @@
 The names of `__all__` are public and stable; they load what they use when they are first named.
 """
 
-from pkgutil import extend_path
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as type checkers know it
 
-__path__ = extend_path(__path__, __name__)
 
+def _folders() -> list[str]:
+    """Return the other folders of the package: in a checkout each component has its own.
+
+    `pkgutil` would find them too, but its import takes longer than anything else before the
+    command catches Ctrl-C, and so does that of `typing`.
+    """
+    import os
+    import sys
+
+    found = dict.fromkeys(f"{each or os.curdir}{os.sep}{__name__}" for each in sys.path)
+    return [each for each in found if each not in __path__ and os.access(each, os.X_OK)]
+
+
+__path__ += _folders()
 if TYPE_CHECKING:
     from arenite.pipeline import (
         Built,

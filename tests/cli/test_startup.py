@@ -12,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import arenite as package
 from arenite.cli.group import ENTRIES, arenite, commands
 from arenite.cli.main import main
 from arenite.cli.options.sections import SectionedCommand
@@ -70,10 +71,9 @@ def test_nothing_is_imported_before_an_interrupt_is_caught():
     """A bare interpreter, and what the entry point adds to it: no package is searched for long."""
     code = "import io, os, sys; before = set(sys.modules); import arenite.cli.main; "
     code += "print(sorted(set(sys.modules) - before))"
-    path = os.pathsep.join(
-        str(Path(main.__code__.co_filename).parents[2]) if part is None else part
-        for part in (None, os.environ.get("PYTHONPATH", ""))
-    )
+    files = (package.__file__, main.__code__.co_filename)
+    roots = [str(Path(file).parents[levels]) for levels, file in enumerate(files, 1)]
+    path = os.pathsep.join([*roots, os.environ.get("PYTHONPATH", "")])
     ended = subprocess.run(
         [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True,
         env=os.environ | {"PYTHONPATH": path},
