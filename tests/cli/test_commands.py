@@ -220,7 +220,7 @@ def test_free_dimensions_are_named_with_what_to_write(run, model):
         ("plan", "m.csv", "--align", "24"),
         ("plan", "m.csv", "--capacity", "64 parsecs"),
         ("plan", "m.csv", "--dim", "batch"),
-        ("plan", "m.csv", "--dim", "batch=0"),
+        ("plan", "m.csv", "--dim", "batch=-1"),
         ("plan", "m.csv", "--shape", "x=1x"),
         ("plan", "m.csv", "--order", "random"),
         ("plan", "m.csv", "--target", "toaster"),

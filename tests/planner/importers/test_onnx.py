@@ -176,9 +176,8 @@ def test_an_input_without_a_rank_needs_its_whole_shape(tmp_path: Path) -> None:
     [
         ({"M": 1}, {}, "'M' is not a free dimension of the model; known: 'N'"),
         ({}, {"w": (2,)}, "'w' is not an input of the model; known: 'x'"),
-        ({"N": 0}, {}, "at least 1"),
-        ({"N": -1}, {}, "at least 1"),
-        ({}, {"x": (0, 3)}, "at least 1"),
+        ({"N": -1}, {}, "at least 0"),
+        ({}, {"x": (-1, 3)}, "at least 0"),
         ({}, {"x": (1, 3, 1)}, "2 dimensions"),
         ({}, {"x": (1, 4)}, "is 3 long on axis 1, not 4"),
         ({"N": 1}, {"x": (2, 3)}, "cannot be both 2 and 1"),
@@ -189,6 +188,12 @@ def test_a_binding_that_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(BindingError, match=message):
         read_text(tmp_path, "(float[N, 3] x) => (y) { y = Neg(x) }", dims=dims, shapes=shapes)
+
+
+def test_a_free_dimension_may_be_0(tmp_path: Path) -> None:
+    text = "(float[past, 3] x, float[1, 3] z) => (y) { y = Concat<axis=0>(x, z) }"
+    graph = read_text(tmp_path, text, dims={"past": 0})
+    assert graph.tensors["x"].size == 0
 
 
 def test_dead_nodes_are_dropped_and_counted(tmp_path: Path) -> None:

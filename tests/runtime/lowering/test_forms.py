@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import Session
 from arenite.runtime.lowering import UnsupportedOperatorsError
@@ -57,3 +58,20 @@ def test_a_cast_of_integers_that_stand_for_themselves_gives_what_litert_gives(tm
     with Session(build(path, tmp_path)) as session:
         (y,) = session.run({session.inputs[0].name: x}).values()
     np.testing.assert_array_equal(y, Reference(path).run([x])[0])
+
+
+DECODER = """(float[1,past,4] cache, float[1,1,4] x) => (y, keys)
+{ keys = Concat<axis=1>(cache, x) t = Transpose<perm=[0,2,1]>(keys) s = MatMul(x, t)
+  p = Softmax<axis=-1>(s) y = MatMul(p, keys) }"""
+
+
+def test_the_first_step_of_a_decoder_has_no_past(tmp_path):
+    path = save(tmp_path, parse(DECODER))
+    built = build(path, tmp_path, reading=Reading(dims={"past": 0}))
+    feeds = {
+        "cache": np.empty((1, 0, 4), np.float32), "x": np.ones((1, 1, 4), np.float32)
+    }  # fmt: skip
+    with Session(built) as session:
+        found = session.run(feeds)
+    np.testing.assert_array_equal(found["keys"], feeds["x"])
+    np.testing.assert_allclose(found["y"], feeds["x"], rtol=1e-6)

@@ -106,7 +106,7 @@ class DimType(click.ParamType[tuple[str, int]]):
     ) -> tuple[str, int]:
         name, equals, number = str(value).rpartition("=")
         if not (name and equals and _is_dimension(number)):
-            self.fail(f"{value!r} is not NAME=N with a positive N, such as batch=1", param, ctx)
+            self.fail(f"{value!r} is not NAME=N with N of at least 0, such as batch=1", param, ctx)
         return name, int(number)
 
 
@@ -122,7 +122,7 @@ class ShapeType(click.ParamType[tuple[str, tuple[int, ...]]]):
         dimensions = shape.split("x")
         if not (name and equals and all(map(_is_dimension, dimensions))):
             self.fail(
-                f"{value!r} is not INPUT=SHAPE with positive dimensions, such as "
+                f"{value!r} is not INPUT=SHAPE with dimensions of at least 0, such as "
                 "image=1x3x224x224",
                 param,
                 ctx,
@@ -223,4 +223,4 @@ def _number(text: str) -> float | None:
 
 
 def _is_dimension(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= 1
+    return text.isascii() and text.isdigit() and len(text) < 19

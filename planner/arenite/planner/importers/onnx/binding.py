@@ -165,8 +165,8 @@ class _Binder:
         }
 
     def _bind(self, name: str, value: int) -> None:
-        if value < 1:
-            raise BindingError(name, f"must be at least 1, not {value}")
+        if value < 0:
+            raise BindingError(name, f"must be at least 0, not {value}")
         if self.values.setdefault(name, value) != value:
             raise BindingError(name, f"cannot be both {self.values[name]} and {value}")
 
