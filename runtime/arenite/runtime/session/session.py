@@ -53,9 +53,7 @@ class SessionOptions:
 
     def __post_init__(self) -> None:
         if not _is_whole(self.threads):
-            raise TypeError(
-                f"threads is {self.threads!r}; give a whole number, 1 to {MAX_THREADS}"
-            )
+            raise TypeError(f"threads is {self.threads!r}; give an integer, 1 to {MAX_THREADS}")
         if not 1 <= self.threads <= MAX_THREADS:
             raise ValueError(f"threads is {self.threads}; give 1 to {MAX_THREADS}")
         if self.poison is not None and not (_is_whole(self.poison) and 0 <= self.poison < 256):
