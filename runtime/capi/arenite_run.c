@@ -23,7 +23,8 @@ static const char usage[] =
     "                 (default: zeros)\n"
     "  --output FILE  file for the outputs, one after another\n"
     "  --runs N       number of runs (default 1); each run feeds the inputs and resets the states\n"
-    "  --threads N    number of compute threads (default 1)\n";
+    "  --threads N    number of compute threads (default 1)\n"
+    "  --help         print this text\n";
 
 typedef struct arguments {
   const char* model;
@@ -292,6 +293,10 @@ static void print_resident(const arenite_session* session) {
 }
 
 int main(int argc, char** argv) {
+  if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    fputs(usage, stdout);
+    return 0;
+  }
   arguments given = {NULL, NULL, 0, NULL, 1, 1};
   given.inputs = calloc((size_t)argc + 1, sizeof *given.inputs);
   if (given.inputs == NULL || !parse(argc, argv, &given)) {

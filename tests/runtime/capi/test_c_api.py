@@ -244,6 +244,12 @@ def test_the_runner_writes_the_outputs_of_python(prefix, tmp_path):
     assert f"top [{expected.argmax()}]" in done.stdout
 
 
+def test_the_runner_helps_on_standard_output(prefix):
+    done = run([prefix / "bin/arenite-run", "--help"])
+    assert done.stdout.startswith("usage: arenite-run MODEL.arena")
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
