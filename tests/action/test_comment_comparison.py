@@ -179,7 +179,7 @@ def test_what_the_caller_writes_is_no_command(job):
     assert not (job.folder / "pwned").exists()
 
 
-def test_a_table_too_long_for_a_comment_loses_its_folded_part(monkeypatch):
+def test_a_table_too_long_for_a_comment_loses_its_folded_part():
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(

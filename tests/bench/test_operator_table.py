@@ -97,7 +97,7 @@ def test_what_raises_no_error_of_ours_makes_a_case_wrong(tmp_path):
     assert outcome_of(broken, tmp_path).reason == "KeyError: 'x'"
 
 
-def test_an_operator_is_listed_once_with_all_its_cases(tmp_path):
+def test_an_operator_is_listed_once_with_all_its_cases():
     case = next(each for each in text_cases() if each.operator == "com.microsoft.Gelu")
     ours = Outcome(case, True, True, Result.NATIVE)
     theirs = Outcome(case, True, False, Result.ONNXRUNTIME, "no kernel for this operator")

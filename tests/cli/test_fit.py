@@ -216,7 +216,7 @@ def test_a_list_of_records_is_refused(refused, tmp_path):
     assert "records.csv" in refused("fit", path)
 
 
-def test_stated_costs_are_used_and_named(run, run_json, refused, network, tmp_path):
+def test_stated_costs_are_used_and_named(run_json, refused, network, tmp_path):
     path = tmp_path / "board.json"
     run_json("calibrate", "-o", path)
     assert run_json("fit", network, "--costs", path)["costs"].endswith(", stated")

@@ -294,7 +294,7 @@ def test_an_unknown_strategy_is_refused(refused, classifier, image):
 
 
 @pytest.mark.parametrize("option", ["-o", "--trace"])
-def test_results_never_overwrite_what_was_read(run, refused, classifier, plan, image, option):
+def test_results_never_overwrite_what_was_read(refused, classifier, plan, image, option):
     for path in (classifier, image, plan):
         before = path.read_bytes()
         said = refused("run", classifier, "--plan", plan, "--input", image, option, path)

@@ -58,7 +58,7 @@ def test_help_and_version_import_nothing_heavy(words):
     assert not [module for module in modules if module.startswith("arenite.cli.commands.")]
 
 
-def test_a_command_imports_no_other(tmp_path):
+def test_a_command_imports_no_other():
     process = subprocess.run(
         [sys.executable, "-c", IMPORTED, "strategies"], capture_output=True, text=True, check=True
     )

@@ -61,7 +61,7 @@ def test_a_program_file_is_inspected(run, run_json, classifier, image, program):
     assert "float32 1x3x8x8" in said
 
 
-def test_a_program_file_decides_what_options_of_models_would(run, refused, program, tmp_path):
+def test_a_program_file_decides_what_options_of_models_would(run, refused, program):
     program.write_bytes(b"nothing of the kind")
     assert str(program) in refused("inspect", program)
     code, _, err = run("inspect", program, "--order", "given")

@@ -107,7 +107,7 @@ def test_a_data_set_that_does_not_fit_the_model_is_refused(source):
             Judge(source.original(), Dataset(None, inputs, None))
 
 
-def test_an_input_of_integers_cannot_be_made_up(tmp_path):
+def test_an_input_of_integers_cannot_be_made_up():
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> m (int64[4] x) => (int64[4] y) { y = Abs(x) }'
     )

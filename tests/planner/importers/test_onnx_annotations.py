@@ -134,7 +134,7 @@ def test_what_the_caller_owns_is_counted_as_unplanned(model):
     assert read_annotations(path).boundary is Boundary.EXCLUDE
 
 
-def test_a_plan_of_another_target_or_model_is_refused(model, tmp_path):
+def test_a_plan_of_another_target_or_model_is_refused(model):
     from dataclasses import replace
 
     plan_file = planned(model)

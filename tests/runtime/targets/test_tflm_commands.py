@@ -7,20 +7,7 @@ from support.command import main
 from support.tflite_networks import keyword
 from support.tiny_chains import dense_chain
 
-
-@pytest.fixture
-def chain(tmp_path: Path) -> Path:
-    path = tmp_path / "chain.tflite"
-    path.write_bytes(dense_chain())
-    return path
-
-
-@pytest.fixture
-def _real() -> None:
-    pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
-
-
-real = pytest.mark.usefixtures("_real")
+real = pytest.mark.usefixtures("interpreter")
 
 
 @real

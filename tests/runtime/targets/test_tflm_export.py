@@ -39,19 +39,7 @@ RUNNABLE = (
 )
 
 
-@pytest.fixture(scope="module")
-def _real() -> None:
-    pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
-
-
-real = pytest.mark.usefixtures("_real")
-
-
-@pytest.fixture
-def chain(tmp_path: Path) -> Path:
-    path = tmp_path / "chain.tflite"
-    path.write_bytes(dense_chain())
-    return path
+real = pytest.mark.usefixtures("interpreter")
 
 
 def exported(path: Path) -> TflmExport:
