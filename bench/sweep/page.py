@@ -59,45 +59,42 @@ COMMAND = "python -m bench run operator-table --write docs/operators.md"
 _INTRODUCTION = """\
 # Operators
 
-What becomes of each operator of ONNX and TFLite. Nobody wrote this page:
-`{command}` puts models of one operator each
-through import, planning, `build` and a run, compares every output with the reference's, and
-counts. It was made with {versions}.
+Which operators of ONNX and TFLite the native runtime runs. A row lists the operators that share
+its cells. `{command}` writes this page:
+it imports, plans, builds and runs models of one operator each and compares every output with the
+reference's ({versions}).
 
-- **imported**: the importer reads the model; **planned**: the graph as written is planned
-  (`--target generic`). Operators that are unknown are imported and planned too, as operators that
-  share nothing.
-- **native**: our own kernels run it; **before the run**: its result is known when the model is
-  read, or it only gives a tensor another shape, so nothing runs.
-- **ONNX Runtime**: it runs the operator as a step of our program, in our arena. For TFLite there
-  is no such fallback; `--target litert` plans what LiteRT runs.
-- **refused**: neither does; `plan` then plans the graph as written, and `build` says why, before a
-  file exists.
+- **imported**, **planned**: the model is read, and planned as written (`--target generic`).
+  Unknown operators are too, without sharing storage.
+- **native**: our kernels run it. **before the run**: its result is known when the model is
+  read, or it only changes a shape.
+- **ONNX Runtime**: runs it as a step of our program, in our arena. TFLite has no such fallback;
+  `--target litert` plans for LiteRT.
+- **refused**: neither runs it; `plan` plans the graph as written, `build` says why and writes no
+  file.
 
-Why an operator is not native, in a word:
-
+| reason | why the operator is not native |
+| --- | --- |
 {words}
 """
 _ONNX = """
 ## ONNX
 
-The cases are those of the onnx package's backend tests with a single node, each as it comes, all
-its inputs open, and again with all inputs but the first as constants, as deployed models have
-them; and a few of our own.
+Single-node backend tests of the onnx package, with all inputs open and with all but the first
+constant, and a few of our own.
 """
 _MICROSOFT = """
 ## ONNX Runtime's own
 
-Operators of the domain `com.microsoft`, a case each. Others of that domain are imported where ONNX
-Runtime can tell their types, and are run by it.
+The domain `com.microsoft`, a case each. Other operators are imported where ONNX Runtime can tell
+their types, and it runs them.
 """
 _TFLITE = """
 ## TFLite
 
-The schema's operators, and the custom ones of which there are cases. Each is tried on float32,
-int8, uint8, int16, int32 and int64, as far as LiteRT runs it on them; where it runs none, a model
-of it is imported and planned, and no type is named. What runs natively {with_others} has no case
-of its own.
+The schema's operators and some custom ones, tried on float32, int8, uint8, int16, int32 and int64
+where LiteRT runs them; no type is named where it runs none. {with_others} in *native*: no case of
+its own.
 """
 
 
@@ -114,8 +111,12 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def markdown(self) -> str:
-        """Return it as Markdown."""
-        lines = [self.head, tuple("---" for _ in self.head), *self.rows]
+        """Return it as Markdown, rows that differ in the operator alone as one."""
+        alike: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for operator, *cells in self.rows:
+            alike[tuple(cells)].append(operator)
+        rows = ((", ".join(operators), *cells) for cells, operators in alike.items())
+        lines = [self.head, tuple("---" for _ in self.head), *rows]
         return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -167,7 +168,7 @@ def tflite_table(outcomes: Iterable[Outcome]) -> Table:
 
 def page(onnx: Table, microsoft: Table, tflite: Table, versions: Sequence[str]) -> str:
     """Return the whole page."""
-    words = "\n".join(f"- *{word}*: {meaning}." for word, meaning in WORDS.items())
+    words = "\n".join(f"| *{word}* | {meaning} |" for word, meaning in WORDS.items())
     introduction = _INTRODUCTION.format(command=COMMAND, versions=", ".join(versions), words=words)
     parts = (
         introduction, _ONNX, "\n", onnx.markdown(), _MICROSOFT, "\n", microsoft.markdown(),
@@ -184,12 +185,14 @@ def cells_of(text: str) -> dict[str, dict[str, dict[str, str]]]:
     for line in text.splitlines():
         if line.startswith("## "):
             rows = found.setdefault(line.removeprefix("## "), {})
-        elif line.startswith("| "):
+        elif line.startswith("| ") and found:
             cells = [each.strip() for each in line[1:-1].split("|")]
             if cells[0] == "operator":
                 head = cells
             elif cells[0] != "---":
-                rows[cells[0].strip("`")] = dict(zip(head, cells, strict=True))
+                for operator in cells[0].split(", "):
+                    named = [operator, *cells[1:]]
+                    rows[operator.strip("`")] = dict(zip(head, named, strict=True))
     return found
 
 
