@@ -244,6 +244,15 @@ def test_the_runner_writes_the_outputs_of_python(prefix, tmp_path):
     assert f"top [{expected.argmax()}]" in done.stdout
 
 
+def test_an_installation_elsewhere_is_found_there(prefix, tmp_path):
+    run(["cmake", "--install", prefix.parent, "--prefix", tmp_path])
+    flags = run(["pkg-config", "--cflags", "--libs", "arenite"], env=environment(tmp_path)).stdout
+    assert str(prefix) not in flags
+    include, library = (Path(each[2:]) for each in flags.split()[:2])
+    assert (include / "arenite.h").samefile(tmp_path / "include" / "arenite.h")
+    assert library.samefile(tmp_path / "lib")
+
+
 def test_the_runner_helps_on_standard_output(prefix):
     done = run([prefix / "bin/arenite-run", "--help"])
     assert done.stdout.startswith("usage: arenite-run MODEL.arena")
