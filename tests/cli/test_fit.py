@@ -55,6 +55,13 @@ def test_without_a_budget_it_says_what_each_size_costs(run_json, network, whole)
         assert "latency_ms" not in each
 
 
+def test_a_model_of_empty_tensors_takes_nothing(run, tmp_path):
+    path = save(tmp_path, parse("(float[past,4] x) => (y) { y = Relu(x) }"))
+    code, out, _ = run("fit", path, "--dim", "past=0")
+    assert code == 0
+    assert "0 B   100.0 %" in out
+
+
 def test_measured_latencies_stand_beside_what_is_predicted(run_json, run, network):
     assert all(
         each["latency_ms"] > 0 for each in run_json("fit", network, "--measure")["frontier"]

@@ -75,3 +75,10 @@ def test_the_first_step_of_a_decoder_has_no_past(tmp_path):
         found = session.run(feeds)
     np.testing.assert_array_equal(found["keys"], feeds["x"])
     np.testing.assert_allclose(found["y"], feeds["x"], rtol=1e-6)
+
+
+def test_nothing_is_joined_to_nothing(tmp_path):
+    text = "(float[1,0,4] x) => (y) { a = Relu(x) y = Concat<axis=2>(a, x) }"
+    with Session(build(save(tmp_path, parse(text)), tmp_path)) as session:
+        found = session.run({"x": np.empty((1, 0, 4), np.float32)})
+    assert found["y"].shape == (1, 0, 8)

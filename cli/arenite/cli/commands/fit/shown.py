@@ -162,7 +162,7 @@ def frontier_text(
         for number, fit in enumerate(fits):
             row = [
                 both(fit.height),
-                percent(fit.height / fits[0].height),
+                percent(fit.height / fits[0].height if fits[0].height else 1.0),
                 f"{fit.multiply_adds_ratio:.3f}",
                 grouped(fit.num_turns),
                 f"{1 + fit.slowdown:.2f}",

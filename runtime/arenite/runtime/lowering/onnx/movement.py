@@ -40,7 +40,8 @@ def transpose(t: OnnxTranslation) -> None:
 @translates("Concat")
 def concat(t: OnnxTranslation) -> None:
     values = [t.value(position) for position in range(len(t.step.inputs))]
-    values = [value for value in values if math.prod(value.shape)]
+    # Where all are empty any one gives the order.
+    values = [value for value in values if math.prod(value.shape)] or values[:1]
     axis = t.axis(0, len(t.shape))
     order = usual(t.shape, _common_order(values))
     parts = [t.builder.in_order(value, order, t.target) for value in values]
