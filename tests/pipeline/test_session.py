@@ -65,3 +65,17 @@ def test_inputs_without_names_are_refused(model):
 def test_a_number_of_threads_that_is_none_is_refused(model, threads):
     with pytest.raises(TypeError, match=r"threads is .*; give an integer"):
         Session(model, threads=threads)
+
+
+def test_a_session_of_a_copy_outlives_its_file(model, tmp_path):
+    built = compile_and_place(Reading(), model, find("best"))
+    path = tmp_path / "model.arena"
+    write_assembly(path, built.compiled.assemble(built.outcome.plan))
+    with Session(path, copy=True) as session:
+        feeds = random_feeds(session)
+        expected = session.run(feeds)
+        path.write_bytes(b"")  # in place: a mapped file would end the process with SIGBUS
+        found = session.run(feeds)
+        assert all((found[name] == array).all() for name, array in expected.items())
+    with pytest.raises(ProgramError, match="cannot be read"):
+        Session(tmp_path / "absent.arena", copy=True)

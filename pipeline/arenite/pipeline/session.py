@@ -30,6 +30,8 @@ class Session(ProgramSession):
         poison: Byte to fill dead memory with, which shows a wrong plan.
         guard: Protect the pages around each memory from access.
         buffers: Memory to use, by the name of the memory; the library allocates the others.
+        copy: Read an `.arena` file into memory instead of mapping it, so that later changes of the
+            file have no effect. A model is always read into memory.
 
     Raises:
         ProgramError: The file cannot be read or is not to be trusted.
@@ -50,10 +52,13 @@ class Session(ProgramSession):
         poison: int | None = None,
         guard: bool = False,
         buffers: Mapping[str, NDArray[Any]] | None = None,
+        copy: bool = False,
     ) -> None:
         path = Path(path)
         if path.suffix.lower() not in _MODELS:
-            super().__init__(path, threads=threads, poison=poison, guard=guard, buffers=buffers)
+            super().__init__(
+                path, threads=threads, poison=poison, guard=guard, buffers=buffers, copy=copy
+            )
             return
         # Late, so that running a program file takes none of the packages that read models.
         from arenite.pipeline.base.reading import Reading

@@ -87,9 +87,9 @@ class Session:
     Memory is laid out and kernels are prepared once; a run allocates nothing in the core.
     Sessions of one `.arena` file share its weights, as the file is mapped: replace such a file by
     renaming another to its name, as `arenite build` does. Written over in place it changes the
-    weights of open sessions, but nothing that was checked; cut short, it ends the process with
-    SIGBUS. Use one session a thread: a call while another thread's goes on raises
-    `SessionBusyError`.
+    weights of open sessions, but nothing that was checked; cut short, as by `cp` of a shorter file
+    over it, it ends the process with SIGBUS. A session opened with `copy=True` is not affected.
+    Use one session a thread: a call while another thread's goes on raises `SessionBusyError`.
 
     Args:
         path: An `.arena` file.
@@ -101,6 +101,8 @@ class Session:
         guard: Protect the pages around each memory from access.
         buffers: Memory to use, by the name of the memory: arrays of bytes with its alignment,
             and 128 B larger than its size. The library allocates the others.
+        copy: Read the file into memory instead of mapping it: its weights are then shared with
+            no other session, and later changes of the file have no effect.
 
     Raises:
         ProgramError: The file cannot be read or is not to be trusted.
@@ -116,9 +118,17 @@ class Session:
         poison: int | None = None,
         guard: bool = False,
         buffers: Mapping[str, Array] | None = None,
+        copy: bool = False,
     ) -> None:
         path = Path(path)
         options = SessionOptions(threads, poison, guard, buffers)
+        if copy:
+            try:
+                held = path.read_bytes()
+            except OSError as error:
+                raise ProgramError(f"cannot be read: {error.strerror}", path=path) from error
+            self._open_pieces((held,), str(path), options)
+            return
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
