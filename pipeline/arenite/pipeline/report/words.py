@@ -120,11 +120,12 @@ def _in_bands(
     question = "In bands of rows"
     if len(reports) == 1:
         whole = next(iter(frontiers.values())).points[0]
-        share = percent(leasts[0].height / whole.height)
+        share = percent(leasts[0].height / max(1, whole.height))
         more = f"at the least, {share} of the whole, at {price(leasts[0])}."
         yield Answer(question, format_size(leasts[0].height), more)
         return
-    shares = (found.points[-1].height / found.points[0].height for found in frontiers.values())
+    points = [found.points for found in frontiers.values()]
+    shares = (each[-1].height / max(1, each[0].height) for each in points)
     more = f"of the whole, the median of the {plural(len(leasts), 'model')} that this helps."
     yield Answer(question, percent(median(shares)), more)
 
