@@ -146,4 +146,4 @@ def test_a_constant_too_large_to_work_out_leaves_the_graph_as_written(tmp_path, 
     text = "(float[1] x) => (y) <int64[1] n = {100000000000}> { r = ConstantOfShape(n) "
     code, out, err = run("plan", save(tmp_path, parse(f"{text} y = Add(x, r) }}")))
     assert (code, "as written" in out) == (0, True)
-    assert "constant 'r': ConstantOfShape makes 400,000,000,000 B of it" in err
+    assert "constant 'r': ConstantOfShape computes 400,000,000,000 B of it" in err

@@ -55,5 +55,5 @@ def test_a_density_out_of_range_is_refused(density):
 
 @pytest.mark.parametrize("multiple", [-1, float("nan")])
 def test_a_multiple_below_0_is_refused(multiple):
-    with pytest.raises(ValueError, match="below 0"):
+    with pytest.raises(ValueError, match="must be at least 0"):
         mask_by_deviation(np.ones(3), multiple)

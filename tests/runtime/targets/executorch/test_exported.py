@@ -8,8 +8,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed: see make torch")
 pytest.importorskip("executorch", reason="the extra 'executorch' is not installed")
 
 from arenite.runtime.targets.executorch import memory_planning
-from arenite.strategies import find
-from arenite.strategies.memories import spread
+from arenite.strategies import find, spread
 from bench.learning.pytorch_networks import NETWORKS
 
 with warnings.catch_warnings():

@@ -15,11 +15,8 @@ typedef struct {
 /* A sum in steps of the result: by factors and shifts, or by factors that are floats. */
 static inline int32_t in_steps(const conv_layer *k, int32_t sum, int32_t at)
 {
-#if HALVES_TO_EVEN
-    return nearest_even((float)sum * ((const float *)k->factors)[at]);
-#else
-    return requantised(sum, ((const int32_t *)k->factors)[at], k->shifts[at]);
-#endif
+    return HALVES_TO_EVEN ? nearest_even((float)sum * ((const float *)k->factors)[at])
+                          : requantised(sum, ((const int32_t *)k->factors)[at], k->shifts[at]);
 }
 
 /* Add the products of `count` inputs with the weights of four outputs to their sums. */
