@@ -184,7 +184,7 @@ def test_free_dimensions_are_named_with_what_to_write(refused, forked, program):
         ("broken.onnx", b"garbage", "broken.onnx"),
         ("broken.tflite", b"\x00\x00\x00\x1cTFL3garbage", "broken.tflite"),
         ("records.csv", b"id,lower,upper,size\na,0,1,3\n", "only lists records"),
-        ("model.arena", b"built already", "known: .onnx"),
+        ("model.arena", b"built already", "give the ONNX or"),
     ],
 )
 def test_what_is_no_model_is_refused(refused, program, tmp_path, name, content, message):
