@@ -179,14 +179,14 @@ def test_optimised_for_speed_it_gives_the_same_bits(sources, tmp_path, board):
 
 
 def test_a_network_fits_a_chip_that_the_interpreter_does_not(sources, tmp_path):
-    measure = pytest.importorskip("arenite.runtime.targets.tflm.measure")
+    tflm = pytest.importorskip("arenite.runtime.targets.tflm")
     model, folder = sources("classifier")
     arena = int(macro(folder, "ARENA_BYTES"))
     assert 10_000 < arena < 14_000
-    assert measure.measure(model, 1, 1).smallest > board_named(M0).ram_bytes
+    assert tflm.measure_arena(model, 1, 1).smallest > board_named(M0).ram_bytes
     wide, folder = sources("detector")
     assert 40_000 < int(macro(folder, "ARENA_BYTES")) < 62_000
-    assert measure.measure(wide, 1, 1).smallest > board_named(M3).ram_bytes
+    assert tflm.measure_arena(wide, 1, 1).smallest > board_named(M3).ram_bytes
     with pytest.raises(BuildError):
         build(board_named(M0), exported(folder), tmp_path)
 
