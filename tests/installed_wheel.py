@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.runtime import Session, _core
+import arenite.runtime
+from arenite.runtime import _core
 
 FORMATS = {"click", "flatbuffers", "google", "onnx", "onnxruntime", "rich", "tflite"}
 FILES = (
@@ -19,9 +20,10 @@ FILES = (
 
 
 def main() -> None:
+    session = arenite.Session  # loads what running a program takes
     loaded = {name.partition(".")[0] for name in sys.modules}
     assert not FORMATS & loaded, f"importing the session brought {FORMATS & loaded}"
-    package = Path(sys.modules[Session.__module__].__file__ or "").parent
+    package = Path(arenite.runtime.__file__ or "").parent
     missing = [name for name in FILES if not (package / name).is_file()]
     assert not missing, f"{package} lacks {missing}"
 
@@ -31,9 +33,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         for quantised, least in ((False, 0.99), (True, 0.9)):
-            with Session(classifier(Path(folder), quantised=quantised)) as session:
-                port = session.inputs[0]
-                scores = session.run({port.name: np.ones(port.shape, port.dtype)})["classes"]
+            with session(classifier(Path(folder), quantised=quantised)) as opened:
+                port = opened.inputs[0]
+                scores = opened.run({port.name: np.ones(port.shape, port.dtype)})["classes"]
             share = scores.sum() if not quantised else (scores.astype(int) + 128).sum() / 256
             assert least <= share <= 2 - least, f"the classes sum to {share}"
 
