@@ -1,1 +1,1 @@
-"""Models of one operator each, put through all that we do with a model, and what came of it."""
+"""Models of one operator each, planned, built and run, and their results."""

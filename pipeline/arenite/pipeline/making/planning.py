@@ -25,17 +25,20 @@ class PlannedModel:
 
     Attributes:
         chosen: The model, read for a target.
-        source: Its program and records, in the memories that were asked for.
         outcome: The plan, and how it was found.
         held: Bytes that a session of our runtime holds; None for another target.
         spread: Cost of several memories; None for one.
     """
 
     chosen: Chosen
-    source: Source
     outcome: Outcome
     held: SessionMemory | None = None
     spread: Spread | None = None
+
+    @property
+    def source(self) -> Source:
+        """The program and its records, in the memories that were asked for."""
+        return self.chosen.source
 
     @property
     def problem(self) -> Problem:
@@ -164,4 +167,4 @@ def _planned(chosen: Chosen, strategy: Strategy, memories: Sequence[CostedMemory
         outcome = place(strategy, source.problem, limits)
         check_capacity(source.problem, outcome, strategy)
     held = held_bytes(Compiled(source), outcome.plan) if chosen.target is ARENITE else None
-    return PlannedModel(replace(chosen, source=source), source, outcome, held, spread)
+    return PlannedModel(replace(chosen, source=source), outcome, held, spread)
