@@ -20,6 +20,7 @@ _FUNCTIONS = (
 )  # fmt: skip
 _MATHEMATICS = re.compile(rf"\b(?:INFINITY|NAN|(?:{'|'.join(_FUNCTIONS)})f)\b")
 """What only <math.h> declares: functions of floats, and names of numbers that are none."""
+_COPIES = re.compile(r"\bmem(?:cpy|move|set)\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def _libraries(written: CFileParts, bundle: str, calls: Sequence[str]) -> Iterat
         yield "#include <float.h>"
     if _MATHEMATICS.search(text):
         yield "#include <math.h>"
-    if any("mem" in call for call in calls):
+    if _COPIES.search(text):
         yield "#include <string.h>"
 
 
