@@ -23,18 +23,22 @@ from arenite.planner import derive
 from arenite.runtime.cexport import (
     CExport,
     COptions,
+    HostTest,
     Interface,
     NotExportedError,
     Vectors,
     export_c,
-    num_wrong,
+    run_on_host,
     vectors,
 )
 from arenite.runtime.cexport.compiled import CompiledForC
 from arenite.strategies import find
 from support.exported_c import Bands
 
-SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0")
+SANITIZED = (
+    "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0", "-Wall", "-Wextra",
+    "-Werror",
+)  # fmt: skip
 """Without optimisation sanitizers see every access, and compilation takes half the time."""
 _SHARE = 1e-4
 """Floats may differ by this part of the scale: sums of random numbers cancel."""
@@ -255,8 +259,8 @@ def check(seed: int, folder: Path) -> str:
     except NotExportedError:
         return "refused"
     for export in found:
-        wrong = num_wrong(export.name, export.files, SANITIZED)
-        assert wrong == 0, f"seed {seed}: {wrong} outputs of {path.name} are wrong"
+        test = run_on_host(export.name, export.files, SANITIZED)
+        assert test == HostTest(0), f"seed {seed}, {path.name}: {test.num_wrong} {test.message}"
     return "bands" if len(found) > 1 else "right"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.runtime.cexport import num_wrong
+from arenite.runtime.cexport import HostTest, run_on_host
 from support.c_fuzz import SANITIZED, check, exports, random_model
 
 pytest.importorskip("onnxruntime.quantization")
@@ -27,5 +27,14 @@ def test_wrong_sums_are_found(tmp_path: Path) -> None:
     name = f"{export.name}.c"
     text = export.files[name].decode()
     broken = {**export.files, name: text.replace("sums[0] = a;", "sums[0] = a + a;").encode()}
-    assert num_wrong(export.name, export.files, SANITIZED) == 0
-    assert (num_wrong(export.name, broken, SANITIZED) or 0) > 0
+    assert run_on_host(export.name, export.files, SANITIZED) == HostTest(0)
+    assert (run_on_host(export.name, broken, SANITIZED).num_wrong or 0) > 0
+
+
+def test_a_warning_of_the_compiler_is_told(tmp_path: Path) -> None:
+    export = exports(random_model(1, tmp_path))[0]
+    name = f"{export.name}.c"
+    broken = {**export.files, name: export.files[name] + b"static int unused;\n"}
+    test = run_on_host(export.name, broken, SANITIZED)
+    assert test.num_wrong is None
+    assert "unused" in test.message

@@ -25,6 +25,7 @@ from arenite.runtime.cexport import (
     COptions,
     Extension,
     FailedExportError,
+    HostTest,
     Interface,
     LoweredForC,
     Rounding,
@@ -34,7 +35,7 @@ from arenite.runtime.cexport import (
     for_cmsis_nn,
     has_kernel_by_rows,
     identifier,
-    num_wrong,
+    run_on_host,
     vectors,
     write_folder,
 )
@@ -80,14 +81,14 @@ class ExportedC:
         export: The files.
         plan: The plan.
         reference: What computed the outputs that the test checks.
-        is_tested: Whether the test ran on this machine, all outputs right.
+        test: What the test found on this machine: no wrong output, or that it did not run.
     """
 
     request: CRequest
     export: CExport
     plan: Plan
     reference: str
-    is_tested: bool = False
+    test: HostTest
 
 
 def write_c(request: CRequest) -> ExportedC:
@@ -133,16 +134,20 @@ def write_c(request: CRequest) -> ExportedC:
 
     options = COptions(request.name, rounding, version=version("arenite"))
     export = export_c(compiled, plan, options, check)
-    wrong = None if request.extension is not None else num_wrong(export.name, export.files)
-    if wrong:
-        reason = "it does not run" if wrong < 0 else f"{wrong} outputs of its test differ"
+    test = HostTest(None, "CMSIS-NN is for another processor")
+    if request.extension is None:
+        test = run_on_host(export.name, export.files)
+    if wrong := test.num_wrong:
+        reason = f"{wrong} outputs of its test differ"
+        if wrong < 0:
+            reason = f"it does not run {test.message}".rstrip()
         raise FailedExportError(
             f"the C source does not compute what {checked[0].reference} computes: {reason}; "
             "nothing was written; please report the model",
             path=request.model,
         )
     write_folder(request.folder, export.files)
-    return ExportedC(request, export, plan, checked[0].reference, wrong == 0)
+    return ExportedC(request, export, plan, checked[0].reference, test)
 
 
 def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[CompiledForC, Plan]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
     from arenite.runtime.cexport.export import CExport, export_c
     from arenite.runtime.cexport.folder import check_folder, write_folder
-    from arenite.runtime.cexport.host_test import num_wrong
+    from arenite.runtime.cexport.host_test import HostTest, run_on_host
     from arenite.runtime.cexport.lowering import lower_for_c, signed
     from arenite.runtime.cexport.reference import vectors
     from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
@@ -32,7 +32,7 @@ else:
             "compiled": "CompiledForC LoweredForC",
             "export": "CExport export_c",
             "folder": "check_folder write_folder",
-            "host_test": "num_wrong",
+            "host_test": "HostTest run_on_host",
             "lowering": "lower_for_c signed",
             "reference": "vectors",
             "steps.cmsis_nn_operators": "for_cmsis_nn",
@@ -40,8 +40,8 @@ else:
     )
 
 __all__ = [
-    "CExport", "COptions", "CompiledForC", "Extension", "FailedExportError", "Interface",
-    "LoweredForC", "NotExportedError", "Rounding", "Vectors", "check_folder", "export_c",
-    "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c", "num_wrong", "signed",
-    "vectors", "write_folder",
+    "CExport", "COptions", "CompiledForC", "Extension", "FailedExportError", "HostTest",
+    "Interface", "LoweredForC", "NotExportedError", "Rounding", "Vectors", "check_folder",
+    "export_c", "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c", "run_on_host",
+    "signed", "vectors", "write_folder",
 ]  # fmt: skip

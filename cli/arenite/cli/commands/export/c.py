@@ -26,7 +26,7 @@ def as_json(exported: ExportedC) -> dict[str, object]:
         "extension": exported.request.extension,
         "rounding": exported.export.rounding,
         "reference": exported.reference,
-        "tested": exported.is_tested,
+        "tested": exported.test.num_wrong == 0,
         "files": sorted(exported.export.files),
     }
 
@@ -39,6 +39,6 @@ def rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     yield "strategy", Text(exported.plan.strategy)
     yield "kernels", Text(", ".join(exported.export.kernels))
     yield "test checks outputs of", Text(exported.reference)
-    passed = "passed" if exported.is_tested else "not run: no C compiler for it"
-    yield "test on this machine", Text(passed)
+    why = exported.test.message.partition("\n")[0]
+    yield "test on this machine", Text(f"not run: {why}" if why else "passed")
     yield "call", Text(f"{exported.export.name}_run(arena)", "bold")
