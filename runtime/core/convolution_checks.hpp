@@ -56,6 +56,49 @@ SlidingWindow depthwise_window(const Operands& operands, const Attributes& attri
   return window;
 }
 
+// Returns the window of a TransposedConv2D, which must give the size of the result. Refuses groups
+// that do not fit.
+inline SlidingWindow transposed_window(const Operands& operands,
+                                       const program::TransposedConv2D& attributes) {
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  require(operands, filter.rank() == 4, "its filter must have rank 4");
+  // Its taps are the last axes, or those before the last.
+  const std::size_t axis_of_rows = attributes.by_inputs() ? 2 : 1;
+  const SlidingWindow window = filter_window(operands, attributes, filter, axis_of_rows);
+  const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
+  require(operands, source.rank() == 4 && result.rank() == 4,
+          "its input and output must have rank 4");
+  require(operands, source.shape[0] == result.shape[0] && source.size > 0 && result.size > 0,
+          "the batches differ, or an image is empty");
+  const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],
+                                    std::uint64_t{window.padding[3]} + window.padding[1]};
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    require(operands,
+            window.kernel[axis] > 0 && window.strides[axis] > 0 && window.dilations[axis] > 0 &&
+                adjustment[axis] < window.strides[axis],
+            "a window, stride or adjustment does not fit");
+    const std::uint64_t full = std::uint64_t{window.strides[axis]} * (source.shape[axis + 1] - 1) +
+                               std::uint64_t{window.dilations[axis]} * (window.kernel[axis] - 1) +
+                               1 + adjustment[axis];
+    require(operands, full >= margins[axis] && full - margins[axis] == result.shape[axis + 1],
+            "the windows do not make the rows and columns of the output");
+  }
+  const std::size_t groups = attributes.groups();
+  const bool by_inputs = attributes.by_inputs();
+  require(
+      operands,
+      groups > 0 && filter.size > 0 &&
+          (by_inputs
+               ? filter.shape[0] % groups == 0 && filter.shape[0] == source.shape[3] &&
+                     result.shape[3] / groups == filter.shape[1] && result.shape[3] % groups == 0
+               : filter.shape[0] % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
+                     result.shape[3] == filter.shape[0]),
+      "groups and channels do not fit");
+  return window;
+}
+
 // A product of rows and a matrix. Refuses rows and weights that do not fit.
 struct MatrixProduct {
   std::size_t rows;

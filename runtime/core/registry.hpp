@@ -13,7 +13,8 @@ namespace arenite {
 
 // In order of preference: the first maker that accepts the operands makes the step.
 enum class KernelSet {
-  integers,  // our own, of quantised numbers whose filters are packed
+  plain_integers,  // our own, of integers whose filters lie as they are
+  integers,        // our own, of quantised numbers whose filters are packed
   xnnpack,
   arenite,
   fallback  // our own, for types of operands that no other set takes

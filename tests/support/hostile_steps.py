@@ -50,6 +50,8 @@ SOUND = {
         "Conv2D",
         (i8(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED)),
         (i8(1, 2, 2, 3, **SCALED),)),
+    "dense of the run": OneStep(
+        "FullyConnected", (i8(2, 8, **SCALED), i8(3, 8, **SCALED)), (i8(2, 3, **SCALED),)),
     "depthwise": OneStep("DepthwiseConv2D", (f32(1, 4, 4, 2), weights(1, 3, 3, 2)),
                          (f32(1, 2, 2, 2),)),
     "transposed": OneStep("TransposedConv2D", (f32(1, 2, 2, 2), weights(3, 3, 3, 2)),
@@ -145,6 +147,15 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "filter must have rank 4"),
     "an integer filter that is computed": (
         "quantised conv", {"in": {1: i8(3, 3, 3, 2, **SCALED)}}, "its weights must be constant"),
+    "weights of the run with scales of their inputs": (
+        "dense of the run", {"in": {1: i8(3, 8, scales=[0.5] * 8, axis=1)}}, "that are not those"),
+    "a product of numbers without a scale": (
+        "dense of the run", {"in": {0: i8(2, 8)}}, "have one scale each"),
+    "weights of the run with a bias too short": (
+        "dense of the run", {"ins": (i8(2, 8, **SCALED), i8(3, 8, **SCALED), i32(2))},
+        "its bias does not fit"),
+    "weights of the run with scales too far apart": (
+        "dense of the run", {"out": {0: i8(2, 3, scales=[1e-30], zero_point=0)}}, "too far apart"),
     "a filter of other channels": (
         "conv", {"in": {1: weights(1, 3, 3, 5, 16)}}, "groups and channels do not fit"),
     "a panel too many": (

@@ -60,6 +60,14 @@ struct Multiplier {
     const auto high = static_cast<std::int32_t>((wide + nudge) / (1ll << 31));
     return divide_by_power(high, std::max(-shift, 0));
   }
+
+  // Of a sum of 64 bits, by 15 bits of the factor; halves are rounded up. The shift is below 8.
+  std::int32_t times_wide(std::int64_t x) const {
+    const std::int32_t most = factor < 0x7fff0000 ? (factor + (1 << 15)) >> 16 : 0x7fff;
+    const int total = 15 - shift;
+    const std::int64_t wide = product(x, std::int64_t{most});
+    return static_cast<std::int32_t>(sum(wide, std::int64_t{1} << (total - 1)) >> total);
+  }
 };
 
 // Functions of numbers of 16 bits. Sums wrap around where they do not fit.

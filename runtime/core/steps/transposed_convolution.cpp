@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "convolution_checks.hpp"
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/convolution/convolve_int8.hpp"
 #include "kernels/quantised.hpp"
 #include "registry.hpp"
-#include "sliding_window.hpp"
 #include "steps/images.hpp"
 #include "steps/transposed_by_inputs.hpp"
 #include "steps/transposed_filter.hpp"
@@ -171,37 +171,6 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingW
                                                                            kernel);
 }
 
-// Requires the size of the result that the windows give.
-SlidingWindow require_window(const Operands& operands,
-                             const program::TransposedConv2D& attributes) {
-  const auto& source = *operands.inputs[0];
-  const auto& filter = *operands.inputs[1];
-  const auto& result = *operands.outputs[0];
-  require(operands, filter.rank() == 4, "its filter must have rank 4");
-  // Its taps are the last axes, or those before the last.
-  const std::size_t axis_of_rows = attributes.by_inputs() ? 2 : 1;
-  const SlidingWindow window = filter_window(operands, attributes, filter, axis_of_rows);
-  const auto adjustment = numbers<2>(operands, attributes.adjustment(), 0);
-  require(operands, source.rank() == 4 && result.rank() == 4,
-          "its input and output must have rank 4");
-  require(operands, source.shape[0] == result.shape[0] && source.size > 0 && result.size > 0,
-          "the batches differ, or an image is empty");
-  const std::uint64_t margins[2] = {std::uint64_t{window.padding[0]} + window.padding[2],
-                                    std::uint64_t{window.padding[3]} + window.padding[1]};
-  for (std::size_t axis = 0; axis < 2; ++axis) {
-    require(operands,
-            window.kernel[axis] > 0 && window.strides[axis] > 0 && window.dilations[axis] > 0 &&
-                adjustment[axis] < window.strides[axis],
-            "a window, stride or adjustment does not fit");
-    const std::uint64_t full = std::uint64_t{window.strides[axis]} * (source.shape[axis + 1] - 1) +
-                               std::uint64_t{window.dilations[axis]} * (window.kernel[axis] - 1) +
-                               1 + adjustment[axis];
-    require(operands, full >= margins[axis] && full - margins[axis] == result.shape[axis + 1],
-            "the windows do not make the rows and columns of the output");
-  }
-  return window;
-}
-
 std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_TransposedConv2D();
   require_arity(operands, 2, 3);
@@ -209,18 +178,9 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
   const auto* bias = optional_input(operands, 2);
-  const SlidingWindow window = require_window(operands, attributes);
+  const SlidingWindow window = transposed_window(operands, attributes);
   const std::size_t groups = attributes.groups();
   const bool by_inputs = attributes.by_inputs();
-  require(
-      operands,
-      groups > 0 && filter.size > 0 &&
-          (by_inputs
-               ? filter.shape[0] % groups == 0 && filter.shape[0] == source.shape[3] &&
-                     result.shape[3] / groups == filter.shape[1] && result.shape[3] % groups == 0
-               : filter.shape[0] % groups == 0 && filter.shape[3] * groups == source.shape[3] &&
-                     result.shape[3] == filter.shape[0]),
-      "groups and channels do not fit");
   require(operands, (by_inputs || filter.is_constant) && filter.coded_size == 0,
           "its weights must be constant");
   require(operands, bias == nullptr || bias->num_elements() == result.shape[3],

@@ -54,8 +54,10 @@ def test_a_quantised_network_gives_what_litert_gives_on_the_same_kernels(name, t
         assert own.argmax() == other.argmax()
 
 
-def test_an_lstm_network_gives_what_litert_gives(tmp_path):
-    path = model("mnist_lstm_float")
+@pytest.mark.parametrize("name", ["mnist_lstm_float", "tr_kwt1"])
+def test_a_network_of_numbers_gives_what_litert_gives(name, tmp_path):
+    """Of an LSTM, and of a transformer whose products are of two activations."""
+    path = model(name)
     for own, other in runs(path, tmp_path, Reference(path)):
         np.testing.assert_allclose(own, other, rtol=0, atol=1e-4)
 

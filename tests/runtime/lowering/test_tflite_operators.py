@@ -94,6 +94,14 @@ FLOAT = {
         "FULLY_CONNECTED", [given(3, 6), weights(numbers(5, 6)), weights(numbers(5))],
         [given(3, 5)], ("FullyConnectedOptions", {"fusedActivationFunction": 1}),
     ),
+    "FULLY_CONNECTED of two inputs": (
+        "FULLY_CONNECTED", [given(3, 6), given(5, 6), None], [given(3, 5)],
+        ("FullyConnectedOptions", {"fusedActivationFunction": 1}),
+    ),
+    "FULLY_CONNECTED of two inputs and a bias": (
+        "FULLY_CONNECTED", [given(2, 3, 6), given(5, 6), weights(numbers(5))], [given(6, 5)],
+        ("FullyConnectedOptions", {"fusedActivationFunction": 3}),
+    ),
     "BATCH_MATMUL": (
         "BATCH_MATMUL", [given(2, 3, 4), given(2, 5, 4)], [given(2, 3, 5)],
         ("BatchMatMulOptions", {"adjY": True}),

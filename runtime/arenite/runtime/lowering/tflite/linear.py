@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.planner import Array
+from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
-from arenite.runtime.lowering.layout import Shape, StoredValue, strides
+from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, strides
 from arenite.runtime.lowering.tflite.translation import (
     VALID,
     TfliteTranslation,
@@ -18,6 +18,7 @@ from arenite.runtime.lowering.tflite.translation import (
     translates,
 )
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
+from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 from arenite.runtime.operators.linear import FullyConnected, MatMul
 from arenite.runtime.operators.movement import Copy, Move
 
@@ -238,17 +239,39 @@ def transpose_conv(t: TfliteTranslation) -> None:
     t.finish(t.emit(operator, [image, weights, _bias(t, 3)]))
 
 
-@translates("FULLY_CONNECTED")
+@translates("FULLY_CONNECTED", int16=True)
 def fully_connected(t: TfliteTranslation) -> None:
-    """Translate FULLY_CONNECTED with constant weights."""
+    """Translate FULLY_CONNECTED, whose weights may be made in the run."""
     if t.integer("WeightsFormat", 0):
         raise unsupported("weights_format", t.integer("WeightsFormat", 0), "0 (DEFAULT)")
-    value, weights = t.value(0), t.weights(1)
+    value = t.value(0)
+    is_constant = t.builder.array(t.source(1)) is not None
+    weights = t.weights(1) if is_constant else t.value(1)
+    if len(weights.shape) != 2:
+        raise NotLoweredError(
+            f"weights of shape {weights.shape} are unsupported, supported: rank 2"
+        )
     num_inputs = weights.shape[1]
     if not value.shape or value.shape[-1] != num_inputs:
         value = t.builder.reshaped(value, (_rows(value, num_inputs), num_inputs), t.target)
     shape = (*value.shape[:-1], weights.shape[0])
-    t.finish(t.emit(FullyConnected(), [value, weights, _bias(t, 2)], shape=shape))
+    if is_constant or {value.dtype, weights.dtype, t.dtype} == {DType.INT8}:
+        t.finish(t.emit(FullyConnected(), [value, weights, _bias(t, 2)], shape=shape))
+        return
+    if {value.dtype, weights.dtype, t.dtype} != {DType.FLOAT32}:
+        raise NotLoweredError(
+            f"weights of {weights.dtype.label} made in the run are unsupported for an input of "
+            f"{value.dtype.label}, supported: both float32 or both int8"
+        )
+    rows = t.builder.reshaped(value, (_rows(value, num_inputs), num_inputs), t.target)
+    shape, operator, bias = (rows.shape[0], shape[-1]), MatMul(transpose_b=True), _bias(t, 2)
+    if bias is None:
+        t.finish(t.emit(operator, [rows, weights], shape=shape))
+        return
+    (product,) = t.builder.emit(
+        operator, [rows, weights], [(f"{t.target}/product", shape, as_written(2))]
+    )
+    t.finish(t.emit(Binary(function=BinaryFunction.ADD), [product, bias.aligned(2)], shape=shape))
 
 
 def _rows(value: StoredValue, num_inputs: int) -> int:
