@@ -36,7 +36,7 @@ class Constants {
   void settle(const program::Step& step, const Step* made, std::vector<Decoded> decoded);
   // Notes that runs read a tensor from the file, if it is a constant.
   void note_resident(const TensorView& tensor);
-  // Frees the decoder of steps that compute, if none of them decodes in its runs.
+  // Frees the decoder of the computing steps if none of them decodes during a run.
   void release_decoder();
 
   // Bytes of the file that runs read.

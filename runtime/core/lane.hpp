@@ -1,4 +1,4 @@
-// A lane: a thread that runs steps in order, beside the steps that compute.
+// A lane: a thread that runs steps in order, beside the computing steps.
 #pragma once
 
 #include <pthread.h>

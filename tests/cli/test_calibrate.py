@@ -101,13 +101,13 @@ def edited(**changes):
     [
         ([], "not a table of costs"),
         ({"version": 2, "processors": {}}, "not a table of costs of version 1"),
-        ({"version": 1}, "not complete"),
-        ({"version": 1, "processors": {}}, "states 0 processors, not one"),
-        (table({"a": {FLOAT: SLOW}, "b": {FLOAT: SLOW}}), "states 2 processors, not one"),
+        ({"version": 1}, "incomplete costs"),
+        ({"version": 1, "processors": {}}, "costs of 0 processors, one expected"),
+        (table({"a": {FLOAT: SLOW}, "b": {FLOAT: SLOW}}), "costs of 2 processors, one expected"),
         (edited(bytes_per_s=0), "must be above 0"),
         (edited(bytes_per_s="quick"), "is not a number"),
         (edited(step_s=True), "is not a number"),
-        (edited(by_label=[]), "not complete"),
+        (edited(by_label=[]), "incomplete costs"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(tmp_path, document, why):
@@ -143,5 +143,5 @@ def test_the_command_measures_prints_and_keeps(run, run_json, cache, monkeypatch
     code, out, err = run("calibrate")
     assert code == 0
     assert "a turn, ns" in out
-    assert "cannot be measured, and is assumed" in err
+    assert "cannot be measured, its speed is assumed" in err
     assert MachineCosts.known().link_origin.startswith("assumed")

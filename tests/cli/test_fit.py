@@ -179,9 +179,9 @@ def test_weights_are_loaded_while_bands_of_other_steps_run(run_json, tmp_path):
 def test_an_output_of_the_wrong_kind_is_refused_before_anything_is_read(misused, tmp_path):
     absent = tmp_path / "absent.onnx"
     said = misused("fit", absent, "-o", tmp_path / "small.arena")
-    assert "the frontier is a page or a picture; name it *.html or *.svg" in said
+    assert "a frontier is written as a page or a picture; name it *.html or *.svg" in said
     said = misused("fit", absent, "--budget", "1MiB", "-o", tmp_path / "page.html")
-    assert "what fits a budget is a program or a plan; name it *.arena or *.json" in said
+    assert "with a budget, a program or a plan is written; name it *.arena or *.json" in said
     said = misused("fit", absent, "--budget", "1MiB", "--measure")
     assert "--measure is for the frontier" in said
 

@@ -110,7 +110,7 @@ def test_what_a_policy_made_is_no_plan_file(refused, tmp_path):
         "fit", step_file(tmp_path), "--budget", "80%", "--policy", "offload-prefetch", "--link",
         "1GB/s", "-o", tmp_path / "plan.json",
     )  # fmt: skip
-    assert "'offload-prefetch' makes tensors again or spills them" in said
+    assert "'offload-prefetch' recomputes or spills tensors" in said
     assert "write a program, -o *.arena" in said
     assert not (tmp_path / "plan.json").exists()
 

@@ -93,7 +93,7 @@ def test_rows_are_spilled_where_neither_bands_nor_the_policy_get_there(
     model = save(tmp_path, with_random_weights(parse(SMALL_UNET)))
     output, entire = tmp_path / "small.arena", tmp_path / "whole.arena"
     assert "with carried tensors spilled or recomputed" in refused("fit", model, "--budget", 4096)
-    assert "comes to" in refused("fit", model, "--budget", "15KiB", "--policy", "joint")
+    assert "reaches" in refused("fit", model, "--budget", "15KiB", "--policy", "joint")
     found = run_json("fit", model, "--budget", "15KiB", "-o", output)
     assert found["height"] <= 15 * 1024
     assert found["regions"]
@@ -120,7 +120,7 @@ def test_a_policy_without_a_budget_is_a_usage_error(run, step):
 
 
 @pytest.mark.parametrize(
-    ("budget", "policy", "said"), [("80%", "hope", "hope"), ("4KiB", "greedy-chains", "comes to")]
+    ("budget", "policy", "said"), [("80%", "hope", "hope"), ("4KiB", "greedy-chains", "reaches")]
 )
 def test_an_unknown_policy_and_a_budget_out_of_reach_are_named(run, step, budget, policy, said):
     code, _, err = run("fit", step, "--budget", budget, "--policy", policy)
@@ -134,4 +134,4 @@ def test_a_program_file_without_states_trains_nothing(run, tmp_path):
     assert run("build", model, "-o", output)[0] == 0
     code, _, err = run("run", output, "--steps", 2)
     assert code == 1
-    assert "it has no states, so there is nothing to train" in err
+    assert "the model has no states to train; `arenite train` makes a step that has" in err

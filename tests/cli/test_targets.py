@@ -67,9 +67,9 @@ def test_every_target_says_what_it_is_and_what_stays_open(target):
     [
         ("arenite", "csv", "there is nothing to run"),
         ("c", "csv", "there is nothing to write as C"),
-        ("tflm", "onnx", "it runs TFLite models alone"),
-        ("litert", "onnx", "it runs TFLite models alone"),
-        ("onnxruntime", "tflite", "it runs ONNX models alone"),
+        ("tflm", "onnx", "TensorFlow Lite Micro runs TFLite models only"),
+        ("litert", "onnx", "LiteRT runs TFLite models only"),
+        ("onnxruntime", "tflite", "ONNX Runtime runs ONNX models only"),
     ],
 )
 def test_a_target_says_why_it_takes_no_such_file(name, suffix, reason, tmp_path, run):

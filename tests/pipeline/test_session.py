@@ -5,8 +5,7 @@ import pickle
 
 import pytest
 
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.building import compile_and_place
+from arenite.pipeline.making.building import build_model
 from arenite.pipeline.session import Session
 from arenite.runtime import ProgramError
 from arenite.runtime.program import write_assembly
@@ -21,7 +20,7 @@ def model(tmp_path):
 
 
 def test_a_model_runs_and_takes_the_arena_of_its_program(model):
-    built = compile_and_place(Reading(), model, find("best"))
+    built = build_model(model)
     with Session(model) as session:
         feeds = random_feeds(session)
         found = session.run(feeds)
@@ -31,7 +30,7 @@ def test_a_model_runs_and_takes_the_arena_of_its_program(model):
 
 
 def test_a_model_and_its_program_file_are_the_same_program(model, tmp_path):
-    built = compile_and_place(Reading(), model, find("best"))
+    built = build_model(model)
     path = tmp_path / "model.arena"
     write_assembly(path, built.compiled.assemble(built.outcome.plan))
     with Session(model) as of_model, Session(path) as of_file:
@@ -68,7 +67,7 @@ def test_a_number_of_threads_that_is_none_is_refused(model, threads):
 
 
 def test_a_session_of_a_copy_outlives_its_file(model, tmp_path):
-    built = compile_and_place(Reading(), model, find("best"))
+    built = build_model(model)
     path = tmp_path / "model.arena"
     write_assembly(path, built.compiled.assemble(built.outcome.plan))
     with Session(path, copy=True) as session:

@@ -51,7 +51,7 @@ def test_every_record_is_assigned_to_a_memory_that_there_is():
     found = assigned(problem, memories, {"a": "two"})
     assert (found.records[0].memory, found.records[0].alignment) == ("two", 16)
     for wrong in ({}, {"a": "three"}):
-        with pytest.raises(ModelError, match="record 'a' is assigned to no memory"):
+        with pytest.raises(ModelError, match="record 'a' is assigned to an unknown memory"):
             assigned(problem, memories, wrong)
 
 

@@ -18,7 +18,7 @@ import onnx
 from onnx import helper
 
 from arenite.pipeline.session import Session
-from arenite.pipeline.targets.compiling_c import lower_model_for_c
+from arenite.pipeline.targets.c import lower_model_for_c
 from arenite.planner import derive
 from arenite.runtime.cexport import (
     CExport,

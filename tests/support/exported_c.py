@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arenite.pipeline.targets.compiling_c import lower_model_for_c
+from arenite.pipeline.targets.c import lower_model_for_c
 from arenite.planner.programs.costs import Costs, Link
 from arenite.planner.programs.ordering import FindOrder
 from arenite.planner.rewrites.derivation import derive

@@ -62,11 +62,10 @@ class Session(ProgramSession):
             return
         # Late, so that running a program file takes none of the packages that read models.
         from arenite.pipeline.base.reading import Reading
-        from arenite.pipeline.making.building import compile_and_place
+        from arenite.pipeline.making.building import build_model
         from arenite.runtime.program import program_pieces
-        from arenite.strategies import find
 
         reading = Reading(dims or {}, shapes or {}, values or {})
-        built = compile_and_place(reading, path, strategy or find("best"))
+        built = build_model(path, reading, strategy=strategy)
         pieces = program_pieces(built.compiled.assemble(built.outcome.plan))
         self._open_pieces(pieces, path.name, SessionOptions(threads, poison, guard, buffers))

@@ -60,7 +60,8 @@ def open_step(model: Path, threads: int = 1) -> Iterator[OpenStep]:
         with Session(model, threads=threads) as session:
             if not session.states:
                 raise ModelFormatError(
-                    "it has no states, so there is nothing to train", path=model
+                    "the model has no states to train; `arenite train` makes a step that has",
+                    path=model,
                 )
             yield _ours(session)
         return

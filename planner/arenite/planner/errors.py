@@ -260,7 +260,7 @@ class SizeLimitError(PlanError):
     """
 
     def __init__(self, what: str, culprit: str, size: int, limit: int) -> None:
-        super().__init__(f"{what}; handled is less than 2^{limit.bit_length() - 1}")
+        super().__init__(f"{what}; the limit is 2^{limit.bit_length() - 1}")
         self.culprit = culprit
         self.size = size
         self.limit = limit
@@ -314,7 +314,7 @@ class UnmetBudgetError(PlanError):
     def __init__(self, policy: str, budget: int, reached: int, reason: str = "") -> None:
         why = f": {reason}" if reason else ""
         super().__init__(
-            f"policy {policy!r} comes to {reached} B, the budget is {budget} B{why}; "
+            f"policy {policy!r} reaches {reached} B, the budget is {budget} B{why}; "
             "raise the budget or try another policy"
         )
         self.policy = policy

@@ -53,7 +53,7 @@ def test_a_spilled_tensor_is_free_between_its_waits() -> None:
 def test_what_another_lane_may_still_touch_must_be_waited_for(
     steps: tuple[Step, ...], tensor: str
 ) -> None:
-    with pytest.raises(ModelError, match=f"may still touch '{tensor}'"):
+    with pytest.raises(ModelError, match=f"uses '{tensor}' after its lifetime"):
         spilling(*steps)
 
 

@@ -80,7 +80,7 @@ def test_what_stays_cannot_be_moved(work: Work, tensor: str) -> None:
 
 @pytest.mark.parametrize("places", [(3, 2, 4, 5), (1, 4, 3, 5), (1, 2, 5, 4), (-1, 2, 3, 4)])
 def test_a_move_goes_forward_in_time(places: tuple[int, int, int, int]) -> None:
-    with pytest.raises(ValueError, match="in this order"):
+    with pytest.raises(ValueError, match="must not decrease"):
         SpillSpan("x", *places)
 
 

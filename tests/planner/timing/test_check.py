@@ -85,7 +85,7 @@ def test_a_step_waits_for_what_it_reads(program: Program, timeline: Timeline) ->
     links = [i for i, span in enumerate(timeline.spans) if span.lane != COMPUTE]
     last = max(links)
     late = with_span(timeline, last, end=timeline.seconds + 1)
-    with pytest.raises(TooEarlyError, match="is there"):
+    with pytest.raises(TooEarlyError, match="is complete"):
         check_timeline(program, COSTS, late)
 
 

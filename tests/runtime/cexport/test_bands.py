@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.session import Session
-from arenite.pipeline.targets.compiling_c import lower_model_for_c
+from arenite.pipeline.targets.c import lower_model_for_c
 from arenite.planner.programs.row_steps import row_step
 from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.export import CExport

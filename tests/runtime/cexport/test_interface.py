@@ -133,7 +133,7 @@ def test_large_weights_are_a_binary_file_with_the_same_results(path: Path, tmp_p
 
 def with_vectors(path: Path, tmp_path: Path, shift: int) -> CExport:
     """Return an export whose test expects its own outputs, off by some units."""
-    from arenite.pipeline.targets.compiling_c import compile_for_c
+    from arenite.pipeline.targets.c import compile_for_c
     from arenite.runtime.cexport.base.options import COptions
     from arenite.runtime.cexport.export import export_c
     from arenite.strategies import find

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.targets.compiling_c import compile_for_c
+from arenite.pipeline.targets.c import compile_for_c
 from arenite.planner.programs.program import Program
 from arenite.runtime.cexport.base.layout import ArenaLayout
 from arenite.runtime.cexport.base.options import COptions

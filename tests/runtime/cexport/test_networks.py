@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.targets.compiling_c import ALIASES, ALIGNMENT
+from arenite.pipeline.targets.c import ALIASES, ALIGNMENT
 from arenite.planner.importers import load
 from arenite.planner.programs.rules import AliasKind, Rules
 from arenite.planner.rewrites.derivation import derive

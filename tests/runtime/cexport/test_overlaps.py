@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.session import Session
-from arenite.pipeline.targets.compiling_c import compile_for_c
+from arenite.pipeline.targets.c import compile_for_c
 from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.export import export_c
 from arenite.strategies import find

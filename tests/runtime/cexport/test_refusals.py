@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.compiling_c import compile_for_c
+from arenite.pipeline.targets.c import compile_for_c
 from arenite.planner.errors import AreniteError
 from arenite.runtime.cexport.base.errors import NotExportedError
 from arenite.runtime.cexport.base.options import COptions

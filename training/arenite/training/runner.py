@@ -64,7 +64,9 @@ class StepRunner:
         with about_file(path):
             taken = take_states(model, {})
             if not taken.replaced_by:
-                raise ModelFormatError("it has no states, so there is nothing to train")
+                raise ModelFormatError(
+                    "the model has no states to train; `arenite train` makes a step that has"
+                )
             self._replaced_by = dict(taken.replaced_by)
             self.inputs: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
             self.states = self._first_states(model, taken.initial)

@@ -37,10 +37,10 @@ def verify(
     """Check a plan, on its own or against MODEL.
 
     PLAN is a plan file, a program file (*.arena), or an ONNX model that carries a plan in its
-    metadata ('arenite annotate', onnxsim). Without MODEL: no two tensors that are live at once may
-    overlap, and of a program, or a plan in bands, every turn must find the rows that it reads.
-    With it, the plan must also have been made for this very file. Free dimensions and values of
-    inputs default to those of the plan.
+    metadata ('arenite annotate', onnxsim). In a valid plan, no two tensors that are live at the
+    same time overlap, and every turn of a program or of a plan in bands finds the rows that it
+    reads. With MODEL, the plan must also have been made for that file. Free dimensions and values
+    of inputs default to those of the plan.
     """
     if plan_path.suffix.lower() == SUFFIX:
         if dims or shapes or values:

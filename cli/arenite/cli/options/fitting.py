@@ -62,8 +62,9 @@ def budget_options(function: _F) -> _F:
         click.option(
             "--machine",
             type=click.Choice([HERE, *PRESETS]),
-            help="Whose speeds predict times: here, what `arenite calibrate` measured; pcie, a "
-            "desktop GPU; sd, a small board.  [default: here where it was measured, else pcie]",
+            help="Machine whose speeds predict times: here, as `arenite calibrate` measured them; "
+            "pcie, a desktop GPU; sd, a small board.  "
+            "[default: here where it was measured, else pcie]",
         ),
         click.option(
             "--policies",

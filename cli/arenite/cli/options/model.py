@@ -75,7 +75,7 @@ _target_option = click.option(
     "--target",
     type=click.Choice(list(TARGETS)),
     metavar="NAME",
-    help="Whose memory to plan: "
+    help="Runtime whose memory to plan: "
     f"{', '.join(f'{each.name} ({each.summary})' for each in TARGETS.values())}.  "
     f"[default: {ARENITE.name}; {GENERIC.name} if our runtime cannot run the model, for a CSV, "
     "and with --boundary, --align or --alias]",

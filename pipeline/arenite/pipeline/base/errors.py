@@ -51,8 +51,8 @@ class UnplannableError(PlanError):
 
     def __init__(self, policy: str) -> None:
         super().__init__(
-            f"{policy!r} makes tensors again or spills them, which a plan file does not state; "
-            f"write a program, -o *.arena"
+            f"policy {policy!r} recomputes or spills tensors, which a plan file cannot state; "
+            "write a program, -o *.arena"
         )
         self.policy = policy
 

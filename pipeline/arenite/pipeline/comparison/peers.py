@@ -115,7 +115,7 @@ def _litert(question: _Question) -> int:
         warnings.simplefilter("ignore", StockPlacementWarning)  # it is what is asked for
         interpreter = PlannedInterpreter(question.model, strategy=find("best"))
     if interpreter.stock_bytes is None:
-        raise UnexpectedRuntimeError("its arena cannot be seen")
+        raise UnexpectedRuntimeError("LiteRT does not show the size of its arena")
     return interpreter.stock_bytes
 
 

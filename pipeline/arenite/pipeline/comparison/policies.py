@@ -250,7 +250,7 @@ def read_program(path: Path, reading: Reading) -> Program:
     )
     program = GENERIC.read(views, path, None).program
     if program is None:
-        raise ModelError("it has records and no steps that could run again", path=path)
+        raise ModelError("a CSV lists records only; policies need the steps of a model", path=path)
     tensors = {
         each.name: replace(each, memory=STATES) if each.kind is TensorKind.STATE else each
         for each in program.tensors.values()

@@ -5,12 +5,7 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.pipeline.making.building import (
-        build_by_plan,
-        build_model,
-        build_program,
-        compile_and_place,
-    )
+    from arenite.pipeline.making.building import build_by_plan, build_model, build_program
     from arenite.pipeline.making.calibration import measured, measured_link
     from arenite.pipeline.making.costs import (
         HERE,
@@ -42,7 +37,7 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            "building": "build_by_plan build_model build_program compile_and_place",
+            "building": "build_by_plan build_model build_program",
             "calibration": "measured measured_link",
             "costs": "HERE MachineCosts cache_file costs_of in_speeds table with_measured",
             "exporting": "CRequest ExportedC export_for_tflm write_c",
@@ -61,7 +56,7 @@ else:
 __all__ = [
     "HERE", "SUFFIX", "CRequest", "ExportedC", "Fitting", "MachineCosts", "PlannedModel",
     "ProgramFile", "Rescheduled", "TurnsByRows", "backends", "build_by_plan", "build_model",
-    "build_program", "cache_file", "code_of", "compile_and_place", "compile_by_plan", "costs_of",
+    "build_program", "cache_file", "code_of", "compile_by_plan", "costs_of",
     "export_for_tflm", "fit_model", "in_speeds", "measured", "measured_link", "plan_model",
     "random_array", "random_inputs", "session_by_plan", "table", "tuned", "with_fixed",
     "with_measured", "write_c", "write_program",

@@ -104,6 +104,9 @@ def build_model(
 ) -> Built:
     """Return the program of a model with its plan: what `Built.write` writes.
 
+    Steps that hand each other more than a cache holds run in bands of rows, if the arena is then
+    smaller or has room for quicker kernels. But for the rounding of these, outputs are the same.
+
     Args:
         model: An ONNX or TFLite model.
         reading: How it is read, within which limits.
@@ -120,14 +123,32 @@ def build_model(
         PlanError: There is no plan.
     """
     reading, strategy = reading or Reading(), strategy or find("best")
-    if not memories:
-        return compile_and_place(
-            reading, model, strategy, capacity=capacity, kernels=kernels, tune=tune,
-            is_whole=is_whole,
-        )  # fmt: skip
-    compiled = compiled_for(reading, model, kernels=kernels, tune=tune)
-    source, outcome, _ = spread_over(compiled.source, memories, strategy, reading.limits)
-    return Built.of(replace(compiled, source=source), outcome)
+    if memories:
+        compiled = compiled_for(reading, model, kernels=kernels, tune=tune)
+        source, outcome, _ = spread_over(compiled.source, memories, strategy, reading.limits)
+        return Built.of(replace(compiled, source=source), outcome)
+    lowered = lower_model(model, reading)
+    tuning = None if tune is None else tune(lowered.program)
+    order = order_finder(reading.order_name or "best", reading.limits)
+    ordered = derive(lowered.program, rules(capacity), order)
+    found = lowered.ahead(ordered, rules(capacity))
+    in_rows = partial(
+        _in_bands, lowered, ordered, replace(rules(capacity), outlines=True), reading.limits
+    )
+    if not _may_fit(found) and (is_whole or not _may_fit(in_rows())):
+        check_bound(found.problem)
+    outcome = place(strategy, found.problem, reading.limits)
+    compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
+    built = Built.of(compiled, outcome)
+    by_tiles = steps_by_tiles(built.compiled.program)
+    banded = None if is_whole or outcome.interrupted else in_rows(by_tiles)
+    if banded is not None:
+        outcome = place(strategy, banded.problem, reading.limits)
+        compiled = replace(compiled, source=lowered.compiled(banded).source, room=built.height)
+        other = Built.of(compiled, outcome, built.height)
+        built = other if other.is_better_than(built) else built
+    check_capacity(built.compiled.source.problem, built.outcome, strategy)
+    return built
 
 
 def build_by_plan(model: Path, plan_path: Path, reading: Reading | None = None) -> Built:
@@ -151,60 +172,6 @@ def build_program(
     built = build_model(model, reading, strategy=strategy)
     built.write(output)
     return built.compiled
-
-
-def compile_and_place(
-    reading: Reading,
-    model: Path,
-    strategy: Strategy,
-    *,
-    capacity: int | None = None,
-    kernels: Kernels = Kernels.QUICK,
-    tune: Tune | None = None,
-    is_whole: bool = False,
-) -> Built:
-    """Return the program of a model in the best order, and the plan of a strategy.
-
-    Steps that hand each other more than a cache holds run in bands of rows, if the arena is then
-    smaller or has room for quicker kernels. But for the rounding of these, outputs are the same.
-
-    Args:
-        reading: How the model is read.
-        model: The file.
-        strategy: Makes the plan.
-        capacity: Most bytes that the arena may take; None for no limit.
-        kernels: Which kernels compute convolutions.
-        tune: Measures them; None to go by a table.
-        is_whole: Run every step whole.
-
-    Raises:
-        ModelError: The model cannot be read or run.
-        WeightBudgetError: The budget of its weights cannot be met.
-        InfeasibleError: No plan fits the capacity.
-        SearchLimitError: That of the strategy does not.
-    """
-    lowered = lower_model(model, reading)
-    tuning = None if tune is None else tune(lowered.program)
-    order = order_finder(reading.order_name or "best", reading.limits)
-    ordered = derive(lowered.program, rules(capacity), order)
-    found = lowered.ahead(ordered, rules(capacity))
-    in_rows = partial(
-        _in_bands, lowered, ordered, replace(rules(capacity), outlines=True), reading.limits
-    )
-    if not _may_fit(found) and (is_whole or not _may_fit(in_rows())):
-        check_bound(found.problem)
-    outcome = place(strategy, found.problem, reading.limits)
-    compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
-    built = Built.of(compiled, outcome)
-    by_tiles = steps_by_tiles(built.compiled.program)
-    banded = None if is_whole or outcome.interrupted else in_rows(by_tiles)
-    if banded is not None:
-        outcome = place(strategy, banded.problem, reading.limits)
-        compiled = replace(compiled, source=lowered.compiled(banded).source, room=built.height)
-        other = Built.of(compiled, outcome, built.height)
-        built = other if other.is_better_than(built) else built
-    check_capacity(built.compiled.source.problem, built.outcome, strategy)
-    return built
 
 
 def _in_bands(

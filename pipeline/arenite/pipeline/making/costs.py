@@ -65,7 +65,7 @@ class MachineCosts:
                 found = _read(stated)
                 name = next(iter(found), None)
                 if name is None or len(found) > 1:
-                    raise CostsFileError(f"it states {len(found)} processors, not one")
+                    raise CostsFileError(f"costs of {len(found)} processors, one expected")
             return cls(f"costs of {name}, stated", found[name])
         path = cache_file()
         processor = processor_name()
@@ -141,7 +141,7 @@ def table(processors: Mapping[str, Mapping[str, Costs]]) -> dict[str, Any]:
 def with_measured(path: Path, processor: str, by_type: Mapping[str, Costs]) -> str:
     """Return the text of a file of costs with those of one processor put in or replaced.
 
-    A file that is not to be used is begun anew: it holds nothing that cannot be measured again.
+    A damaged file is replaced: all it holds can be measured again.
     """
     found: dict[str, Mapping[str, Costs]] = {}
     if path.is_file():
@@ -163,16 +163,16 @@ def _read(path: Path) -> dict[str, Mapping[str, Costs]]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CostsFileError(f"it cannot be read: {error}") from error
+        raise CostsFileError(f"cannot be read: {error}") from error
     if not isinstance(document, dict) or document.get("version") != _VERSION:
-        raise CostsFileError(f"it is not a table of costs of version {_VERSION}")
+        raise CostsFileError(f"not a table of costs of version {_VERSION}")
     try:
         return {
             str(name): {str(label): _costs(entry) for label, entry in by_type.items()}
             for name, by_type in document["processors"].items()
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CostsFileError(f"its costs are not complete: {error}") from error
+        raise CostsFileError(f"incomplete costs: {error}") from error
 
 
 def _costs(entry: Mapping[str, Any]) -> Costs:

@@ -15,8 +15,7 @@ from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.arenite import compiled_for
-from arenite.pipeline.targets.c import in_order
-from arenite.pipeline.targets.compiling_c import lower_model_for_c
+from arenite.pipeline.targets.c import in_order, lower_model_for_c
 from arenite.planner import Budget, Costs, Link, Plan, Problem, Strategy, derive
 from arenite.runtime import Session
 from arenite.runtime.cexport import (

@@ -5,11 +5,41 @@ from pathlib import Path
 from typing import ClassVar
 
 from arenite.pipeline.base.ordering import order_finder
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.compiling_c import compile_for_c, lower_model_for_c
-from arenite.planner import AliasKind, PlanFile, Source, derive, model_format
-from arenite.planner.errors import UnsupportedModelError
-from arenite.runtime.cexport import CompiledForC, LoweredForC
+from arenite.pipeline.base.reading import Reading, read_graph
+from arenite.planner import (
+    AliasKind,
+    FindOrder,
+    PlanFile,
+    Program,
+    Rules,
+    Source,
+    TensorKind,
+    derive,
+    model_format,
+)
+from arenite.planner.errors import UnsupportedModelError, about_file
+from arenite.planner.files import model_digest
+from arenite.runtime.cexport import (
+    CompiledForC,
+    LoweredForC,
+    NotExportedError,
+    Rounding,
+    lower_for_c,
+    signed,
+)
+
+ALIGNMENT = 4
+"""Bytes: what the widest load of a 32-bit core needs."""
+
+ALIASES = (
+    AliasKind.IN_PLACE,
+    AliasKind.NORMALISATION,
+    AliasKind.REUSE_INPUTS,
+    AliasKind.SLICES,
+    AliasKind.CONCAT,
+    AliasKind.OVERLAP,
+)
+"""Kinds of sharing that the C kernels permit; lowered views have no step, so they need none."""
 
 
 class C:
@@ -29,21 +59,12 @@ class C:
         return None
 
     def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
-        return compiled_for_c(reading, path, capacity).source
+        return in_order(reading, lower_model_for_c(path, reading, capacity)).source
 
     def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
         return compile_for_c(
             path, replace(reading, alignment=plan_file.alignment), order=plan_file.problem.steps
         ).source
-
-
-def compiled_for_c(reading: Reading, path: Path, capacity: int | None = None) -> CompiledForC:
-    """Return the program of a model: in the best order, unless the user decides it.
-
-    Raises:
-        ModelError: The model cannot be read, or has an operator that has no translation.
-    """
-    return in_order(reading, lower_model_for_c(path, reading, capacity))
 
 
 def in_order(reading: Reading, lowered: LoweredForC) -> CompiledForC:
@@ -63,3 +84,82 @@ def in_order(reading: Reading, lowered: LoweredForC) -> CompiledForC:
 def _ordered(reading: Reading, lowered: LoweredForC, order_name: str) -> CompiledForC:
     order = order_finder(order_name, reading.limits)
     return lowered.compiled(derive(lowered.program, lowered.rules, order))
+
+
+def compile_for_c(
+    path: Path, reading: Reading | None = None, *, order: FindOrder | tuple[str, ...] | None = None
+) -> CompiledForC:
+    """Lower a model for C kernels and derive its records, for a strategy to place.
+
+    Args:
+        path: An ONNX or TFLite file.
+        reading: Its dimensions, shapes and values, and the alignment of every offset.
+        order: Step names in order, or a function that finds an order; by default the model's.
+
+    Raises:
+        ModelError: The model cannot be read, or has an operator that has no translation.
+        NotExportedError: A tensor is too large for the kernels.
+        MissingDependencyError: The package of its format is absent.
+    """
+    lowered = lower_model_for_c(path, reading)
+    return lowered.compiled(derive(lowered.program, lowered.rules, order))
+
+
+def lower_model_for_c(
+    path: Path, reading: Reading | None = None, capacity: int | None = None
+) -> LoweredForC:
+    """Lower a model for C kernels, for rewrites to change and `derive` to derive its records.
+
+    Args and errors are those of `compile_for_c`.
+    """
+    reading = reading or Reading()
+    with about_file(path):
+        found = signed(lower_for_c(read_graph(path, reading)))
+        _check_sizes(found.program)
+    alignment = max(reading.alignment or 1, ALIGNMENT, _widest(found.program))
+    rules = Rules(_aliases(found.program), alignment=alignment, capacity=capacity)
+    rounding: Rounding = "double" if model_format(path) == "tflite" else "even"
+    digest = model_digest(path)
+    return LoweredForC(path.name, digest, found.program, found.shifted, rules, rounding)
+
+
+_MOST_BYTES = 2**31 - 1
+"""Of a tensor: the kernels count bytes in 32 bits."""
+
+_MOST_TRACED = 1 << 24
+"""Elements of the largest tensor in a program whose overlaps are searched, pixel by pixel."""
+
+
+def _check_sizes(program: Program) -> None:
+    """Check that the kernels can count the bytes of every tensor.
+
+    Raises:
+        NotExportedError: They cannot.
+    """
+    large = [
+        (tensor.name, tensor.dtype.label, f"its {tensor.size} B are beyond 32 bits")
+        for tensor in program.tensors.values()
+        if tensor.size > _MOST_BYTES
+    ]
+    if large:
+        raise NotExportedError(large)
+
+
+def _aliases(program: Program) -> tuple[AliasKind, ...]:
+    """Return what may share storage: overlaps only where they are found in a short time."""
+    most = max((tensor.num_elements for tensor in program.tensors.values()), default=0)
+    if most <= _MOST_TRACED:
+        return ALIASES
+    return tuple(kind for kind in ALIASES if kind is not AliasKind.OVERLAP)
+
+
+def _widest(program: Program) -> int:
+    """Return the bytes of the widest element in the arena."""
+    return max(
+        (
+            tensor.dtype.bits // 8
+            for tensor in program.tensors.values()
+            if tensor.kind is not TensorKind.CONSTANT
+        ),
+        default=1,
+    )

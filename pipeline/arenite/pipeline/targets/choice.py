@@ -1,26 +1,76 @@
-"""The targets, and which one a model is read for."""
+"""What a target is, the targets, and which of them a model is read for."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.arenite import Arenite
-from arenite.pipeline.targets.base import Target
 from arenite.pipeline.targets.c import C
 from arenite.pipeline.targets.generic import Generic
-from arenite.pipeline.targets.runtimes import Litert, Onnxruntime, Tflm
-from arenite.planner import AliasKind, Source
+from arenite.pipeline.targets.runtimes import RUNTIMES
+from arenite.planner import AliasKind, PlanFile, Source
 from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError
+
+
+class Target(Protocol):
+    """The graph as written, or a runtime whose own records are planned.
+
+    Attributes:
+        name: As on the command line.
+        summary: What it stands for, in a few words.
+        open_fields: Fields of a `Reading` that the user may still decide.
+        shares: What shares storage unless the user decides it.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def open_fields(self) -> frozenset[str]: ...
+    @property
+    def shares(self) -> tuple[AliasKind, ...]: ...
+
+    def why_unsupported(self, path: Path) -> str | None:
+        """Return why it takes no file of this format, or None if it takes it."""
+        ...
+
+    def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
+        """Return the records to place for a model.
+
+        Args:
+            reading: What the user asked for, in its open fields alone.
+            path: The model.
+            capacity: Bytes the arena may have.
+
+        Raises:
+            ModelError: The model is damaged, of another format, or refused by the runtime.
+            MissingDependencyError: The runtime's package is absent.
+        """
+        ...
+
+    def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
+        """Return the records of a model as they were when a plan was made.
+
+        Args:
+            reading: Dimensions and shapes.
+            path: The model.
+            plan_file: States all else: the order, sharing, boundary and alignment.
+
+        Raises:
+            ModelError: As `read`.
+            OrderError: The model does not have the steps of the plan.
+        """
+        ...
+
 
 GENERIC: Final = Generic()
 ARENITE: Final = Arenite()
 C_SOURCE: Final = C()
 
-_IN_ORDER: tuple[Target, ...] = (
-    GENERIC, ARENITE, Tflm(), Litert(), Onnxruntime(), C_SOURCE,
-)  # fmt: skip
+_IN_ORDER: tuple[Target, ...] = (GENERIC, ARENITE, *RUNTIMES, C_SOURCE)
 
 TARGETS: Final[dict[str, Target]] = {target.name: target for target in _IN_ORDER}
 """By name, in the order of the help."""

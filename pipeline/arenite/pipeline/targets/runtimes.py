@@ -1,35 +1,41 @@
 """Runtimes that decide order, alignment and sharing: only offsets are ours to plan."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from arenite.pipeline.base.reading import Reading
 from arenite.planner import AliasKind, PlanFile, Problem, Source, model_format
 from arenite.planner.files import model_digest
 
-_WRITTEN = {"onnx": "ONNX", "tflite": "TFLite"}
+_FORMATS = {"onnx": "ONNX", "tflite": "TFLite"}
 
 
-class Foreign(Protocol):
+@dataclass(frozen=True, slots=True)
+class Foreign:
     """A target whose runtime decides all but the offsets.
 
     Attributes:
+        name: As on the command line.
+        summary: The runtime's own name.
         takes: The format of its models, as `model_format` names it.
+        problem: Returns the records of the runtime.
+        open_fields: Fields of a `Reading` that the user may still decide.
     """
 
-    takes: ClassVar[str]
-    open_fields: ClassVar[frozenset[str]] = frozenset()
+    name: str
+    summary: str
+    takes: str
+    problem: Callable[[Reading, Path], Problem]
+    open_fields: frozenset[str] = frozenset()
     shares: ClassVar[tuple[AliasKind, ...]] = ()
-
-    def problem(self, reading: Reading, path: Path) -> Problem:
-        """Return the records of the runtime."""
-        ...
 
     def why_unsupported(self, path: Path) -> str | None:
         """Return why the runtime takes no such file."""
         if model_format(path) == self.takes:
             return None
-        return f"it runs {_WRITTEN[self.takes]} models alone"
+        return f"{self.summary} runs {_FORMATS[self.takes]} models only"
 
     def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
         """Return the records of the runtime, to be placed."""
@@ -41,43 +47,35 @@ class Foreign(Protocol):
         return self.read(reading, path, None)
 
 
-class Tflm(Foreign):
-    """The head of the interpreter's arena."""
+def _tflm(_reading: Reading, path: Path) -> Problem:
+    from arenite.runtime.targets import tflm_problem
 
-    name: ClassVar[str] = "tflm"
-    summary: ClassVar[str] = "TensorFlow Lite Micro"
-    takes: ClassVar[str] = "tflite"
-
-    def problem(self, _reading: Reading, path: Path) -> Problem:
-        from arenite.runtime.targets import tflm_problem
-
-        return tflm_problem(path)
+    return tflm_problem(path)
 
 
-class Litert(Foreign):
-    """The interpreter's arena."""
+def _litert(_reading: Reading, path: Path) -> Problem:
+    from arenite.runtime.targets import litert_problem
 
-    name: ClassVar[str] = "litert"
-    summary: ClassVar[str] = "LiteRT"
-    takes: ClassVar[str] = "tflite"
-
-    def problem(self, _reading: Reading, path: Path) -> Problem:
-        from arenite.runtime.targets import litert_problem
-
-        return litert_problem(path)
+    return litert_problem(path)
 
 
-class Onnxruntime(Foreign):
-    """The tensors that the runtime's arena holds."""
+def _onnxruntime(reading: Reading, path: Path) -> Problem:
+    from arenite.runtime.targets import onnxruntime_problem
 
-    name: ClassVar[str] = "onnxruntime"
-    summary: ClassVar[str] = "ONNX Runtime"
-    takes: ClassVar[str] = "onnx"
-    open_fields: ClassVar[frozenset[str]] = frozenset({"dims", "shapes", "values"})
+    return onnxruntime_problem(
+        path, dims=reading.dims, shapes=reading.shapes, values=reading.values
+    )
 
-    def problem(self, reading: Reading, path: Path) -> Problem:
-        from arenite.runtime.targets import onnxruntime_problem
 
-        return onnxruntime_problem(
-            path, dims=reading.dims, shapes=reading.shapes, values=reading.values
-        )
+RUNTIMES = (
+    Foreign("tflm", "TensorFlow Lite Micro", "tflite", _tflm),
+    Foreign("litert", "LiteRT", "tflite", _litert),
+    Foreign(
+        "onnxruntime",
+        "ONNX Runtime",
+        "onnx",
+        _onnxruntime,
+        frozenset({"dims", "shapes", "values"}),
+    ),
+)
+"""The head of TFLM's arena, LiteRT's arena, the tensors that ONNX Runtime's arena holds."""

@@ -131,7 +131,7 @@ def read_annotations(path: Path) -> PlanFile:
 
 def _program_of(source: Source) -> Program:
     if source.program is None:
-        raise ModelFormatError("it only lists records; give a model")
+        raise ModelFormatError("a CSV lists records only; give a model")
     return source.program
 
 

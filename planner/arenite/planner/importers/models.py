@@ -98,7 +98,7 @@ def load(
             from arenite.planner.importers.tflite.reader import read_bound_tflite
 
             return read_bound_tflite(path, dims or {}, shapes or {}, values or {}, weights=weights)
-        raise ModelFormatError("it only lists records; give a model")
+        raise ModelFormatError("a CSV lists records only; give a model")
 
 
 def read(

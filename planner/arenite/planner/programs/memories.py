@@ -126,7 +126,7 @@ def assigned(
     by_name = {memory.name: memory for memory in memories}
     for record in problem.records:
         if memory_of.get(record.name) not in by_name:
-            raise ModelError(f"record {record.name!r} is assigned to no memory that there is")
+            raise ModelError(f"record {record.name!r} is assigned to an unknown memory")
     held: dict[str, set[str]] = {name: set() for name in by_name}
     for record in problem.records:
         held[memory_of[record.name]].add(record.name)

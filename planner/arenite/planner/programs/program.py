@@ -42,7 +42,7 @@ Array: TypeAlias = NDArray[Any]
 
 
 COMPUTE = "compute"
-"""The lane of the steps that compute, which run one after another."""
+"""The lane of the computing steps, which run one after another."""
 
 
 class OperatorSet(Enum):
@@ -231,7 +231,7 @@ class Program:
             if then[place] != number:
                 step, state = place
                 raise OrderError(
-                    f"step {step!r} would find the state {state!r} as another step leaves it"
+                    f"step {step!r} must run between the same writes of state {state!r} as before"
                 )
 
     def _writes_before(self, order: Sequence[Step]) -> dict[tuple[str, str], int]:
@@ -310,8 +310,8 @@ class Program:
         for name, tensors in untouched.items():
             if tensors:
                 raise ModelError(
-                    f"step {name!r} of another lane may still touch {min(tensors)!r} when it is "
-                    "dead: a later computing step must read that and a result of it"
+                    f"step {name!r} of another lane uses {min(tensors)!r} after its lifetime; a "
+                    f"later computing step must read it and a result of {name!r}"
                 )
 
     def _is_ready(self, name: str, ready: set[str]) -> bool:

@@ -67,7 +67,7 @@ class SpillSpan:
     def __post_init__(self) -> None:
         leaves = self.gone if self.leaves is None else self.leaves
         if not 0 <= leaves <= self.gone <= self.returns <= self.back:
-            raise ValueError(f"{self}: it must leave, be gone, return and be back in this order")
+            raise ValueError(f"{self}: leaves, gone, returns and back must not decrease")
 
 
 @dataclass(frozen=True, slots=True)

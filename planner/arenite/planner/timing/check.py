@@ -112,7 +112,7 @@ def _check_reads(program: Program, spans: tuple[Span, ...], slack: float) -> Non
             while seen is not None:  # a view is there when the viewed tensor is
                 if span.start < written.get(seen, 0.0) - slack:
                     raise TooEarlyError(
-                        f"step {step.name!r} begins before {name!r} is there", step.name
+                        f"step {step.name!r} begins before {name!r} is complete", step.name
                     )
                 alias = program.tensors[seen].alias
                 seen = None if alias is None else alias.tensor

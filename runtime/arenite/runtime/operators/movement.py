@@ -244,9 +244,9 @@ def _row_parts(operands: Operands) -> tuple[Part, ...]:
 def _part(move: Move, inner: Tensor, inner_start: int, outer: Tensor, outer_start: int) -> Part:
     count = math.prod(move.shape)
     if inner_start or count != inner.num_elements or not count:
-        return Part(inner.name, outer.name, None, "more than this is made of it")
+        return Part(inner.name, outer.name, None, "only a part of the tensor is moved")
     if not (move.reads_one_run and move.writes_one_run):
-        return Part(inner.name, outer.name, None, "its bytes are not one run of the whole")
+        return Part(inner.name, outer.name, None, "its bytes are not contiguous in the result")
     return Part(inner.name, outer.name, outer_start * inner.dtype.bits // 8)
 
 

@@ -30,7 +30,7 @@ def operators() -> tuple[type[RuntimeOperator], ...]:
     """Return the operators, by their number in the program file."""
     found = sorted(set(_concrete(RuntimeOperator)), key=lambda each: each.number)
     numbers = [each.number for each in found]
-    assert numbers == list(range(1, len(found) + 1)), f"numbers with gaps or twins: {numbers}"
+    assert numbers == list(range(1, len(found) + 1)), f"gaps or duplicates: {numbers}"
     return tuple(found)
 
 

@@ -62,7 +62,7 @@ def loads_beside(program: Program) -> Program:
 
 
 def loads_in_turn(program: Program) -> Program:
-    """Return the program with its loads among the steps that compute."""
+    """Return the program with its loads on the lane of the computing steps."""
     return _on_lane(program, COMPUTE)
 
 

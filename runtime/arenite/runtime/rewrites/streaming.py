@@ -79,7 +79,7 @@ class WeightBudget:
         amount, comma, how = text.partition(",")
         if comma and how not in {*Loading}:
             ways = " or ".join(repr(str(each)) for each in Loading)
-            raise ValueError(f"{text!r}: {how!r} follows, where {ways} may")
+            raise ValueError(f"{text!r}: {how!r} is unsupported, supported: {ways}")
         loading = Loading(how) if comma else None
         if not amount.endswith("%"):
             size = parse_size(amount)

@@ -30,9 +30,9 @@ class OnePass(ABC):
         records = problem.records
         return sorted(range(len(records)), key=lambda index: self.key(records[index]))
 
-    def key(self, record: UsageRecord) -> _Key:
-        """Return what records are sorted by, lowest first."""
-        raise NotImplementedError
+    def key(self, _record: UsageRecord) -> _Key:
+        """Return the key of the sort, lowest first; by default the problem's order stays."""
+        return 0
 
     def why_unsupported(self, _problem: Problem) -> str | None:
         return None

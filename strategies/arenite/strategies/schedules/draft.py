@@ -252,7 +252,7 @@ class Draft:
                     continue
                 instance = self.seen_from(storage, slot)
                 if instance is None:
-                    raise ValueError(f"{work.names[storage]!r} is not there to be read")
+                    raise ValueError(f"{work.names[storage]!r} is not in memory when it is read")
                 found.append((storage, instance))
                 if self.end(instance) < slot:
                     extended[storage] = (instance, offset)

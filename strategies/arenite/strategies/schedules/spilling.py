@@ -22,8 +22,8 @@ from arenite.strategies.schedules.draft import Draft, Instance
 class Fetching(Enum):
     """When copies back begin; always in the order in which they are needed."""
 
-    WITH_ROOM = "as soon as there is room until they are needed"
-    LATEST = "so late that they are just there in time"
+    WITH_ROOM = "as soon as there is room"
+    LATEST = "as late as the link allows"
     AT_USE = "when they are needed"
 
 

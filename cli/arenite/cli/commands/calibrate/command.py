@@ -43,7 +43,7 @@ def calibrate(output: Path | None, as_json: bool) -> None:
         try:
             link = measured_link()
         except OSError as error:
-            note(f"the link of what is spilled cannot be measured, and is assumed: {error}")
+            note(f"the link to spilled tensors cannot be measured, its speed is assumed: {error}")
         else:
             found = {label: replace(costs, link=link) for label, costs in found.items()}
     if output is None:

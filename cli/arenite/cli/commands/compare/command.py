@@ -148,7 +148,7 @@ def compare(
 ) -> None:
     """Compare all strategies on every MODEL, or on all models in a folder.
 
-    What counts is how low each strategy gets; capacities are ignored. Several models are
+    Strategies are ranked by the height of their plans; capacities are ignored. Several models are
     planned in parallel. If one fails, the others continue and the exit code is 1.
 
     With --policies, the policies that trade time for memory are compared instead: the bytes that

@@ -44,14 +44,13 @@ from arenite.cli.options.types import NumberType
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import Reading
-from arenite.pipeline.making import SUFFIX, code_of, compile_and_place, write_program
+from arenite.pipeline.making import SUFFIX, build_model, code_of, write_program
 from arenite.pipeline.targets import Compiled as CompiledProgram
 from arenite.planner import InputValues, Shapes
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
 from arenite.runtime.program import Code
 from arenite.runtime.rewrites import WeightBudget
-from arenite.strategies import find
 
 if TYPE_CHECKING:
     import onnx
@@ -371,6 +370,6 @@ def _write_program(
     output: Path, model: Path, changed: "onnx.ModelProto", reading: Reading, code: Code
 ) -> CompiledProgram:
     with twin_of(model, changed) as twin:
-        built = compile_and_place(reading, twin, find("best"))
+        built = build_model(twin, reading)
     write_program(output, built.compiled, built.outcome, code=code)
     return built.compiled

@@ -182,9 +182,9 @@ def _check_output(output: Path | None, *, is_frontier: bool) -> None:
     wanted = (_PAGE, _PICTURE) if is_frontier else (SUFFIX, _PLAN)
     if output.suffix not in wanted:
         what = (
-            "the frontier is a page or a picture"
+            "a frontier is written as a page or a picture"
             if is_frontier
-            else "what fits a budget is a program or a plan"
+            else "with a budget, a program or a plan is written"
         )
         names = " or ".join(f"*{suffix}" for suffix in wanted)
         raise click.UsageError(f"-o {output}: {what}; name it {names}")

@@ -199,7 +199,7 @@ def _steps(fitting: Fitting) -> int:
 
 def _regions_in_words(program: Program, regions: Sequence[Region]) -> str:
     if not regions:
-        return "nothing: it fits as it is"
+        return "nothing: the model fits whole"
     lines = []
     for region in regions:
         names = _step_names(program, region)

@@ -1,1 +1,1 @@
-"""`arenite inspect`: what a model needs, and what binds it."""
+"""`arenite inspect`: the memory that a model needs, and what limits it."""

@@ -1,4 +1,4 @@
-"""`arenite inspect`: what a model needs, and what binds it."""
+"""`arenite inspect`: the memory that a model needs, and what limits it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -54,8 +54,8 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
     Lists operators, tensors and the load at every step. Where our runtime runs the model, it
     also shows whose kernels run each operator.
 
-    Of a program file, MODEL.arena: which steps run in bands, how many rows at a time and in how
-    many turns, what binds, and which kernels run it here if it was built with --tune.
+    For a program file, MODEL.arena, it lists the steps that run in bands of rows, the step that
+    sets the height of the arena, and the kernels of this machine if it was built with --tune.
     """
     if model.suffix.lower() == SUFFIX:
         refuse_beside(f"the {SUFFIX} file", *_DECIDED_BY_PROGRAM)

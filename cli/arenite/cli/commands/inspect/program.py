@@ -72,7 +72,7 @@ class Loaded:
 
 
 def show_program(path: Path, *, as_json: bool) -> None:
-    """Show the steps of a program file, how they run, by whose kernels, and what binds.
+    """Show the steps of a program file, their kernels, and the step that sets the height.
 
     Raises:
         ProgramError: The core refuses it.

@@ -58,14 +58,14 @@ class _Slice(Imported):
             return ()
         starts, axes, steps = (self.attributes.get(name) for name in ("starts", "axes", "steps"))
         if not isinstance(starts, tuple):
-            reason = "where it starts is not known before the run"
+            reason = "the start of the slice is unknown before the run"
             return (Part(inner.name, outer.name, None, reason),)
         if isinstance(steps, tuple) and any(step != 1 for step in steps):
-            return (Part(inner.name, outer.name, None, "it steps over elements"),)
+            return (Part(inner.name, outer.name, None, "steps other than 1 skip elements"),)
         rank = len(outer.shape)
         along = axes if isinstance(axes, tuple) else tuple(range(len(starts)))
         if len(along) != len(starts) or not all(-rank <= int(axis) < rank for axis in along):
-            reason = "its axes are not those of what it cuts"
+            reason = "the axes do not match the rank of the input"
             return (Part(inner.name, outer.name, None, reason),)
         begins = [0] * rank
         for axis, start in zip(map(int, along), map(int, starts), strict=True):

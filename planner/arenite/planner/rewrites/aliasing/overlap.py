@@ -175,7 +175,7 @@ def overlap_at_peaks(
                 best = OverlapSearch(state.storages.copy(), state.loads.copy(), state.num_overlaps)
                 improved = True
         if not improved:
-            best.step, best.reason = state.step, state.reason or "it would not lower the load"
+            best.step, best.reason = state.step, state.reason or "sharing would not lower the load"
             break
     return best
 
@@ -185,7 +185,7 @@ def _overlap(program: Program, state: OverlapSearch, alignment: int) -> str:
     storages, step = state.storages, program.steps[state.step]
     permitted = permitted_overlap(program, step)
     if not permitted:
-        return "the operator is done with no part of its operand before it ends"
+        return "the operator reads its operand until it ends"
     source, result = step.inputs[0], step.outputs[0]
     for other in step.reads:
         if other != source and storages.owner(other) == storages.owner(source):
@@ -200,7 +200,7 @@ def _overlap(program: Program, state: OverlapSearch, alignment: int) -> str:
     if reason is not None:
         return reason
     if not state.loads.holds(above, below):
-        return "the caller owns its memory"
+        return "the caller owns the memory"
     offsets = {above: max(0, shift), below: max(0, -shift)}
     size = max(storages.tensors[root].size + offset for root, offset in offsets.items())
     name = Names(storages.tensors).take(f"{step.name}/overlap")

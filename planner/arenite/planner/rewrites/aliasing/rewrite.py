@@ -189,7 +189,7 @@ class _Rewrite:
         if not storages.share_memory(source, step.outputs[0]):
             return f"{source!r} lies in another memory"
         if self._boundary is Boundary.EXCLUDE and storages.is_kept(step.outputs[0]):
-            return "the caller owns its memory"
+            return "the caller owns the memory"
         if storages.is_kept(source):
             return f"the caller or the next run needs {source!r}"
         if storages.last_read(source) > number:
@@ -217,7 +217,7 @@ class _Rewrite:
         for root in moved:
             if root != kept:
                 part, _ = possible.pop(root)
-                self._refuse(kind, step, part.inner, "another operand has the place")
+                self._refuse(kind, step, part.inner, "another operand shares that storage")
         chosen = loads.best(outer, tuple(possible))
         for root, (part, offset) in possible.items():
             if root in chosen:
@@ -226,7 +226,7 @@ class _Rewrite:
                 storages.put_into(part.inner, alias, same_bytes=not part.moves)
                 self.num_shared[kind] += 1
             else:
-                self._refuse(kind, step, part.inner, "it would not lower the load")
+                self._refuse(kind, step, part.inner, "sharing would not lower the load")
 
     def _why_not_inside(self, step: Step, kind: AliasKind, part: Part) -> str | None:
         storages = self._storages
@@ -237,10 +237,10 @@ class _Rewrite:
         if (storages.offset(part.outer) + part.offset) % self._alignment:
             return f"byte {part.offset} is not aligned to {self._alignment}"
         if kind is AliasKind.CONCAT and step.inputs.count(part.inner) > 1:
-            return "it is joined more than once"
+            return "the tensor is joined more than once"
         theirs = storages.is_callers(part.inner), storages.is_callers(part.outer)
         if theirs[0] or (kind is AliasKind.CONCAT and theirs[1]):
-            return "the caller owns its memory"
+            return "the caller owns the memory"
         if part.moves:
             return self._why_not_moved(step, part)
         return storages.why_not_inside(part, part.offset)
@@ -277,7 +277,7 @@ def _why_not_viewed(program: Program, source: str, result: str) -> str | None:
     if TensorKind.STATE in kinds:
         return "the state's bytes may change under the view"
     if other.alias is not None:
-        return "it lies in another storage already"
+        return "the tensor shares another storage already"
     if one.size != other.size:
         return "the sizes differ"
     return None

@@ -144,7 +144,7 @@ class Storages:
         """
         inner, outer = self._places[part.inner], self._places[part.outer]
         if self.tensors[inner.root].kind in _BOUND or inner.root in self._program.input_tensors:
-            return f"{part.inner!r} has its place already"
+            return f"{part.inner!r} is placed already"
         if inner.offset or inner.size != self._places[inner.root].size:
             return f"{part.inner!r} is itself a part of {inner.root!r}"
         if outer.root == inner.root:
@@ -202,7 +202,7 @@ class Storages:
             if self.tensors[place.root].kind in _LASTING:
                 return f"{place.root!r} is not an activation"
         if below.root in self._program.input_tensors:
-            return f"{result!r} has its place already"
+            return f"{result!r} is placed already"
         if above.root == below.root:
             return "they share a storage already"
         for name in self._members[above.root]:

@@ -199,7 +199,7 @@ def _embed(graph: Any, path: Path) -> bool:
 
 def _serialised(model: Any) -> bytes:
     if model.ByteSize() > _MOST_BYTES:
-        raise UnsupportedModelError("model", "with its weights in the file it has 2 GiB or more")
+        raise UnsupportedModelError("model", "with its weights the model has 2 GiB or more")
     data: bytes = model.SerializeToString()
     return data
 
