@@ -1,12 +1,14 @@
 """What binds is told in steps and tensors of the model, not of bands."""
 
+from dataclasses import replace
+
 import pytest
 
 from arenite.pipeline.targets.compiling import rules
 from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.rewrites.derivation import derive
-from arenite.strategies import BandsLimitError, InBands, binding_of, owners_of
-from support.banding import banding
+from arenite.strategies import BandsLimitError, BandsSearch, InBands, binding_of, owners_of
+from support.banding import COSTS, banding, placed
 from support.running import with_random_weights
 from support.tiny_onnx import parse, save
 
@@ -38,6 +40,23 @@ def test_what_binds_adds_up_and_is_named_as_in_the_model(ways):
     assert binding.load == least.plan.lower_bound
     assert binding.step in {step.name for step in ways.whole.derivation.program.steps}
     assert binding.held[0].called == "graph input 'x'"
+
+
+def test_an_arena_larger_than_what_is_live_names_the_gaps(tmp_path):
+    weights = "float[1,1,3,3] a, float[1,1,3,3] b, float[2,1,3,3] c, float[2,2,3,3] d"
+    network = f"""(float[1,1,7,1] x) => (y) <{weights}> {{
+      p = Conv<pads=[1,1,1,1]>(x, a) q = Conv<pads=[1,1,1,1]>(p, b)
+      r = Conv<pads=[1,1,1,1]>(q, c) s = Conv<pads=[1,1,1,1]>(r, d) y = Sigmoid(s) }}"""
+    program = banding(save(tmp_path, with_random_weights(parse(network))))[0].program
+    ways = BandsSearch(program, replace(rules(), alignment=4), COSTS, placed)
+    with pytest.raises(
+        BandsLimitError, match="B more are gaps between tensors; 'r' alone"
+    ) as caught:
+        ways.within(1)
+    binding = caught.value.binding
+    assert binding.gaps > 0
+    assert caught.value.reached == binding.load + binding.gaps
+    assert ways.within(caught.value.reached).height == caught.value.reached
 
 
 def test_nothing_live_binds_nothing(ways):

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arenite.planner.errors import UnknownStrategyError
@@ -86,6 +86,14 @@ def test_the_optimal_order_is_the_lowest_of_all_and_says_so(graph, model):
     assert found.peak == lowest
 
 
+@example(  # the sum may not overwrite what its other operand is a view of
+    graph_of([(0, 1), (0, 2), (1, 2), (2, 3)], [2, 2, 2, 4], ["Conv", "Reshape", "Add", "Conv"]),
+    Rules(tuple(AliasKind), alignment=1),
+)
+@example(  # nor may the sum, of which a view is the caller's, overwrite an operand
+    graph_of([(0, 2), (1, 2), (2, 3)], [2, 1, 2, 2], ["Conv", "Conv", "Add", "Reshape"]),
+    Rules(tuple(AliasKind), Boundary.EXCLUDE, alignment=1),
+)
 @given(graphs(), models())
 def test_every_order_is_topological_and_its_peak_is_that_of_liveness(graph, model):
     for strategy in ORDERS:

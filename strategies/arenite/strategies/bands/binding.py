@@ -45,19 +45,23 @@ class BindingStep:
         operator: Name of its operator.
         load: Bytes.
         held: Tensors in these bytes, the largest first.
+        gaps: Bytes by which the arena is larger, as no placement without gaps was found.
     """
 
     step: str
     operator: str
     load: int
     held: tuple[Held, ...]
+    gaps: int = 0
 
     def __str__(self) -> str:
         first, *rest = self.held[:_NAMED]
-        largest = f"the {first.called} alone takes {first.size:,} B"
+        the = "the " if first.what else ""
+        largest = f"{the}{first.called} alone takes {first.size:,} B"
         for each in rest:
             largest += f", {each.called} {each.size:,} B"
-        return f"{self.load:,} B are live at {self.step!r} ({self.operator}); {largest}"
+        gaps = f", {self.gaps:,} B more are gaps between tensors" if self.gaps else ""
+        return f"{self.load:,} B are live at {self.step!r} ({self.operator}){gaps}; {largest}"
 
 
 class BandsLimitError(UnmetBudgetError):
@@ -126,6 +130,7 @@ def binding_of(found: Candidate) -> BindingStep | None:
         step.operator.label,
         most.load,
         tuple(Held(name, size, _what(program, name)) for name, size in held if size),
+        found.height - most.load,
     )
 
 

@@ -1,5 +1,6 @@
 """A program as order searches see it: which steps make, touch and free each storage."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -73,7 +74,13 @@ class MemoryGraph:
             predecessors.append(tuple(sorted(before)))
             operands: tuple[str, ...] = ()
             if storages.keys() & step.outputs[:1]:
-                operands = overwritable(program, step, rules.aliases)
+                # Beside a view that the step reads too, neither may be overwritten.
+                shared = Counter(roots[name] for name in dict.fromkeys(step.reads))
+                operands = tuple(
+                    name
+                    for name in overwritable(program, step, rules.aliases)
+                    if shared[roots[name]] == 1
+                )
             replaceable.append([storages[roots[n]] for n in operands if roots[n] in storages])
         names = tuple(step.name for step in program.steps)
         aligned = alignments(program.memories, rules.alignment)
