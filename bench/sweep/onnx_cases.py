@@ -151,11 +151,16 @@ TEXTS: dict[str, str] = {
     "{q = SequenceConstruct(x, x) r = SequenceErase(q) y = SequenceLength(r)}",
     "SequenceLength": "(float[2,3] x) => (int64 y) "
     "{q = SequenceConstruct(x) y = SequenceLength(q)}",
+    "com.microsoft.Attention": "(float[1,2,4] x) => (y) <float[4,3] w = {1,2,3,4,5,6,7,8,9,1,2,3}"
+    ", float[3] b = {0,1,0}> {y = com.microsoft.Attention<num_heads=1>(x, w, b)}",
     "com.microsoft.BiasGelu": "(float[2,6] x) => (y) <float[6] b = {0,1,2,3,4,5}> "
     "{y = com.microsoft.BiasGelu(x, b)}",
     "com.microsoft.CDist": "(double[3,4] x, double[2,4] z) => (y) {y = com.microsoft.CDist(x, z)}",
     "com.microsoft.DequantizeLinear": f"(uint8[2,6] x) => (y) <{_SCALES}> "
     "{y = com.microsoft.DequantizeLinear(x, s, z)}",
+    "com.microsoft.EmbedLayerNormalization": "(float[1,2,4] x) => (y) <int32[1,2] i = {1,0}, "
+    "float[2,4] w = {1,2,3,4,5,6,7,8}, float[4] g = {1,2,3,4}, float[4] b = {0,1,0,1}> "
+    '{h, n = com.microsoft.EmbedLayerNormalization(i, "", w, w, "", g, b) y = Add(h, x)}',
     "com.microsoft.ExpandDims": "(float[2,6] x) => (y) <int32 a = {1}> "
     "{y = com.microsoft.ExpandDims(x, a)}",
     "com.microsoft.FastGelu": "(float[2,6] x) => (y) {y = com.microsoft.FastGelu(x)}",

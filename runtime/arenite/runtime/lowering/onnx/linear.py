@@ -82,14 +82,20 @@ def _scaled(t: OnnxTranslation, value: StoredValue, factor: float, name: str) ->
     return combine(t, BinaryFunction.MULTIPLY, value, constant, name)
 
 
-@translates("MatMul")
+@translates("MatMul", "com.microsoft.FusedMatMul")
 def matmul(t: OnnxTranslation) -> None:
     """Translate a product of matrices, the second constant or not."""
     require_type(t.dtype, DType.FLOAT32)
+    for name in ("transBatchA", "transBatchB"):
+        if t.attribute(name, 0):
+            raise unsupported(name, t.attribute(name, 0), 0)
+    alpha = t.attribute("alpha", 1.0)
     weights = t.builder.array(t.source(1))
-    if weights is not None and weights.ndim == 2 and len(t.value(0).shape) > 1:
-        source, transposed = _flat_source(t, weights.T)
-        constant = t.builder.constant(transposed, t.source(1))
+    is_plain = not t.attribute("transA", 0) and len(t.value(0).shape) > 1
+    if weights is not None and weights.ndim == 2 and is_plain:
+        columns = weights if t.attribute("transB", 0) else weights.T
+        source, columns = _flat_source(t, columns)
+        constant = t.builder.constant((columns * np.float32(alpha)), t.source(1))
         result = t.emit(
             FullyConnected(), [source, constant, None], order=_leading(t, source), name=""
         )
@@ -100,7 +106,12 @@ def matmul(t: OnnxTranslation) -> None:
         raise NotLoweredError("an operand of rank 1 is unsupported, reshape it to a matrix")
     one, transpose_a = _matrix(t, one)
     other, transpose_b = _matrix(t, other)
-    t.finish(t.emit(MatMul(transpose_a=transpose_a, transpose_b=transpose_b), [one, other]))
+    operator = MatMul(
+        transpose_a=transpose_a ^ bool(t.attribute("transA", 0)),
+        transpose_b=transpose_b ^ bool(t.attribute("transB", 0)),
+    )
+    value = t.emit(operator, [one, other], name="" if alpha == 1.0 else f"{t.target}/product")
+    t.finish(value if alpha == 1.0 else _scaled(t, value, alpha, t.target))
 
 
 def _leading(t: OnnxTranslation, source: StoredValue) -> tuple[int, ...]:

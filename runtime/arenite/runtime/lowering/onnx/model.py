@@ -18,6 +18,7 @@ from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their trans
     movement,
     recurrent,
     reduction,
+    transformer,
 )
 from arenite.runtime.lowering.onnx.quantisation import with_quantisations
 from arenite.runtime.lowering.onnx.quantised import Quantised

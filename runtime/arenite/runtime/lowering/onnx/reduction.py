@@ -180,19 +180,38 @@ def layer_normalisation(t: OnnxTranslation) -> None:
     require_type(t.dtype, DType.FLOAT32)
     if any(t.step.outputs[1:]):
         raise NotLoweredError("outputs Mean and InvStdDev are unsupported")
-    value = t.builder.as_written(t.value(), t.target)
-    num_axes = len(value.shape) - t.axis(-1, len(value.shape))
-    operator = LayerNorm(epsilon=t.attribute("epsilon", 1e-5), num_axes=num_axes)
-    inner = value.shape[len(value.shape) - num_axes :]
+    emit_layer_norm(t, t.value(), (1, 2), t.axis(-1, len(t.shape)), 1e-5)
+
+
+def emit_layer_norm(
+    t: OnnxTranslation, value: StoredValue, positions: tuple[int, int], axis: int, epsilon: float
+) -> None:
+    """Add the layer norm of a value that makes the first output.
+
+    Args:
+        t: The operator.
+        value: What is normalised.
+        positions: Of the scale and of the bias among the inputs.
+        axis: The first of the axes that are normalised together.
+        epsilon: Default of the attribute.
+    """
+    value = t.builder.as_written(value, t.target)
     operands: list[StoredValue | None] = [value]
-    for position in (1, 2):
+    inner = value.shape[axis:]
+    for position in positions:
         array = t.optional_array(position)
-        operands.append(
-            None
-            if array is None
-            else t.builder.constant(np.broadcast_to(array, inner), t.source(position))
-        )
-    t.finish(t.emit(operator, operands))
+        if array is None:
+            operands.append(None)
+            continue
+        try:
+            vector = np.broadcast_to(array, inner)
+        except ValueError as error:
+            raise NotLoweredError(
+                f"input {position} of shape {array.shape} does not fit axes of {inner}"
+            ) from error
+        operands.append(t.builder.constant(vector, t.source(position)))
+    operator = LayerNorm(epsilon=t.attribute("epsilon", epsilon), num_axes=len(value.shape) - axis)
+    t.finish(t.emit(operator, operands, shape=value.shape))
 
 
 @translates("LRN", layout=InputLayout.CHANNELS_LAST)
