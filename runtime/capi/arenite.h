@@ -158,6 +158,9 @@ ARENITE_API arenite_status arenite_model_open(const char* path, arenite_model** 
  * unchanged until the model and its sessions are gone. On failure *model is null. */
 ARENITE_API arenite_status arenite_model_from_memory(const void* data, size_t size,
                                                      arenite_model** model);
+/* Reads the whole file and compares it with its checksums: ARENITE_ERROR_FORMAT if it is damaged.
+ * Opening a model only ensures that running it is safe, and does not read the weights. */
+ARENITE_API arenite_status arenite_model_check(const arenite_model* model);
 /* Closes a model; its sessions stay valid. Null is ignored. Do not use or close a closed model
  * again. */
 ARENITE_API void arenite_model_close(arenite_model* model);

@@ -273,6 +273,14 @@ arenite_status arenite_model_from_memory(const void* data, size_t size, arenite_
   });
 }
 
+arenite_status arenite_model_check(const arenite_model* model) {
+  if (model == nullptr) { return refuse_null(); }
+  return guarded([&] {
+    model->file->check_bytes();
+    return ARENITE_OK;
+  });
+}
+
 void arenite_model_close(arenite_model* model) { delete model; }
 
 const char* arenite_model_name(const arenite_model* model) {

@@ -17,13 +17,14 @@ enum { NUM_TOP = 5, MAX_RUNS = 1000000, PIECE = 4096 };
 
 static const char usage[] =
     "usage: arenite-run MODEL.arena [--input FILE.raw]... [--output FILE.raw] [--runs N] "
-    "[--threads N]\n"
+    "[--threads N] [--check]\n"
     "\n"
     "  --input FILE   raw bytes of an input, with the model's axes; once for each input, in order\n"
     "                 (default: zeros)\n"
     "  --output FILE  file for the outputs, one after another\n"
     "  --runs N       number of runs (default 1); each run feeds the inputs and resets the states\n"
     "  --threads N    number of compute threads (default 1)\n"
+    "  --check        compare the file with its checksums first\n"
     "  --help         print this text\n";
 
 typedef struct arguments {
@@ -33,6 +34,7 @@ typedef struct arguments {
   const char* output;
   unsigned runs;
   unsigned threads;
+  int is_checked;
 } arguments;
 
 /* Prints an error and returns the exit status. */
@@ -58,6 +60,10 @@ static int parse(int argc, char** argv, arguments* given) {
     const char* value = i + 1 < argc ? argv[i + 1] : NULL;
     if (word[0] != '-' && given->model == NULL) {
       given->model = word;
+      continue;
+    }
+    if (strcmp(word, "--check") == 0) {
+      given->is_checked = 1;
       continue;
     }
     if (value == NULL) { return 0; }
@@ -297,7 +303,7 @@ int main(int argc, char** argv) {
     fputs(usage, stdout);
     return 0;
   }
-  arguments given = {NULL, NULL, 0, NULL, 1, 1};
+  arguments given = {NULL, NULL, 0, NULL, 1, 1, 0};
   given.inputs = calloc((size_t)argc + 1, sizeof *given.inputs);
   if (given.inputs == NULL || !parse(argc, argv, &given)) {
     fputs(usage, stderr);
@@ -309,6 +315,7 @@ int main(int argc, char** argv) {
   options.threads = given.threads;
   const double begun = now_ms();
   if (arenite_model_open(given.model, &model) != ARENITE_OK ||
+      (given.is_checked && arenite_model_check(model) != ARENITE_OK) ||
       arenite_session_create(model, &options, &session) != ARENITE_OK) {
     return failed(given.model, arenite_last_error());
   }

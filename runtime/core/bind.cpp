@@ -185,12 +185,13 @@ using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::c
 
 // The caller keeps the buffers for as long as the session.
 void open(Session* self, int descriptor, int threads, std::optional<std::uint8_t> poison,
-          bool guard, const std::map<std::string, Bytes>& buffers) {
+          bool guard, const std::map<std::string, Bytes>& buffers, bool check) {
   SessionOptions options;
   options.threads = threads;
   options.poison = poison;
   options.guard = guard;
   auto file = std::make_shared<const MappedFile>(descriptor);
+  if (check) { file->check_bytes(); }
   std::size_t num_found = 0;
   for (const auto* memory : *file->program().memories()) {
     const auto found = buffers.find(memory->name()->str());
@@ -250,7 +251,7 @@ NB_MODULE(_core, module) {
       .def_ro("other", &SessionMemory::other);
   nb::class_<Session>(module, "Session")
       .def("__init__", &open, "descriptor"_a, "threads"_a, "poison"_a.none(), "guard"_a,
-           "buffers"_a)
+           "buffers"_a, "check"_a)
       .def("run", &Session::run, "first"_a, "last"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("settle", &Session::settle, nb::call_guard<nb::gil_scoped_release>())
       .def("feed", &feed, "input"_a, "array"_a)

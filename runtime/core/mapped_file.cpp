@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -17,10 +18,13 @@ namespace arenite {
 namespace {
 
 constexpr char kMagic[8] = {'A', 'R', 'E', 'N', 'I', 'T', 'E', '\x1a'};
-constexpr std::uint32_t kVersion = 5;
+constexpr std::uint32_t kVersion = 6;
+constexpr std::size_t kChecksum = 12;  // where the head has that of the program
+constexpr std::size_t kChecked = 16;   // where that begins
 constexpr std::size_t kPage = 4096;
 // Where one page of a file is read, Linux maps what else it has there: so many bytes, so aligned.
 constexpr std::size_t kMappedAlong = 65'536;
+constexpr std::size_t kCheckedAtOnce = 1 << 20;
 constexpr int kMaxDepth = 16;
 constexpr int kMaxTables = 4'000'000;
 
@@ -29,6 +33,39 @@ T read(const std::uint8_t* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
+}
+
+// CRC-32 of bytes, as in zlib, continued from those before; 0 of none. Eight bytes at a time: entry
+// [n][byte] is the remainder of a byte with n bytes of zeros behind it.
+using Remainders = std::array<std::array<std::uint32_t, 256>, 8>;
+
+constexpr Remainders remainders() {
+  Remainders made{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit) { value = value >> 1 ^ (value & 1 ? 0xEDB88320U : 0U); }
+    made[0][byte] = value;
+  }
+  for (std::size_t n = 1; n < made.size(); ++n) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      made[n][byte] = made[n - 1][byte] >> 8 ^ made[0][made[n - 1][byte] & 255];
+    }
+  }
+  return made;
+}
+
+std::uint32_t crc32(std::uint32_t before, const std::uint8_t* data, std::size_t size) {
+  static constexpr Remainders kOf = remainders();
+  std::uint32_t value = ~before;
+  for (; size >= 8; data += 8, size -= 8) {
+    const std::uint32_t low = value ^ read<std::uint32_t>(data);
+    const auto high = read<std::uint32_t>(data + 4);
+    value = kOf[7][low & 255] ^ kOf[6][low >> 8 & 255] ^ kOf[5][low >> 16 & 255] ^
+            kOf[4][low >> 24] ^ kOf[3][high & 255] ^ kOf[2][high >> 8 & 255] ^
+            kOf[1][high >> 16 & 255] ^ kOf[0][high >> 24];
+  }
+  for (; size > 0; ++data, --size) { value = value >> 8 ^ kOf[0][(value ^ *data) & 255]; }
+  return ~value;
 }
 
 // Reads the first bytes of a file.
@@ -135,6 +172,25 @@ void MappedFile::check_program() {
     throw ProgramError("the weights have " + std::to_string(weights_size()) +
                        " B; the program expects " + std::to_string(program_->weights_size()));
   }
+}
+
+void MappedFile::check_bytes() const {
+  const auto refuse = [](const std::string& part) {
+    throw ProgramError("the " + part + " damaged: the bytes do not have their checksum; copy or " +
+                       "build the file again");
+  };
+  const std::size_t end = kHeadSize + program_size_;
+  const std::uint32_t found = crc32(0, head_ + kChecked, end - kChecked);
+  if (crc32(found, data_ + end, weights_offset_ - end) != read<std::uint32_t>(head_ + kChecksum)) {
+    refuse("program is");
+  }
+  std::uint32_t of_weights = 0;
+  for (std::size_t begin = weights_offset_; begin < size_; begin += kCheckedAtOnce) {
+    const std::size_t size = std::min(kCheckedAtOnce, size_ - begin);
+    of_weights = crc32(of_weights, data_ + begin, size);
+    release(reinterpret_cast<const std::byte*>(data_ + begin), size);
+  }
+  if (of_weights != program_->weights_checksum()) { refuse("weights are"); }
 }
 
 void MappedFile::release(const std::byte* begin, std::size_t size) const {

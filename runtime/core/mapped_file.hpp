@@ -13,7 +13,7 @@ namespace arenite {
 // The file is a head of 32 bytes, a FlatBuffer of program.fbs, and the weights:
 //
 //   0   "ARENITE" and byte 1A
-//   8   version, 32 bits; 32 bits of zeros
+//   8   version, 32 bits; checksum of all bytes from 16 to the weights, 32 bits
 //   16  bytes of the program, 64 bits
 //   24  offset of the weights, 64 bits, a multiple of the page
 class MappedFile {
@@ -42,6 +42,10 @@ class MappedFile {
     return reinterpret_cast<const std::byte*>(data_ + weights_offset_);
   }
   std::size_t weights_size() const { return size_ - weights_offset_; }
+
+  // Reads the whole file and throws ProgramError unless its bytes have their checksums. The pages
+  // of mapped weights are released.
+  void check_bytes() const;
 
   // Releases the pages of these weights, and those that the system maps along with them; a later
   // access from any thread reads them from the file again. Memory of the caller and bytes outside

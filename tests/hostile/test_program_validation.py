@@ -118,11 +118,11 @@ def test_working_memory_of_a_step_is_accepted(assembly):
     load(edited(assembly, scratch))
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_a_file_of_an_old_version_is_refused(assembly, version):
     data = bytearray(edited(assembly, lambda root: None))
     struct.pack_into("<I", data, 8, version)
-    with pytest.raises(ProgramError, match=f"of version {version}; this runtime reads version 5"):
+    with pytest.raises(ProgramError, match=f"of version {version}; this runtime reads version 6"):
         load(bytes(data))
 
 

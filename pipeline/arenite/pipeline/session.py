@@ -32,6 +32,7 @@ class Session(ProgramSession):
         buffers: Memory to use, by the name of the memory; the library allocates the others.
         copy: Read an `.arena` file into memory instead of mapping it, so that later changes of the
             file have no effect. A model is always read into memory.
+        check: Read the whole `.arena` file once and compare it with its checksums.
 
     Raises:
         ProgramError: The file cannot be read or is not to be trusted.
@@ -53,11 +54,18 @@ class Session(ProgramSession):
         guard: bool = False,
         buffers: Mapping[str, NDArray[Any]] | None = None,
         copy: bool = False,
+        check: bool = False,
     ) -> None:
         path = Path(path)
         if path.suffix.lower() not in _MODELS:
             super().__init__(
-                path, threads=threads, poison=poison, guard=guard, buffers=buffers, copy=copy
+                path,
+                threads=threads,
+                poison=poison,
+                guard=guard,
+                buffers=buffers,
+                copy=copy,
+                check=check,
             )
             return
         # Late, so that running a program file takes none of the packages that read models.

@@ -29,13 +29,13 @@ class ProgramFile:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Return the program of a file.
+        """Return the program of a file whose bytes have their checksums.
 
         Raises:
-            ProgramError: The core refuses it.
+            ProgramError: The core refuses it, or its bytes are not those that were written.
             MissingDependencyError: A step needs ONNX Runtime, which is absent.
         """
-        with Session(path) as session:
+        with Session(path, check=True) as session:
             return cls.of(session)
 
     @classmethod

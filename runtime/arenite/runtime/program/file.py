@@ -3,7 +3,7 @@
 ::
 
     0   "ARENITE" and byte 1A
-    8   version, 32 bits; 32 bits of zeros
+    8   version, 32 bits; CRC-32 of all bytes from 16 to the weights
     16  bytes of the program, 64 bits
     24  offset of the weights, 64 bits, a multiple of 4,096
     32  the program: a FlatBuffer of the schema `program.fbs`
@@ -17,6 +17,7 @@ import hashlib
 import json
 import math
 import struct
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -409,8 +410,9 @@ _TEXT_OF: Mapping[float, str] = {math.inf: "inf", -math.inf: "-inf"}
 
 
 MAGIC = b"ARENITE\x1a"
-VERSION = 5
-_HEAD = struct.Struct("<8sIIQQ")
+VERSION = 6
+_HEAD = struct.Struct("<8sII16s")
+_SIZES = struct.Struct("<QQ")
 _PAGE = 4096
 
 
@@ -420,19 +422,30 @@ def program_pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
     Raises:
         UnwritableProgramError: The file's format has no room for a number of the program.
     """
+    weights = list(_weights(assembly))
+    checksum = 0
+    for piece in weights:
+        checksum = zlib.crc32(piece, checksum)
+    root = assembly.root | {"weights_checksum": checksum}
     try:
-        program = _schema.encode(json.dumps(packed(assembly.root), allow_nan=False))
+        program = _schema.encode(json.dumps(packed(root), allow_nan=False))
     except ValueError as error:
         raise UnwritableProgramError(f"does not fit the program file: {error}") from error
     weights_offset = align_up(_HEAD.size + len(program), _PAGE)
-    yield _HEAD.pack(MAGIC, VERSION, 0, len(program), weights_offset)
-    yield program
-    written = _HEAD.size + len(program)
+    padded = program + bytes(weights_offset - _HEAD.size - len(program))
+    sizes = _SIZES.pack(len(program), weights_offset)
+    yield _HEAD.pack(MAGIC, VERSION, zlib.crc32(padded, zlib.crc32(sizes)), sizes)
+    yield padded
+    yield from weights
+
+
+def _weights(assembly: Assembly) -> Iterator[bytes | memoryview]:
+    written = 0
     for offset, array in assembly.constants:
-        yield bytes(weights_offset + offset - written)
+        yield bytes(offset - written)
         yield array.reshape(-1).view("uint8").data
-        written = weights_offset + offset + array.nbytes
-    yield bytes(weights_offset + assembly.weights_size - written)
+        written = offset + array.nbytes
+    yield bytes(assembly.weights_size - written)
 
 
 def write_assembly(

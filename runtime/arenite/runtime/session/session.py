@@ -44,12 +44,14 @@ class SessionOptions:
         poison: Byte to fill dead memory with; None to leave it alone.
         guard: Whether to protect the pages around each memory.
         buffers: Memory supplied by the caller, by the name of the memory.
+        check: Whether to compare the bytes of the file with their checksums.
     """
 
     threads: int = 1
     poison: int | None = None
     guard: bool = False
     buffers: Mapping[str, NDArray[Any]] | None = None
+    check: bool = False
 
     def __post_init__(self) -> None:
         if not _is_whole(self.threads):
@@ -103,6 +105,8 @@ class Session:
             and 128 B larger than its size. The library allocates the others.
         copy: Read the file into memory instead of mapping it: its weights are then shared with
             no other session, and later changes of the file have no effect.
+        check: Read the whole file once and compare it with its checksums. Otherwise a damaged
+            program is refused only where it would do harm, and damaged weights are not noticed.
 
     Raises:
         ProgramError: The file cannot be read or is not to be trusted.
@@ -119,9 +123,10 @@ class Session:
         guard: bool = False,
         buffers: Mapping[str, Array] | None = None,
         copy: bool = False,
+        check: bool = False,
     ) -> None:
         path = Path(path)
-        options = SessionOptions(threads, poison, guard, buffers)
+        options = SessionOptions(threads, poison, guard, buffers, check)
         if copy:
             try:
                 held = path.read_bytes()
@@ -144,7 +149,12 @@ class Session:
         self._buffers = dict(options.buffers or {})
         try:
             self._open_core: _core.Session | None = _core.Session(
-                descriptor, options.threads, options.poison, options.guard, self._buffers
+                descriptor,
+                options.threads,
+                options.poison,
+                options.guard,
+                self._buffers,
+                options.check,
             )
         except _core.ProgramError as error:
             raise ProgramError(str(error), path=label) from error
