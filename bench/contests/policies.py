@@ -37,8 +37,9 @@ from arenite.training import make_step, read_for_training
 from arenite.training.step import TrainingRecipe
 from bench.harness.contest import TABLE, Asked, Row, contest, note, option
 from bench.harness.measuring import Spread, interleaved, paired_ratios, timed
-from bench.zoo import mobilenet_v2, resnet50, unet
-from bench.zoo.batch_norms import with_batch_norms
+from bench.zoo.builder import with_batch_norms
+from bench.zoo.classic import resnet50, unet
+from bench.zoo.mobilenets import mobilenet_v2
 
 CLAIMS: Mapping[str, str] = {
     "vdnn-all": "-89 % (AlexNet) to -95 % (GoogLeNet) of average memory; MICRO 2016",
@@ -70,9 +71,9 @@ class Network:
 
 
 NETWORKS: Mapping[str, Network] = {
-    "mobilenet-v2": Network(mobilenet_v2.network, batch_statistics=True),
-    "resnet50": Network(resnet50.network, batch_statistics=True),
-    "unet": Network(unet.network, "bce"),
+    "mobilenet-v2": Network(mobilenet_v2, batch_statistics=True),
+    "resnet50": Network(resnet50, batch_statistics=True),
+    "unet": Network(unet, "bce"),
 }
 """By name, with batch norms where the published networks have them."""
 COMPARED: tuple[Policy, ...] = tuple(known_policies().values())
@@ -252,8 +253,8 @@ def check(
 
 
 EXECUTED: Mapping[str, Callable[[int], onnx.ModelProto]] = {
-    "mobilenet-v2": mobilenet_v2.network,
-    "resnet50": resnet50.network,
+    "mobilenet-v2": mobilenet_v2,
+    "resnet50": resnet50,
 }
 EXECUTED_POLICIES = ("sqrt", "greedy-chains", "joint", "offload-prefetch")
 _BLOCK = 1 << 24

@@ -16,18 +16,19 @@ from bench.digits.recipes import first_fold
 from bench.harness.contest import TABLE, Asked, Row, chosen, contest, note, option
 from bench.harness.measuring import Spread, in_fresh_process, interleaved, paired_ratios
 from bench.learning import step_files
-from bench.learning.step_times import ours, theirs
-from bench.zoo import mobilenet_v2, resnet50, unet, vgg16
+from bench.learning.alone import ours, theirs
+from bench.zoo.classic import resnet50, unet, vgg16
+from bench.zoo.mobilenets import mobilenet_v2
 
 _GRADIENTS = "Error of the whole gradient against 64 bits, in 32 bits"
 _LIVE = "Live at once in a step of 8 images"
 _DIGITS = "Held-out digits classified wrongly, and memory"
 NUM_SEEDS, MOST_LOST = 5, 0.005
 LIVE: Mapping[str, tuple[Callable[[], onnx.ModelProto], str]] = {
-    "mobilenet-v2": (mobilenet_v2.network, "cross-entropy"),
-    "resnet50": (resnet50.network, "cross-entropy"),
-    "unet": (unet.network, "bce"),
-    "vgg16": (vgg16.network, "cross-entropy"),
+    "mobilenet-v2": (mobilenet_v2, "cross-entropy"),
+    "resnet50": (resnet50, "cross-entropy"),
+    "unet": (unet, "bce"),
+    "vgg16": (vgg16, "cross-entropy"),
 }
 """Networks by name, with their loss."""
 

@@ -28,7 +28,8 @@ from bench.harness.contest import TABLE, Asked, Row, chosen, contest, note, opti
 from bench.harness.engines import ONNXRUNTIME, Raced, run_engines
 from bench.harness.measuring import Spread, interleaved, paired_ratios, timed
 from bench.harness.runner import Ran, build_runner, run_program
-from bench.zoo import NETWORKS, vgg16
+from bench.zoo import NETWORKS
+from bench.zoo.classic import vgg16
 
 Floats = NDArray[np.float32]
 TOLERANCE = 1e-4
@@ -64,7 +65,7 @@ def _six_bits(_: Sequence[Layer]) -> CompressionRecipe:
 
 
 CASES = {
-    "vgg16": Case(vgg16.network, _published, (2,)),
+    "vgg16": Case(vgg16, _published, (2,)),
     "resnet50": Case(
         NETWORKS["resnet50"],
         lambda _: CompressionRecipe(density=0.3, convolution_bits=5, product_bits=5),

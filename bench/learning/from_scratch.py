@@ -17,7 +17,7 @@ from arenite.training import make_step, read_for_training, write_step
 from arenite.training.step import TrainingRecipe
 from bench.digits.networks import FLAT, PLANE, lenet, num_wrong, perceptron, splits
 from bench.harness.measuring import in_fresh_process, peak_rss_bytes
-from bench.learning.here import BATCH, train_here
+from bench.learning.alone import BATCH, train_here
 from bench.learning.torch_network import first_weights, loss_of
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]

@@ -19,7 +19,8 @@ from arenite.runtime import Session
 from arenite.training import TrainingStep, make_step, read_for_training, write_step
 from arenite.training.step import TrainingRecipe
 from bench.learning.torch_network import gradients
-from bench.zoo import mobilenet_v2, resnet50, unet, vgg16
+from bench.zoo.classic import resnet50, unet, vgg16
+from bench.zoo.mobilenets import mobilenet_v2
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -56,11 +57,11 @@ class Gradients:
 
 
 NETWORKS: Mapping[str, tuple[Callable[[], onnx.ModelProto], str, int]] = {
-    "mobilenet-v2, 64 px": (lambda: mobilenet_v2.network(64, 10), "cross-entropy", 1),
-    "resnet50, 64 px": (lambda: resnet50.network(64, 10), "cross-entropy", 1),
-    "vgg16, 32 px": (lambda: vgg16.network(32, 10), "cross-entropy", 1),
-    "unet, 32 px": (lambda: unet.network(32), "bce", 1),
-    "unet, 32 px, batch of 8": (lambda: unet.network(32), "bce", 8),
+    "mobilenet-v2, 64 px": (lambda: mobilenet_v2(64, 10), "cross-entropy", 1),
+    "resnet50, 64 px": (lambda: resnet50(64, 10), "cross-entropy", 1),
+    "vgg16, 32 px": (lambda: vgg16(32, 10), "cross-entropy", 1),
+    "unet, 32 px": (lambda: unet(32), "bce", 1),
+    "unet, 32 px, batch of 8": (lambda: unet(32), "bce", 8),
 }
 """Networks by name, with their loss and batch."""
 

@@ -14,7 +14,8 @@ from arenite.pipeline.making.building import build_program
 from arenite.training import make_step, read_for_training, write_step
 from arenite.training.step import TrainingRecipe
 from bench.digits.networks import lenet, perceptron
-from bench.zoo import mobilenet_v2, resnet50, unet
+from bench.zoo.classic import resnet50, unet
+from bench.zoo.mobilenets import mobilenet_v2
 
 BATCH = 2
 
@@ -23,9 +24,9 @@ def networks() -> Iterator[tuple[str, onnx.ModelProto, str]]:
     """Yield networks with their loss."""
     yield "lenet-300-100", perceptron(0), "cross-entropy"
     yield "lenet-5", lenet(0), "cross-entropy"
-    yield "mobilenet-v2, 64 px", mobilenet_v2.network(64, 10), "cross-entropy"
-    yield "resnet50, 64 px", resnet50.network(64, 10), "cross-entropy"
-    yield "unet, 32 px", unet.network(32), "bce"
+    yield "mobilenet-v2, 64 px", mobilenet_v2(64, 10), "cross-entropy"
+    yield "resnet50, 64 px", resnet50(64, 10), "cross-entropy"
+    yield "unet, 32 px", unet(32), "bce"
 
 
 def prepare(folder: Path, model: onnx.ModelProto, loss: str, batch: int = BATCH) -> None:

@@ -12,9 +12,8 @@ from arenite.planner.tensors import TensorKind
 from arenite.strategies import find_policy
 from bench.contests import policies
 from bench.contests.policies import CLAIMS, Network, training_step
-from bench.zoo import mobilenet_v2
-from bench.zoo.batch_norms import with_batch_norms
-from bench.zoo.builder import NetworkBuilder
+from bench.zoo.builder import NetworkBuilder, with_batch_norms
+from bench.zoo.mobilenets import mobilenet_v2
 from support.contests import asked, rows_of
 
 
@@ -46,7 +45,7 @@ def test_every_state_is_updated_and_none_is_counted(step):
 
 
 def test_a_batch_norm_follows_every_convolution():
-    nodes = with_batch_norms(mobilenet_v2.network(32, classes=10)).graph.node
+    nodes = with_batch_norms(mobilenet_v2(32, classes=10)).graph.node
     followers = {node.input[0]: node.op_type for node in nodes}
     convolutions = [node.output[0] for node in nodes if node.op_type == "Conv"]
     assert len(convolutions) > 50

@@ -9,7 +9,7 @@ from bench.contests import training  # noqa: E402
 from bench.learning import from_scratch, gradients  # noqa: E402
 from bench.learning.from_scratch import Learned  # noqa: E402
 from bench.learning.gradients import Gradients  # noqa: E402
-from bench.zoo import unet  # noqa: E402
+from bench.zoo.classic import unet  # noqa: E402
 from support.contests import run_contest  # noqa: E402
 
 
@@ -20,7 +20,7 @@ def test_an_error_holds_up_to_three_times_pytorchs():
 
 
 def test_gradients_are_compared_whole(monkeypatch):
-    monkeypatch.setattr(gradients, "NETWORKS", {"u": (lambda: unet.network(16), "bce", 2)})
+    monkeypatch.setattr(gradients, "NETWORKS", {"u": (lambda: unet(16), "bce", 2)})
     found = gradients.measured("u")
     assert found.parameters > 1_000_000
     assert 0 < found.ours < 1e-5
@@ -38,7 +38,7 @@ def test_a_network_learns_the_same_in_both():
 @pytest.mark.parametrize(("wrong", "code"), [(10, 0), (12, 1)])
 def test_what_is_lost_against_pytorch_decides(wrong, code, monkeypatch, capsys):
     monkeypatch.setattr(gradients, "NETWORKS", {})
-    monkeypatch.setattr(training, "LIVE", {"u": (lambda: unet.network(32), "bce")})
+    monkeypatch.setattr(training, "LIVE", {"u": (lambda: unet(32), "bce")})
     made = [Learned("lenet-5", seed, 180, wrong, 10, 2, 1, 3, 4) for seed in range(5)]
     monkeypatch.setattr(from_scratch, "NETWORKS", {"lenet-5": None})
     monkeypatch.setattr(from_scratch, "learned", lambda _name, seed, _epochs: made[seed])

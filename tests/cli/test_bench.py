@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arenite.cli.commands.bench import command
+from arenite.cli.commands import bench as command
 from arenite.cli.console.observer import TERMINAL
 from arenite.pipeline.base.errors import EngineError
 from arenite.pipeline.contest import rounds

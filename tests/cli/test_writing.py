@@ -24,7 +24,7 @@ import click
 import numpy as np
 import pytest
 
-from arenite.cli.commands.calibrate import command as calibrating
+from arenite.cli.commands import calibrate as calibrating
 from arenite.cli.group import ENTRIES
 from arenite.cli.main import main
 from arenite.planner.programs.costs import Costs, Link

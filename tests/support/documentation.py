@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import onnx
 
 from bench.harness.inputs import zoo_file
-from bench.zoo.mobilenet_v2 import network
+from bench.zoo.mobilenets import mobilenet_v2
 from support.command import main
 from support.shared_material import SHARED
 
@@ -196,7 +196,7 @@ def run_block(block: Block, page: Path, scope: dict[str, object]) -> None:
 
 def write_mobilenet(path: Path) -> Path:
     """Write MobileNet v2 with random weights, each named by the layer that reads it."""
-    model = network(224, 10)
+    model = mobilenet_v2(224, 10)
     renamed: dict[str, str] = {}
     for node in model.graph.node:
         if node.op_type == "Conv":

@@ -18,7 +18,7 @@ from arenite.training.errors import (
 )
 from arenite.training.files import read_for_training
 from arenite.training.step import TrainingRecipe
-from bench.zoo import unet
+from bench.zoo.classic import unet
 from support.gradients import check_gradients, feeds_of, gradients_of, randomised, step_of
 from support.small_networks import NETWORKS, network
 from support.tiny_onnx import parse
@@ -187,7 +187,7 @@ def test_a_sum_is_made_image_by_image_only_where_that_lowers_the_peak(tmp_path):
 
 def test_a_unet_of_eight_images_fits_900_megabytes(tmp_path):
     path = tmp_path / "unet.onnx"
-    onnx.save(unet.network(), path)
+    onnx.save(unet(), path)
     step = steps.make_step(read_for_training(path, 8), TrainingRecipe("bce"))
     states = sum(each.size for each in step.state_types.values())
     assert step.peak + states <= 900_000_000

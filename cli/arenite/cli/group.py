@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from arenite.cli.console.log import log_to_stderr
+from arenite.cli.console.streams import log_to_stderr
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "compare": Entry("compare.command", "Compare all strategies on one or more models."),
         "fit": Entry("fit.command", "Fit a model into a budget of memory."),
         "calibrate": Entry(
-            "calibrate.command", "Benchmark this machine for the latency estimates of fit."
+            "calibrate", "Benchmark this machine for the latency estimates of fit."
         ),
         "strategies": Entry("strategies", "List the strategies."),
     },
     "Run": {
         "build": Entry("build", "Build a model, its plan and its weights into one file."),
         "run": Entry("run.command", "Run a model once, or a training step many times."),
-        "bench": Entry("bench.command", "Measure a model on our runtime and on others."),
+        "bench": Entry("bench", "Measure a model on our runtime and on others."),
     },
-    "Train": {"train": Entry("train.command", "Make the training step of a model.")},
+    "Train": {"train": Entry("train", "Make the training step of a model.")},
     "Shrink and export": {
         "compress": Entry("compress.command", "Compress the weights of a model."),
         "annotate": Entry("annotate", "Write the plan of an ONNX model into its metadata."),

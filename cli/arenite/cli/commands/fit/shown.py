@@ -7,10 +7,19 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from arenite.cli.commands.fit import memories
 from arenite.cli.console.streams import drawing_width, has_colour
 from arenite.cli.render import operator_map
-from arenite.cli.render.facts import facts, held_as_json, held_row, listing, name
+from arenite.cli.render.facts import (
+    facts,
+    held_as_json,
+    held_row,
+    listing,
+    memories_as_json,
+    memory_rows,
+    name,
+    spread_as_json,
+    spread_row,
+)
 from arenite.pipeline.base import (
     both,
     distance,
@@ -64,7 +73,7 @@ def fit_as_json(
             for each in _strips(bands.base)
         ],
         **_rescheduled_as_json(fit),
-        **memories.as_json(fit),
+        **_memories_as_json(fit),
         "output": output and str(output),
     }
 
@@ -108,8 +117,8 @@ def fit_text(
         console.print(name(fitting.lowered.name, "bold"), soft_wrap=True)
         rows: list[tuple[str, RenderableType]] = [
             ("arena", f"{both(fit.height)}, {_distance(fit)}"),
-            ("whole", memories.whole(fit)),
-            *memories.rows(fit),
+            ("whole", _whole(fit)),
+            *_rows_of_memories(fit),
         ]
         if budget is not None:
             size = budget.bytes_of(fitting.whole.height)
@@ -318,3 +327,44 @@ def _price(fit: Candidate) -> str:
         f"{percent(fit.slowdown)} more time{than}, predicted; {fit.multiply_adds_ratio:.3f} times "
         "the multiply-adds"
     )
+
+
+def _whole(fit: Candidate) -> str:
+    """Return what the program that runs whole takes, and how it fares over several memories."""
+    size = both(fit.whole.height)
+    if fit.note(OverMemories) is None:
+        return size
+    slowdown = _slowdown_of_whole(fit)
+    if slowdown is None:
+        return f"{size}; these memories have no room for that"
+    return f"{size}, over these memories {percent(slowdown)} more time, predicted"
+
+
+def _slowdown_of_whole(fit: Candidate) -> float | None:
+    """Return the predicted time of the whole program over several memories, over one, less 1."""
+    over = fit.note(OverMemories)
+    if over is None or over.whole_s is None:
+        return None
+    seconds = fit.whole.seconds
+    return over.whole_s / seconds - 1 if seconds else 0.0
+
+
+def _rows_of_memories(fit: Candidate) -> list[tuple[str, RenderableType]]:
+    """Return a row for each memory, and one of what reading and writing costs."""
+    over = fit.note(OverMemories)
+    if over is None:
+        return []
+    found = memory_rows(fit.problem, fit.plan)
+    return [*found, spread_row(over.spread)] if found else []
+
+
+def _memories_as_json(fit: Candidate) -> dict[str, Any]:
+    """Return where it lies and what that costs, for programs."""
+    over = fit.note(OverMemories)
+    if over is None:
+        return {}
+    return {
+        "memories": memories_as_json(fit.problem, fit.plan),
+        "spread": spread_as_json(over.spread),
+        "predicted_slowdown_whole": _slowdown_of_whole(fit),
+    }

@@ -16,7 +16,6 @@ from arenite.cli.commands.run.arrays import as_npz
 from arenite.cli.commands.run.classes import Likely, check_labels, likeliest, read_labels
 from arenite.cli.commands.run.feeds import Feed, FeedType, random_feeds, read_feeds
 from arenite.cli.commands.run.images import Normalisation
-from arenite.cli.commands.run.poison import NAN, check_again
 from arenite.cli.commands.run.training import run_steps
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note
@@ -28,11 +27,13 @@ from arenite.cli.render.facts import facts, listing, tuned_as_json, tuned_rows
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import Reading, both, duration, printable
 from arenite.pipeline.making import SUFFIX, build_program, compile_by_plan, write_program
-from arenite.planner import InputValues, Shapes
+from arenite.planner import Array, InputValues, Shapes
 from arenite.planner.errors import named_instead
-from arenite.runtime import Session, StepProfile, Tuned, chrome_trace
+from arenite.runtime import DeadMemoryError, Session, StepProfile, Tuned, chrome_trace
 from arenite.strategies import find
 
+_NAN, _LARGE = 0xFF, 0x4B
+"""Bytes of NaN, and of a large number: a kernel that clamps turns NaN into what looks right."""
 _NUM_SLOWEST = 20
 _SEED = 0
 """Of the inputs where the user gives none."""
@@ -190,7 +191,7 @@ def run(
     labels = None if labels_path is None else read_labels(labels_path)
     with (
         _program(model, plan_path, requested, Reading(dims, shapes, values)) as program,
-        Session(program, threads=threads, poison=NAN if poison else None) as session,
+        Session(program, threads=threads, poison=_NAN if poison else None) as session,
     ):
         if labels is not None:
             check_labels(labels, session.outputs)
@@ -202,7 +203,7 @@ def run(
             inputs = read_feeds(feeds, session.inputs, Normalisation(mean, std))
         outputs = session.run(inputs)
         if poison:
-            check_again(program, threads, inputs, outputs)
+            _check_again(program, threads, inputs, outputs)
         steps: tuple[StepProfile, ...] = ()
         if profile or trace is not None:
             for port in session.inputs:  # the run may have overwritten them
@@ -327,3 +328,18 @@ def _range(value: NDArray[Any]) -> str:
     if value.size == 0 or value.dtype.kind not in "fiu":
         return f"{value.size} elements"
     return f"{value.min():.6g} to {value.max():.6g}"
+
+
+def _check_again(
+    program: Path, threads: int, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> None:
+    """Run once more on dead memory of large numbers, and compare with a run on NaN.
+
+    Raises:
+        DeadMemoryError: An output differs.
+    """
+    with Session(program, threads=threads, poison=_LARGE) as session:
+        again = session.run(inputs)
+    for name, array in outputs.items():
+        if array.tobytes() != again[name].tobytes():
+            raise DeadMemoryError(name)

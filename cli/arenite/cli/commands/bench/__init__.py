@@ -1,1 +1,0 @@
-"""`arenite bench`: latency and memory beside other engines."""

@@ -1,1 +1,0 @@
-"""`arenite calibrate`: what this machine's work costs."""

@@ -1,1 +1,0 @@
-"""`arenite train`."""
