@@ -3,12 +3,15 @@
 `make test-arm` compiles it and says where; elsewhere these tests are skipped.
 """
 
+import math
 import os
+import random
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from arenite.pipeline.base.reading import Reading
@@ -169,6 +172,80 @@ def test_an_arena_beyond_32_bits_is_refused(root, tmp_path):
     done = emulate(root, MACHINES[-1], program)
     assert done.returncode == 1
     assert "beyond this machine" in done.stderr
+
+
+def random_convolutions(seed: int, count: int = 12) -> onnx.ModelProto:
+    """Return 8-bit convolutions of one image, dense and depthwise, with all bytes as weights."""
+    draw = random.Random(seed)
+    numbers = np.random.default_rng(seed)
+    kind = draw.choice([np.uint8, np.int8])
+    channels = draw.choice([3, 8, 12, 16, 24, 40])
+    sides = [draw.randint(4, 13), draw.randint(3, 13)]
+    graph = onnx.helper.make_graph([], "convolutions", [], [])
+    shape = [1, channels, *sides]
+    tensor_type = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    graph.input.append(onnx.helper.make_tensor_value_info("x", tensor_type, shape))
+
+    def constant(name: str, array: np.ndarray) -> str:
+        graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        return name
+
+    limits = np.iinfo(kind)
+    constant("xs", np.array(1, np.float32))
+    constant("xz", np.array(draw.randint(limits.min, limits.max), kind))
+    for index in range(count):
+        depthwise = draw.random() < 0.6
+        outputs = channels if depthwise else draw.randint(1, 40)
+        kernel = [draw.choice([1, 2, 3, 3, 3, 5]) for _ in range(2)]
+        dilations = [draw.choice([1, 1, 2]) for _ in range(2)]
+        extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+        pads = [draw.randint(0, extent - 1) for extent in extents * 2]
+        if any(
+            side + pads[axis] + pads[axis + 2] < extents[axis] for axis, side in enumerate(sides)
+        ):
+            pads = [extent - 1 for extent in extents * 2]
+        per_channel = draw.random() < 0.5
+        weights = numbers.integers(
+            -128, 127, [outputs, 1 if depthwise else channels, *kernel], np.int8, endpoint=True
+        )
+        if draw.random() < 0.3:
+            weights[:] = -128
+        scale = np.float32(0.4 / (128 * 128 * math.sqrt(weights[0].size)))
+        scales = scale * numbers.uniform(0.5, 2, outputs if per_channel else 1).astype(np.float32)
+        inputs = [
+            "x",
+            "xs",
+            "xz",
+            constant(f"w{index}", weights),
+            constant(f"ws{index}", scales if per_channel else scales[0]),
+            constant(f"wz{index}", np.zeros(scales.shape if per_channel else (), np.int8)),
+            constant(f"ys{index}", np.float32(1 / 128)),
+            constant(f"yz{index}", np.array(draw.randint(limits.min, limits.max), kind)),
+        ]
+        if draw.random() < 0.7:
+            bias = numbers.integers(-(1 << 12), 1 << 12, outputs, np.int32)
+            inputs.append(constant(f"b{index}", bias))
+        graph.node.append(
+            onnx.helper.make_node(
+                "QLinearConv", inputs, [f"y{index}"], kernel_shape=kernel, pads=pads,
+                strides=[draw.choice([1, 2, 3]) for _ in range(2)], dilations=dilations,
+                group=channels if depthwise else 1,
+            )
+        )  # fmt: skip
+        graph.output.append(onnx.helper.make_tensor_value_info(f"y{index}", tensor_type, None))
+    opset = onnx.helper.make_opsetid("", 13)
+    return onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_8_bit_convolutions_give_this_machines_bits(root, machine, tmp_path, seed):
+    path = tmp_path / "convolutions.onnx"
+    onnx.save(random_convolutions(seed), path)
+    program = built(path, tmp_path / "convolutions.arena")
+    with Session(program) as session:
+        feeds = random_feeds(session)
+        expected = b"".join(array.tobytes() for array in session.run(feeds).values())
+    assert emulated_outputs(root, machine, program, list(feeds.values()), tmp_path) == expected
 
 
 @pytest.mark.parametrize("name", SHARED_MODELS)

@@ -31,9 +31,12 @@ constexpr std::size_t kSumBytes = kPiecePixels * kInt8Block * sizeof(std::int32_
 constexpr std::size_t kSummed = 252;
 // Bytes of weights that stay in the second cache while all rows pass.
 constexpr std::size_t kCachedWeights = std::size_t{448} * 1024;
+// Pixels for which it is worth to look at the weights first.
+constexpr std::size_t kManyPixels = 8;
 // Parts that are too few to keep threads equally busy.
 constexpr std::size_t kFewParts = 8;
 constexpr std::size_t kPanels = 2;  // that tiles take together, on some processors
+constexpr std::size_t kSumsOfPanel = kInt8Panel * sizeof(std::int32_t);
 constexpr std::size_t kPair = kPanels * kInt8Panel;
 constexpr std::size_t kSlack = 3 * kInt8Vector;  // behind a copied row
 
@@ -44,6 +47,7 @@ struct alignas(kInt8Vector) Stack {
   float scales[kInt8Block];
   std::int32_t addends[kSummed];
   bool may_overflow;
+  bool has_least;
 };
 
 std::size_t panel_bytes_of(std::size_t depth) {
@@ -236,7 +240,10 @@ class Work {
     const auto zero = static_cast<std::uint32_t>(given_.zero);
     const std::uint32_t weight_zeros = weight_zero_ * static_cast<std::uint32_t>(depth_);
     std::uint32_t overflows = 0;
+    stack.has_least = kernel_.has_least == nullptr || rows_ * block.columns < kManyPixels;
     for (std::size_t i = 0; i < block.channels; i += kInt8Panel) {
+      stack.has_least = stack.has_least || kernel_.has_least(panel(block, i) + kSumsOfPanel,
+                                                             divide_up(depth_, kInt8Quad));
       const std::size_t count = std::min(kInt8Panel, block.channels - i);
       std::uint32_t sums[kInt8Panel];
       std::memcpy(sums, panel(block, i), sizeof sums);
@@ -462,14 +469,15 @@ class Work {
                           runs.count,
                           runs.quads,
                           runs.step,
-                          panel(block, first) + kInt8Panel * sizeof(std::int32_t) +
-                              runs.depth * kInt8Panel + first % kInt8Panel * kInt8Quad,
+                          panel(block, first) + kSumsOfPanel + runs.depth * kInt8Panel +
+                              first % kInt8Panel * kInt8Quad,
                           panel_bytes_,
                           stack.start + first,
                           stack.scales + first,
                           count,
                           given_.convolution.store,
                           stack.may_overflow,
+                          stack.has_least,
                           to + first,
                           given_.result.pixel_stride,
                           addends,
@@ -550,7 +558,8 @@ const Int8Kernel& any_kernel() {
                                  nullptr,
                                  fill_int8,
                                  gather_int8,
-                                 add_up_int8<std::uint8_t>};
+                                 add_up_int8<std::uint8_t>,
+                                 nullptr};
   return kernel;
 }
 #endif

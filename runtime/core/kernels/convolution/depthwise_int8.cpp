@@ -101,6 +101,8 @@ void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const
 #if defined(ARENITE_X86)
   found = int8_depthwise_for_vnni(all);
   found = found == nullptr ? int8_depthwise_for_avx2(all) : found;
+#elif defined(ARENITE_ARM64)
+  found = int8_depthwise_for_neon(all);
 #endif
   const Int8DepthwiseKernel kernel = found == nullptr ? int8_depthwise_for_any() : *found;
   // Some rows of a block of channels at a time.

@@ -261,9 +261,16 @@ const Int8DepthwiseKernel* int8_depthwise_for_avx2(const Int8DepthwiseRows& rows
 }
 
 const Int8Kernel& int8_kernel_for_avx2() {
-  static const Int8Kernel kernel{
-      false,  2,     tiles_of<Avx2, 1, 8>(), tiles_of<Avx2, 2, 6>(), copy_as<1>, copy_as<2>, fill,
-      gather, add_up};
+  static const Int8Kernel kernel{false,
+                                 2,
+                                 tiles_of<Avx2, 1, 8>(),
+                                 tiles_of<Avx2, 2, 6>(),
+                                 copy_as<1>,
+                                 copy_as<2>,
+                                 fill,
+                                 gather,
+                                 add_up,
+                                 nullptr};
   return kernel;
 }
 

@@ -30,6 +30,7 @@ struct Int8Tile {
   std::size_t channels;       // that are stored
   const QuantisedStore& store;
   bool may_overflow;  // a scale is not below 1, so that scaled sums may not fit 32 bits
+  bool has_least;     // a weight may be -128, so that two products may not fit 16 bits
   std::uint8_t* to;
   std::size_t step_to;
   const std::int32_t* addends;  // of the sums, by pixel; null: none
@@ -76,6 +77,8 @@ struct Int8Kernel {
   void (*gather)(const Int8Gathering& given);
   // The sum of the elements of some quads.
   std::uint32_t (*add_up)(const std::uint8_t* from, std::size_t quads);
+  // Whether a weight of some quads of a panel is -128; null for kernels that need not know.
+  bool (*has_least)(const std::int8_t* weights, std::size_t quads);
 };
 
 // Each is called only where the processor has the instructions.
@@ -112,6 +115,7 @@ Int8DepthwiseKernel int8_depthwise_for_any();
 // Kernels for some; null where the convolution or the processor does not suit.
 const Int8DepthwiseKernel* int8_depthwise_for_vnni(const Int8DepthwiseRows& rows);
 const Int8DepthwiseKernel* int8_depthwise_for_avx2(const Int8DepthwiseRows& rows);
+const Int8DepthwiseKernel* int8_depthwise_for_neon(const Int8DepthwiseRows& rows);
 
 template <std::size_t Bytes>
 ARENITE_INLINE void gather_by(const Int8Gathering& gathering, std::size_t size) {

@@ -42,9 +42,16 @@ std::uint32_t add_up(const std::uint8_t* from, std::size_t quads) {
 }  // namespace
 
 const Int8Kernel& int8_kernel_for_sse2() {
-  static const Int8Kernel kernel{
-      false,       2,     tiles_of<Sse2, 1, 8>(), tiles_of<Sse2, 2, 5>(), copy_int8, widen, fill,
-      gather_int8, add_up};
+  static const Int8Kernel kernel{false,
+                                 2,
+                                 tiles_of<Sse2, 1, 8>(),
+                                 tiles_of<Sse2, 2, 5>(),
+                                 copy_int8,
+                                 widen,
+                                 fill,
+                                 gather_int8,
+                                 add_up,
+                                 nullptr};
   return kernel;
 }
 

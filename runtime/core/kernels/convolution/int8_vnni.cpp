@@ -159,8 +159,8 @@ const Int8DepthwiseKernel* int8_depthwise_for_vnni(const Int8DepthwiseRows& rows
 
 const Int8Kernel& int8_kernel_for_vnni() {
   static const Int8Kernel kernel{
-      false,  1,     tiles_of<Vnni, 1, 16>(), tiles_of<Vnni, 2, 14>(), copy, nullptr, fill,
-      gather, add_up};
+      false,  1,      tiles_of<Vnni, 1, 16>(), tiles_of<Vnni, 2, 14>(), copy, nullptr, fill, gather,
+      add_up, nullptr};
   return kernel;
 }
 
