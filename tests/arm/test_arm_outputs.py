@@ -22,9 +22,8 @@ from arenite.strategies import find
 from support.coded_programs import build_coded, network
 from support.command_models import EXCEEDS_A_CACHE
 from support.edited_programs import edited_file
-from support.running import with_random_weights
 from support.shared_material import shared
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import accumulator, classifier
 
 

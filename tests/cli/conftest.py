@@ -7,8 +7,7 @@ import pytest
 
 from arenite.cli.main import main
 from support.command_models import CLASSIFIER, TWO_INPUTS
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from arenite.planner import planfile
 from arenite.runtime import Session, processor_name
 from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
-from support.running import assert_same, reference_outputs, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import assert_same, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_signals import front_end
 from support.tiny_tflite import tiny_tflite
 

@@ -5,8 +5,8 @@ import pytest
 
 from arenite.runtime import Session
 from support.command_models import EXCEEDS_A_CACHE
-from support.running import random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 THEN_TILES = """(float[1,8,64,64] x) => (z)
     <float[96,8,1,1] a, float[32,96,1,1] b, float[32,32,3,3] c>

@@ -15,8 +15,7 @@ from arenite.planner.importers import csv
 from arenite.planner.placement.plan import Plan
 from arenite.planner.placement.strategy import silent
 from arenite.strategies import known, known_policies, table
-from support.problems import tiling
-from support.stub_strategy import StubStrategy
+from support.problems import StubStrategy, tiling
 
 # Pisarchyk and Lee's worked example as half-open lifetimes.
 EXAMPLE = """id,lower,upper,size

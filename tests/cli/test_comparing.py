@@ -16,9 +16,8 @@ from arenite.cli.commands.compare import command
 from arenite.cli.main import main
 from arenite.planner import Plan
 from arenite.strategies import known
-from support.stub_strategy import StubStrategy
-from support.tiny_chains import dense_chain
-from support.tiny_variables import running_sum
+from support.problems import StubStrategy
+from support.tiny_chains import dense_chain, running_sum
 
 GOOD = "id,lower,upper,size\na,0,2,64\nb,1,3,32\n"
 GROWN = "id,lower,upper,size\na,0,2,66\nb,1,3,32\n"

@@ -12,8 +12,8 @@ from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.main import main
 from arenite.compression import DENSITIES, Sensitivity
 from arenite.runtime import Session
-from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import assert_same, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = """(float[1,6,12,12] x) => (y)
 <float[32,6,3,3] a, float[32] b, float[4608,96] c, float[96,4] tiny>

@@ -7,8 +7,7 @@ import onnx
 import pytest
 
 from support.damage import flipped
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = """(float[n,3,8,8] x) => (y)
 <float[24,3,3,3] a, float[24] s, float[24] t, float[24] u, float[24] v = {1,1,1,1,1,1,1,1,1,1,1,1,

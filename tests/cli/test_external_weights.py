@@ -3,8 +3,7 @@
 import onnx
 import pytest
 
-from support.running import with_random_weights
-from support.tiny_onnx import parse
+from support.tiny_onnx import parse, with_random_weights
 
 NETWORK = "(float[1,3,16,16] x) => (y) <float[32,3,3,3] w> {y = Conv(x, w)}"
 

@@ -12,8 +12,8 @@ from arenite.runtime import Session
 from arenite.strategies import BandsSearch
 from support.command_models import BANDED, EXPANDING
 from support.edited_programs import program_of
-from support.running import PoisonedSession, random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 HEAVY = """(float[1,16,16,16] x) => (y)
 <float[16,16,3,3] t, float[16,16,3,3] u, float[16,16,3,3] v, float[16,16,3,3] w,

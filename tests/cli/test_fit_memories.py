@@ -5,8 +5,8 @@ import pytest
 
 from arenite.runtime import Session
 from support.command_models import BANDED
-from support.running import random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 LIMITS = ("--memory", "sram=11KiB", "--memory", "psram=any,read=40,write=60")
 

@@ -8,8 +8,7 @@ import pytest
 
 from arenite.runtime.program import touching
 from support.command_models import EXPANDING
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.trading import step_file
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "plan-file.schema.json"

@@ -5,8 +5,7 @@ import pytest
 
 from arenite.pipeline.session import Session
 from support.command_models import SMALL_UNET
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.trading import CARRIED, some_feeds, step_file
 
 

@@ -4,8 +4,7 @@ import shlex
 
 import pytest
 
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = """(float[n,4,16,16] x) => (y) <float[8,4,3,3] w, float[4,8,3,3] v>
 {c = Conv<pads=[1,1,1,1]>(x, w) r = Tanh(c) d = Conv<pads=[1,1,1,1]>(r, v) y = Add(d, x)}"""

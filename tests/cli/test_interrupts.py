@@ -17,8 +17,7 @@ from arenite.planner.placement.strategy import AbandonedError
 from arenite.strategies import Best
 from arenite.strategies import best as best_module
 from arenite.strategies.place.no_reuse import NoReuse
-from support.problems import problem_of
-from support.stub_strategy import StubStrategy
+from support.problems import StubStrategy, problem_of
 
 # Without reuse 16 B: more than the 10 B that are live at once.
 PROBLEM = problem_of((2, 4, 6), (5, 2, 4), (3, 1, 5), (4, 5, 6), (1, 1, 7), (1, 2, 7))

@@ -5,8 +5,7 @@ from rich.console import Console
 from arenite.cli.render.operator_map import draw
 from arenite.planner.placement.plan import Plan
 from arenite.planner.placement.problem import Problem, UsageRecord
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = """(float[1,3,32,32] x) => (y) <float[16,3,3,3] w, float[16,16,3,3] v>
 { a = Conv<pads=[1,1,1,1]>(x, w) b = Relu(a) y = Conv<strides=[2,2], pads=[1,1,1,1]>(b, v) }"""

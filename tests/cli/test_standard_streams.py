@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from arenite.runtime import Session
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = "(float[1,3,16,16] x) => (y) <float[8,3,3,3] w> {y = Conv(x, w)}"
 

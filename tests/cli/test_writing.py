@@ -32,8 +32,7 @@ from support import forked
 from support.command_models import CLASSIFIER
 from support.flip_files import warm_up
 from support.hostile_models import onnx_model, tflite_chains
-from support.running import with_random_weights
-from support.tiny_onnx import parse
+from support.tiny_onnx import parse, with_random_weights
 
 OLD: Final = b"what was there before"
 

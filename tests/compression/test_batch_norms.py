@@ -7,8 +7,8 @@ import pytest
 
 from arenite.compression.graph_rewrites import fold_batch_norms
 from arenite.compression.onnx_model import OnnxModel
-from support.running import assert_same, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import assert_same
+from support.tiny_onnx import parse, save, with_random_weights
 
 TEXT = """(float[1,8,9,9] x) => (float[1,24,7,7] y)
 <float[24,8,3,3] w, float[24] s, float[24] t, float[24] m, float[24] v>

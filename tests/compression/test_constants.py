@@ -8,8 +8,7 @@ from arenite.compression.constants import drop_unused
 from arenite.compression.errors import NonFiniteWeightsError
 from arenite.compression.onnx_model import FEWEST_WEIGHTS, OnnxModel, write_onnx
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 TEXT = """(float[1,30] x) => (float[1,20] y) <float[30,40] a, float[40,20] b, float[5] unused>
 { h = MatMul(x, a) r = Relu(h) y = MatMul(r, b) }"""

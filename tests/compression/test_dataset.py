@@ -12,8 +12,7 @@ from arenite.compression.dataset import (
 )
 from arenite.compression.evaluate import Judge
 from arenite.planner.errors import BindingError, UnboundDimensionError
-from support.running import with_random_weights
-from support.tiny_onnx import parse
+from support.tiny_onnx import parse, with_random_weights
 
 DETECTOR = """(float[batch,3,height,width] x) => (y) <float[8,3,3,3] w> { y = Conv(x, w) }"""
 RECURRENT = """(float[batch,4] x, float[2,batch,4] h, float scale) => (y)

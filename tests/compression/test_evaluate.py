@@ -11,8 +11,7 @@ from arenite.compression.errors import EvaluationError
 from arenite.compression.evaluate import Judge, QuantiserError, quantised_by_onnxruntime
 from arenite.compression.onnx_model import OnnxModel
 from arenite.compression.pruning import scan
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 FREE = "(float[batch,30] x) => (y) <float[30,40] a, float[40,6] b> { h = MatMul(x, a) r = Relu(h)"
 FREE += " y = MatMul(r, b) }"

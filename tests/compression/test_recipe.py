@@ -10,8 +10,8 @@ from arenite.compression.errors import NoLayerError
 from arenite.compression.onnx_model import LayerKind, OnnxModel, write_onnx
 from arenite.compression.recipe import CompressionRecipe, LayerRecipe, compress
 from arenite.planner.errors import ModelFormatError
-from support.running import assert_same, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import assert_same
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = """(float[1,8,9,9] x) => (y)
 <float[24,8,3,3] a, float[24] scale, float[24] shift, float[24] mean, float[24] variance,

@@ -8,8 +8,8 @@ import pytest
 from arenite.compression.graph_rewrites import remove_channels
 from arenite.compression.onnx_model import OnnxModel
 from arenite.pipeline.targets.compiling import compile_model
-from support.running import assert_same, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import assert_same
+from support.tiny_onnx import parse, save, with_random_weights
 
 CHAIN = """(float[1,3,16,16] x) => (y)
 <float[16,3,3,3] a, float[16] b, float[16,1,3,3] d, float[16] e, float[24,16,1,1] f,

@@ -5,8 +5,8 @@ import pytest
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.strategies import find
 from support.edited_programs import file_of
-from support.running import MANY_KINDS, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import MANY_KINDS
+from support.tiny_onnx import parse, save, with_random_weights
 
 
 @pytest.fixture(scope="package")

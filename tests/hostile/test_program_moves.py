@@ -10,8 +10,7 @@ from arenite.planner.programs.costs import LEAST
 from arenite.runtime import ProgramError, ResourceError
 from arenite.strategies import find_policy
 from support.edited_programs import edited, file_of, flipped, load
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.trading import CARRIED, assembled, lowered_step, traded
 
 

@@ -12,9 +12,9 @@ from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import ProgramError, Session
 from support.coded_programs import build_coded, network
 from support.edited_programs import apart, edited, edited_file, split_memories
-from support.running import MANY_KINDS, with_random_weights
+from support.running import MANY_KINDS
 from support.tflite_operator import Given, operator_model, weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import accumulator, classifier
 
 

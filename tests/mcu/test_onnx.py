@@ -11,7 +11,7 @@ from bench.boards.program import build, footprint
 from bench.boards.program import exported as subject_of
 from bench.boards.run import joined, run
 from support.exported_c import Machine, compiled, drawn, exported, written
-from support.quantised_onnx import assert_within_few_quanta, floats, outputs_of, quantised
+from support.quantised_onnx import FORMS, assert_within_few_quanta, floats, outputs_of, quantised
 
 RUNS = 3
 STACK = 300
@@ -38,7 +38,7 @@ def on_board(export, inputs, board, folder):
     [("qdq, signed", M0), ("qdq, signed", M55), ("qdq, unsigned", M4), ("qlinear", RISCV)],
 )
 def test_a_quantised_network_gives_what_onnx_runtime_gives(form, board, tmp_path):
-    path = quantised(tmp_path, form)
+    path = quantised(tmp_path, FORMS[form])
     export = exported(path)
     inputs = [drawn(export, seed) for seed in range(RUNS)]
     outputs = on_board(export, inputs, board, tmp_path)

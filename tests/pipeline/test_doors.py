@@ -10,9 +10,9 @@ import arenite
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_model
 from support.command import main
-from support.running import MANY_KINDS, with_random_weights
+from support.running import MANY_KINDS
 from support.shared_material import SHARED
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 LIGHT = Path(onnx.__file__).parent / "backend/test/data/light"
 IN_BANDS = """(float[1,3,224,224] x) => (y)

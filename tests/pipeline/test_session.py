@@ -10,8 +10,8 @@ from arenite.pipeline.session import Session
 from arenite.runtime import ProgramError
 from arenite.runtime.program import write_assembly
 from arenite.strategies import find
-from support.running import MANY_KINDS, random_feeds, reference_outputs, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import MANY_KINDS, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 
 @pytest.fixture

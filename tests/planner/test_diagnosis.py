@@ -7,7 +7,7 @@ from arenite.planner.programs.program import Program
 from arenite.planner.programs.records import liveness
 from arenite.planner.programs.rules import Boundary
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
-from support.steps import step
+from support.tiny_graphs import step
 
 
 def tensor(name, size, kind=TensorKind.ACTIVATION):

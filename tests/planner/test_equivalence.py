@@ -6,8 +6,7 @@ from arenite.planner.errors import DifferentValuesError
 from arenite.planner.programs.equivalence import check_same_values
 from arenite.planner.programs.program import Program, Step
 from arenite.planner.rewrites.narrowing import keep_narrow
-from support.parts import program_in_parts
-from support.training_programs import Mix, training_program
+from support.training_programs import Mix, program_in_parts, training_program
 
 PROGRAM = training_program(4)
 

@@ -10,7 +10,7 @@ from arenite.planner.programs.records import liveness
 from arenite.planner.programs.rules import Boundary
 from arenite.planner.tensors import Alias, DType, Memory, Tensor, TensorKind
 from arenite.strategies import find
-from support.steps import step
+from support.tiny_graphs import step
 
 
 def tensor(name, kind=TensorKind.ACTIVATION, alias=None, size=4):

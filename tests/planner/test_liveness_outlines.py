@@ -11,7 +11,7 @@ from arenite.planner.programs.records import liveness
 from arenite.planner.programs.rules import Rules
 from arenite.planner.rewrites.derivation import derive
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
-from support.steps import step
+from support.tiny_graphs import step
 
 ROW = 8
 

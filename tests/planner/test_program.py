@@ -8,7 +8,7 @@ from arenite.planner.errors import ModelError, OrderError
 from arenite.planner.programs.program import Names, Program
 from arenite.planner.programs.row_steps import RowReads
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
-from support.steps import step
+from support.tiny_graphs import step
 
 
 def tensor(name, shape=(4,), kind=TensorKind.ACTIVATION, alias=None):

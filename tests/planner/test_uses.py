@@ -5,7 +5,7 @@ from arenite.planner.programs import run_verification as verify_run
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.uses import Uses
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
-from support.steps import step
+from support.tiny_graphs import step
 
 
 def tensor(name, kind=TensorKind.ACTIVATION, alias=None):

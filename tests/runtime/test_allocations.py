@@ -14,9 +14,9 @@ from arenite.runtime.program import write_assembly
 from arenite.runtime.rewrites import Loading, WeightBudget
 from arenite.strategies import find_policy
 from support.coded_programs import KINDS, build_coded, network
-from support.running import build, with_random_weights
+from support.running import build
 from support.tflite_layers import detector, integer_lstm, spectrum
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.trading import CARRIED, assembled, traded
 
 COUNTER = r"""

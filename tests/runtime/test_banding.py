@@ -7,9 +7,8 @@ from arenite.pipeline.targets.compiling import lower_model, rules
 from arenite.planner.errors import UnmetBudgetError
 from arenite.strategies import BandsSearch, InBands
 from support.banding import COSTS, assert_same_bits, banding, chains, fed, outputs, placed
-from support.running import with_random_weights
 from support.shared_material import shared
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 RESIDUAL = """(float[1,3,24,20] x) => (y)
 <float[16,3,3,3] w, float[16,1,3,3] d, float[16,16,1,1] p, float[10,16] f>

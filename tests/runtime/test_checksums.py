@@ -8,8 +8,8 @@ import pytest
 from arenite.runtime import ProgramError, Session
 from support.c_library import environment, install, run
 from support.command import main
-from support.running import MANY_KINDS, build, random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import MANY_KINDS, build, random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 
 @pytest.fixture(scope="module")

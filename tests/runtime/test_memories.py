@@ -14,9 +14,8 @@ from support.running import (
     assert_same,
     random_feeds,
     reference_outputs,
-    with_random_weights,
 )
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.two_memories import FAST, in_two_memories
 
 

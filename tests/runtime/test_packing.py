@@ -10,15 +10,9 @@ from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import Session, _core
 from arenite.runtime.rewrites import packed_filter, packed_integer_filter
 from arenite.strategies import find
-from support.running import (
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
+from support.running import assert_same, build, random_feeds, reference_outputs
 from support.tflite_operator import Given, Reference, operator_model, weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import classifier
 
 

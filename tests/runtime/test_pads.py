@@ -12,8 +12,7 @@ from arenite.runtime.lowering import lower_onnx
 from arenite.runtime.operators import Copy
 from arenite.runtime.rewrites import fold_pads
 from support.exported_c import Machine, compiled, drawn, exported
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 HEAD = "(float[1,4,7,6] x) => (y) <float[5,4,3,3] w, float[5,4,3,3] v, int64[8] p = "
 WIDE = "(float[1,4,7,6] x) => (y) <float[5,5,3,3] w, int64[8] p = "

@@ -27,8 +27,8 @@ from arenite.strategies import find
 from support.coded_programs import KINDS, code, network
 from support.edited_programs import edited, load
 from support.forked import in_child
-from support.running import PoisonedSession, random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 AHEAD = WeightBudget(30, is_percent=True, loading=Loading.BESIDE)
 TURNS = WeightBudget(30, is_percent=True, loading=Loading.IN_TURN)

@@ -7,8 +7,8 @@ import pytest
 from arenite.runtime import Session, SessionMemory
 from arenite.runtime.rewrites import WeightBudget
 from support.coded_programs import build_coded, network
-from support.running import build, random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import build, random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import accumulator, classifier
 
 

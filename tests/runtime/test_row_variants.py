@@ -13,8 +13,7 @@ from arenite.strategies import StripsSearch, find, find_policy
 from arenite.strategies.base import native
 from support.banding import assert_same_bits, fed, outputs, outputs_of
 from support.command_models import SMALL_UNET
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
 

@@ -20,8 +20,8 @@ from arenite.runtime import (
 from arenite.runtime.program import program_pieces
 from arenite.strategies import find
 from support.edited_programs import edited, read_unwritten
-from support.running import PoisonedSession, build, random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, build, random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 CLASSIFIER = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,1,3,3] d, float[128,5] f>
 { c = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w) r = Relu(c)

@@ -7,8 +7,8 @@ import pytest
 
 from arenite.runtime import Session, SessionForkedError, _core
 from support.forked import in_child
-from support.running import build, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import build
+from support.tiny_onnx import parse, save, with_random_weights
 
 LARGE = "(float[1,16,64,64] x) => (y) <float[16,16,3,3] w> {y = Conv<pads=[1,1,1,1]>(x, w)}"
 FEEDS = {"x": np.ones((1, 16, 64, 64), np.float32)}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arenite.runtime import Session, SessionBusyError
-from support.running import MANY_KINDS, build, random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import MANY_KINDS, build, random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 
 @pytest.fixture

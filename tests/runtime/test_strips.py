@@ -11,8 +11,7 @@ from arenite.strategies import BandsSearch
 from arenite.strategies.bands.strips import fuse, unfold
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs_of, placed
 from support.quantised_chain import expanding
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 BLOCK = """(float[1,4,23,21] x) => (y)
 <float[4,4,7,7] s, float[24,4,1,1] w, float[24,1,3,3] d, float[4,24,1,1] p, float[4,1,3,3] e>

@@ -7,15 +7,8 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.operators import Binary
 from arenite.runtime.rewrites import WeightBudget
-from support.running import (
-    PoisonedSession,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 # What becomes of the sum, and how many steps of sums are left.
 NETWORKS = {

@@ -25,8 +25,8 @@ from arenite.runtime.rewrites import (
 )
 from arenite.strategies import find
 from support.one_step import Given, constant, one_step
-from support.running import assert_same, random_feeds, reference_outputs, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import assert_same, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 TOLERANCE = 2e-5
 LAYERS = """(float[{n},{c},{h},{w}] x) => (y)

@@ -15,8 +15,8 @@ from arenite.runtime.program import program_pieces
 from arenite.runtime.rewrites import Kernels, all_by, measured, num_by_tile
 from arenite.strategies import find
 from support.one_step import Given, constant, one_step
-from support.running import random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 ANOTHER = "A processor that nobody has"
 WIDE_THEN_NARROW = """(float[1,32,56,56] x) => (z)

@@ -7,8 +7,7 @@ import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.wide_registers import uses_wide_registers
 
 FEATURES = Path("/proc/cpuinfo").read_text()

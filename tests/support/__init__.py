@@ -5,14 +5,13 @@ Judges that share no code with what they judge: `oracle`, `brute_force`, `arena_
 64 bits.
 
 Problems: `problems` written down, drawn by Hypothesis or cut from a rectangle, `banded` as
-networks that run row by row make them, a `stub_strategy`, `executorch_specs` as ExecuTorch
-states them.
+networks that run row by row make them, `executorch_specs` as ExecuTorch states them.
 
-Models and programs: `steps`, `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
-`tiny_variables`, `tiny_signals`, `sparse_constants`, `tflite_operator`, `tflite_layers`,
+Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
+`tiny_signals`, `tflite_operator`, `tflite_layers`,
 `tflite_networks`, `quantised_chain`, `quantised_onnx`, `command_models`, `small_networks`,
 `operator_models`, `tiny_programs`, `banded_programs`, `row_programs`, `coded_programs`,
-`two_memories`, a tensor in `parts`, `training_programs` that are also run here.
+`two_memories`, `training_programs` that are also run here.
 
 Programs and files that are wrong: `one_step`, `hostile_edits`, `hostile_steps`,
 `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the `hostile_models`

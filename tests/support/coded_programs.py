@@ -11,8 +11,7 @@ from arenite.pipeline.targets.compiling import Compiled, compile_model
 from arenite.runtime.program import write_assembly
 from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 KINDS = {
     "many values": {},

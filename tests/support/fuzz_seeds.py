@@ -22,8 +22,8 @@ from support.hostile_files import subjects
 from support.hostile_steps import SOUND
 from support.one_step import Given, constant, one_step
 from support.row_programs import image, program_by_rows
-from support.running import MANY_KINDS, build, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import MANY_KINDS, build
+from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import classifier
 
 _LIMITS: Final = np.array([[2**31 - 1, 2**31 - 1], [-(2**31), -(2**31)]], np.int32)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from tflite import BuiltinOperator as Builtin
 from tflite import TensorType as Type
 
-from support.running import with_random_weights
 from support.tflite_operator import TYPES, Given, operator_model, weights
-from support.tiny_onnx import parse
+from support.tiny_onnx import parse, with_random_weights
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 ONNX_TEXTS: Final[Mapping[str, str]] = {

@@ -1,13 +1,15 @@
-"""Problems: written down, drawn by Hypothesis, and cut from a rectangle, their lowest plan."""
+"""Problems: written down, drawn by Hypothesis, and cut from a rectangle; a strategy for them."""
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import ClassVar
 
 from hypothesis import strategies as st
 
 from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.strategy import StrategyKind
 from arenite.planner.tensors import Memory
 
 NUM_STEPS = 12
@@ -132,3 +134,16 @@ def tiling(num_records: int, num_steps: int, height: int, seed: int = 0) -> Prob
             for index, (start, end, size) in enumerate(pieces)
         )
     )
+
+
+@dataclass(frozen=True)
+class StubStrategy:
+    """Places any problem at offsets; of a name and a call of its own."""
+
+    kind: ClassVar[StrategyKind] = StrategyKind.OFFSETS
+    complexity: ClassVar[str] = "unknown"
+    source: ClassVar[str] = "test"
+    quick: ClassVar[bool] = True
+
+    def why_unsupported(self, _problem: Problem) -> str | None:
+        return None

@@ -9,8 +9,7 @@ import onnxruntime
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
 from arenite.runtime.cexport.base.layout import Interface
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = (
     "(float[1,6,12,10] x) => (y) <float[8,6,3,3] w, float[8] b, float[8,1,3,3] d, float[8,8,1,1] "
@@ -27,10 +26,11 @@ FORMS = {
 
 
 class _Calibration:
-    def __init__(self, name: str, shape: tuple[int, ...]) -> None:
+    def __init__(self, model: Path) -> None:
         random = np.random.default_rng(0)
+        given = onnxruntime.InferenceSession(str(model)).get_inputs()[0]
         self._feeds = iter(
-            [{name: random.uniform(-2, 2, shape).astype(np.float32)} for _ in range(3)]
+            [{given.name: random.uniform(-2, 2, given.shape).astype(np.float32)} for _ in range(3)]
         )
 
     def get_next(self) -> dict[str, np.ndarray] | None:
@@ -42,14 +42,17 @@ def floats(folder: Path) -> Path:
     return save(folder, with_random_weights(parse(NETWORK, opset=13)))
 
 
-def quantised(folder: Path, form: str) -> Path:
-    """Write the network in a form of integers."""
-    kind, activations, weights, by_channel = FORMS[form]
+def quantised(
+    folder: Path, form: tuple[QuantFormat, QuantType, QuantType, bool], network: str = NETWORK
+) -> Path:
+    """Write a network in a form of integers."""
+    kind, activations, weights, by_channel = form
+    source = save(folder, with_random_weights(parse(network, opset=13)))
     path = folder / "quantised.onnx"
     logging.disable(logging.WARNING)
     try:
         quantize_static(
-            floats(folder), path, _Calibration("x", (1, 6, 12, 10)), quant_format=kind,
+            source, path, _Calibration(source), quant_format=kind,
             activation_type=activations, weight_type=weights, per_channel=by_channel,
         )  # fmt: skip
     finally:

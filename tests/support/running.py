@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import onnx
-import onnx.numpy_helper
 import onnxruntime
 
 from arenite.pipeline.targets.compiling import compile_model
@@ -24,17 +22,6 @@ float[4] k = {1,1,2,2}>
   m = ReduceMax<axes=[1]>(n) q = Flatten(p) l = Gemm(q, f) y = Softmax<axis=-1>(l)
   g = MatMul(m, m) v = ReduceSum<keepdims=0>(o) z = Add(g, v) }"""
 """A network with many kinds of steps."""
-
-
-def with_random_weights(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
-    """Return the model with its floating-point weights replaced by random numbers."""
-    generator = np.random.default_rng(seed)
-    for tensor in model.graph.initializer:
-        array = onnx.numpy_helper.to_array(tensor)
-        if array.dtype == np.float32 and not array.any():
-            numbers = generator.standard_normal(array.shape).astype(np.float32)
-            tensor.CopyFrom(onnx.numpy_helper.from_array(numbers, tensor.name))
-    return model
 
 
 def build(path: Path, folder: Path, **options: Any) -> Path:

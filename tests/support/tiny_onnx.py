@@ -33,6 +33,17 @@ def parse(text: str, *, opset: int = 17, microsoft: bool = False) -> onnx.ModelP
     return model
 
 
+def with_random_weights(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
+    """Return the model with its floating-point weights replaced by random numbers."""
+    generator = np.random.default_rng(seed)
+    for tensor in model.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor)
+        if array.dtype == np.float32 and not array.any():
+            numbers = generator.standard_normal(array.shape).astype(np.float32)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(numbers, tensor.name))
+    return model
+
+
 def save(folder: Path, model: onnx.ModelProto) -> Path:
     """Write the model to the folder and return the file."""
     path = folder / "tiny.onnx"

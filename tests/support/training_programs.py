@@ -1,8 +1,7 @@
 """Random programs like training steps, whose operators are small enough to be run here.
 
 They run on the bytes of a plan: what is dead is overwritten with garbage. What another lane does
-is done at once or as late as may be, and both must give the same.
-"""
+is done at once or as late as may be, and both must give the same."""
 
 import random
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from arenite.planner.placement.strategy import run as run_strategy
 from arenite.planner.placement.verification import verify
 from arenite.planner.programs.program import COMPUTE, Program, Step
 from arenite.planner.rewrites.rescheduling import problem_of, with_views
-from arenite.planner.tensors import ARENA, DType, Memory, Tensor, TensorKind
+from arenite.planner.tensors import ARENA, Alias, DType, Memory, Tensor, TensorKind
 from arenite.strategies import find
 
 Values = dict[str, bytes]
@@ -195,3 +194,32 @@ def _compute(step: Step, at: object) -> None:
     for position, name in enumerate((*step.outputs, *(step.inputs[p] for p in operator.updates))):
         made = at(name)
         made[:] = (np.arange(len(made), dtype=np.int64) * (position + 3) + total) % 251
+
+
+def program_in_parts(first: Mix, last: Mix, carried: Mix) -> Program:
+    """Return a program that makes halves of a tensor, one in parts, and reads its middle.
+
+    Args:
+        first: Makes the first part of the first half.
+        last: Makes the last half.
+        carried: Makes what nothing reads until the end.
+    """
+
+    def tensor(name: str, size: int, alias: Alias | None = None) -> Tensor:
+        return Tensor(name, DType.UINT8, (size,), alias=alias)
+
+    tensors = [
+        tensor("x", 64), tensor("carried", 64), tensor("whole", 128), tensor("other", 64),
+        tensor("low", 64, Alias("whole", 0)), tensor("high", 64, Alias("whole", 64)),
+        tensor("lowest", 32, Alias("low", 0)), tensor("next", 32, Alias("low", 32)),
+        tensor("middle", 64, Alias("whole", 32)), tensor("y", 64),
+    ]  # fmt: skip
+    steps = [
+        Step("carry", carried, ("x",), ("carried",)),
+        Step("first", first, ("x",), ("lowest",)),
+        Step("then", Mix(6), ("x",), ("next",)),
+        Step("last", last, ("x",), ("high",)),
+        Step("look", Mix(7), ("middle",), ("other",)),
+        Step("end", Mix(8), ("other", "carried"), ("y",)),
+    ]
+    return Program.of("parts", tensors, steps, ["x"], ["y"])

@@ -6,9 +6,8 @@ from random import Random
 import pytest
 
 from arenite.cli.main import main
-from support.running import with_random_weights
 from support.tiny_chains import dense_chain
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 pytest.importorskip("bokeh", reason="the extra 'report' is not installed")
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")

@@ -14,7 +14,7 @@ MODEL = """(float[1,8,8,8] x) => (y) <float[16,8,3,3] w>
 @pytest.fixture
 def result(tmp_path, run):
     """A model, and the file that `compress --json` gives of it."""
-    from support.running import with_random_weights
+    from support.tiny_onnx import with_random_weights
 
     model = save(tmp_path, with_random_weights(parse(MODEL)))
     code, out, err = run("compress", model, "-o", tmp_path / "small.onnx", "--json", "--bits", 4)

@@ -9,8 +9,7 @@ import pytest
 from arenite.cli.main import main
 from arenite.pipeline.report.colours import Groups
 from arenite.pipeline.report.frontier import map_of
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 pytest.importorskip("bokeh", reason="the extra 'report' is not installed")
 

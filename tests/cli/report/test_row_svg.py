@@ -8,8 +8,7 @@ import pytest
 from arenite.pipeline.report.frontier import map_of
 from arenite.pipeline.report.row_svg import as_svg
 from support.banding import banding
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = """(float[1,3,32,32] x) => (y) <float[16,3,3,3] w, float[16,16,3,3] v>
 { a = Conv<pads=[1,1,1,1]>(x, w) b = Relu(a) y = Conv<strides=[2,2], pads=[1,1,1,1]>(b, v) }"""

@@ -18,7 +18,7 @@ from tflite import TensorType
 from arenite.planner.errors import AreniteError, ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.tflite import read_tflite
 from arenite.planner.programs.program import Program
-from support.sparse_constants import stored_sparse
+from support.tiny_chains import stored_sparse
 from support.tiny_tflite import TinyOperator, TinySparsity, TinySubgraph, TinyTensor, tiny_tflite
 
 TYPES = {"float32": TensorType.FLOAT32, "float16": TensorType.FLOAT16, "int8": TensorType.INT8}

@@ -14,8 +14,8 @@ from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.importers.tflite import read_tflite, read_tflite_model
 from arenite.planner.programs.records import liveness
 from arenite.planner.tensors import TensorKind
+from support.tiny_chains import LENGTH, Main, handle, initial, numbers, running_sum
 from support.tiny_tflite import TinyOperator, TinySubgraph, tiny_tflite
-from support.tiny_variables import LENGTH, Main, handle, initial, numbers, running_sum
 
 
 def written(folder: Path, data: bytes) -> Path:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from arenite.planner.operators.operator import Operands, Operator, whole
 from arenite.planner.operators.parts import Part
 from arenite.planner.tensors import DType, Tensor
-from support.steps import operator
+from support.tiny_graphs import operator
 
 
 def tensor(*shape: int, name: str = "t", dtype: DType = DType.FLOAT32) -> Tensor:

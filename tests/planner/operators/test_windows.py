@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import DType, Tensor
 from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, Kernel, images, kernels
-from support.steps import operator
+from support.tiny_graphs import operator
 
 
 def operands_of(kernel: Kernel) -> Operands:

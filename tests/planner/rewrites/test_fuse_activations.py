@@ -10,7 +10,7 @@ from arenite.planner.programs.program import Program, Step
 from arenite.planner.programs.records import liveness
 from arenite.planner.rewrites.activations import fuse_activations
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
-from support.steps import step
+from support.tiny_graphs import step
 
 
 def tensor(

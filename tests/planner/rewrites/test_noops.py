@@ -10,7 +10,7 @@ from arenite.planner.programs.program import Program
 from arenite.planner.programs.records import liveness
 from arenite.planner.rewrites.noops import drop_noops
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
-from support.steps import step
+from support.tiny_graphs import step
 
 MIDDLE = TensorKind.ACTIVATION
 

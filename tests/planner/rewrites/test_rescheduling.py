@@ -9,8 +9,7 @@ from arenite.planner.programs.program import COMPUTE, Program
 from arenite.planner.rewrites.rescheduling import Schedule, SpillSpan, reschedule
 from arenite.planner.tensors import Alias
 from arenite.strategies.schedules.work import Work
-from support.parts import program_in_parts
-from support.training_programs import Mix, results, training_program
+from support.training_programs import Mix, program_in_parts, results, training_program
 
 
 @pytest.fixture

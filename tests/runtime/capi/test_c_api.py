@@ -15,8 +15,7 @@ from arenite.runtime.program import write_assembly
 from arenite.strategies import find, find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import accumulator, classifier
 from support.trading import CARRIED, assembled, traded
 from support.two_memories import FAST, in_two_memories

@@ -18,7 +18,7 @@ from support.shared_material import shared
 def test_a_quantised_network_gives_what_onnx_runtime_gives_within_few_quanta(
     form: str, tmp_path: Path
 ) -> None:
-    path = quantised(tmp_path, form)
+    path = quantised(tmp_path, FORMS[form])
     export = exported(path)
     assert "conv_s8" in export.kernels
     assert main(["export", str(path), "--to", "c", "-o", str(tmp_path / "made")]) == 0
@@ -58,7 +58,7 @@ def axes_of(axes: tuple[int, ...]) -> list[int]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_quantised_network_gives_what_our_runtime_gives(form: str, tmp_path: Path) -> None:
-    assert_as_our_runtime(quantised(tmp_path, form), tmp_path / "c")
+    assert_as_our_runtime(quantised(tmp_path, FORMS[form]), tmp_path / "c")
 
 
 def test_a_published_network_gives_what_our_runtime_gives(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_published_network_gives_what_our_runtime_gives(tmp_path: Path) -> Non
 
 
 def test_rounding_twice_is_there_for_onnx_too(tmp_path: Path) -> None:
-    path = quantised(tmp_path, "qdq, signed")
+    path = quantised(tmp_path, FORMS["qdq, signed"])
     assert exported(path).rounding == "even"
     twice = exported(path, rounding="double")
     assert b"#define HALVES_TO_EVEN 0" in twice.files["quantised.c"]

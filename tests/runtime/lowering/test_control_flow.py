@@ -11,15 +11,8 @@ import pytest
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.errors import MissingDataError
-from support.running import (
-    PoisonedSession,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 IMAGES = """
     (float[1,3,8,8] x, float[1] level) => (float[1,4,8,8] y, float[1,4] m)

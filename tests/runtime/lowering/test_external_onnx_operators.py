@@ -5,14 +5,8 @@ import pytest
 
 from arenite.pipeline.targets.compiling import compile_model, lower_model
 from arenite.runtime.lowering import UnsupportedOperatorsError
-from support.running import (
-    PoisonedSession,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, build, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 CASES = {
     "max pool with indices by columns": "(float[1,3,6,6] x) => (float[1,3,3,3] y, "

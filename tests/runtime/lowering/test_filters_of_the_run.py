@@ -8,8 +8,8 @@ import onnx.helper
 import pytest
 
 from arenite.runtime import Session
-from support.running import assert_agrees, build, random_feeds, with_random_weights
-from support.tiny_onnx import parse, save
+from support.running import assert_agrees, build, random_feeds
+from support.tiny_onnx import parse, save, with_random_weights
 
 CASES = {
     "conv": "(float[2,6,9,11] x, float[20,6,3,3] w, float[20] b) => (y) "

@@ -2,15 +2,8 @@
 
 import pytest
 
-from support.running import (
-    PoisonedSession,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 CASES = {
     "conv": "(float[1,6,9,11] x) => (y) <float[8,6,3,3] w, float[8] b> {y = Conv(x, w, b)}",

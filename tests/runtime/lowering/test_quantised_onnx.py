@@ -1,18 +1,18 @@
 """QDQ and QLinear models made by ONNX Runtime's own tool, run beside ONNX Runtime."""
 
-import logging
 from itertools import product
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization import QuantFormat, QuantType
 
 from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
 from arenite.runtime.operators import Convert
-from support.running import PoisonedSession, build, with_random_weights
+from support.quantised_onnx import FORMS, quantised
+from support.running import PoisonedSession, build
 from support.tiny_onnx import parse, save
 
 IMAGE = "(float[1,6,12,10] x) => (y)"
@@ -41,38 +41,6 @@ GRAPHS = {
     "transpose and reshape": IMAGE + "<float[6,6,1,1] w, int64[2] s = {1,720}> "
     "{c = Conv(x, w) t = Transpose<perm=[0,2,3,1]>(c) y = Reshape(t, s)}",
 }
-FORMS = {
-    "qdq, signed": (QuantFormat.QDQ, QuantType.QInt8, QuantType.QInt8, True),
-    "qdq, unsigned": (QuantFormat.QDQ, QuantType.QUInt8, QuantType.QInt8, True),
-    "qlinear": (QuantFormat.QOperator, QuantType.QUInt8, QuantType.QInt8, False),
-}
-
-
-class Calibration:
-    def __init__(self, name, shape):
-        generator = np.random.default_rng(0)
-        self._feeds = iter(
-            [{name: generator.uniform(-2, 2, shape).astype(np.float32)} for _ in range(3)]
-        )
-
-    def get_next(self):
-        return next(self._feeds, None)
-
-
-def quantised(folder, text, form):
-    logging.disable(logging.WARNING)
-    source = save(folder, with_random_weights(parse(text, opset=13)))
-    result = folder / "quantised.onnx"
-    given = onnxruntime.InferenceSession(str(source)).get_inputs()[0]
-    kind, activations, weights, by_channel = form
-    try:
-        quantize_static(
-            source, result, Calibration(given.name, given.shape), quant_format=kind,
-            activation_type=activations, weight_type=weights, per_channel=by_channel,
-        )  # fmt: skip
-    finally:
-        logging.disable(logging.NOTSET)
-    return result
 
 
 def outputs(path, folder):
@@ -104,7 +72,7 @@ def output_scale(path):
 def test_a_quantised_operator_gives_what_onnxruntime_gives_within_one_quantum(
     graph, form, tmp_path
 ):
-    path = quantised(tmp_path, GRAPHS[graph], FORMS[form])
+    path = quantised(tmp_path, FORMS[form], GRAPHS[graph])
     own, expected, backends = outputs(path, tmp_path)
     assert "onnxruntime" not in backends
     quanta = np.abs(own - expected) / output_scale(path)
@@ -119,7 +87,7 @@ def test_nothing_is_converted_between_the_ends_of_a_qdq_network(form, tmp_path):
         "{c = Conv(x, w) r = Relu(c) e = Conv<group=8, pads=[1,1,1,1]>(r, d) a = Add(e, r) "
         "p = GlobalAveragePool(a) f = Reshape(p, s) y = Gemm<transB=1>(f, g)}"
     )
-    program = lower(load(quantised(tmp_path, text, FORMS[form]), weights=True))
+    program = lower(load(quantised(tmp_path, FORMS[form], text), weights=True))
     kinds = [type(step.operator) for step in program.steps]
     assert [kinds[0], kinds[-1]] == [Convert, Convert]
     assert Convert not in kinds[1:-1]
@@ -127,7 +95,7 @@ def test_nothing_is_converted_between_the_ends_of_a_qdq_network(form, tmp_path):
 
 def test_weights_with_a_zero_point_are_left_to_onnxruntime(tmp_path):
     form = (QuantFormat.QOperator, QuantType.QUInt8, QuantType.QUInt8, False)
-    path = quantised(tmp_path, GRAPHS["conv"], form)
+    path = quantised(tmp_path, form, GRAPHS["conv"])
     own, expected, backends = outputs(path, tmp_path)
     assert "onnxruntime" in backends
     np.testing.assert_allclose(own, expected, rtol=1e-5, atol=1e-6)

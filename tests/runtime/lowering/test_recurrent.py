@@ -11,16 +11,9 @@ from arenite.planner.importers import read
 from arenite.planner.programs.rules import SAFE_KINDS
 from arenite.runtime.operators import Lstm
 from arenite.strategies import find, find_order
-from support.running import (
-    PoisonedSession,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
 from support.shared_material import shared
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 TIMES, BATCH, INPUTS, UNITS = 5, 3, 7, 6
 GATES = {"LSTM": 4, "GRU": 3}

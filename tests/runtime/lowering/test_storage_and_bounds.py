@@ -10,14 +10,8 @@ from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.programs.program import Program
 from arenite.runtime import Session
 from arenite.runtime.operators import External
-from support.running import (
-    assert_agrees,
-    assert_same,
-    build,
-    reference_outputs,
-    with_random_weights,
-)
-from support.tiny_onnx import parse, save
+from support.running import assert_agrees, assert_same, build, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 
 def saved(folder: Path, text: str, **options: bool) -> Path:

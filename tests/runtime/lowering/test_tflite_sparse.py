@@ -15,8 +15,8 @@ from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import Session
 from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import build
-from support.sparse_constants import stored_sparse
 from support.tflite_operator import Reference
+from support.tiny_chains import stored_sparse
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
 FLOAT16, FLOAT32 = TensorType.FLOAT16, TensorType.FLOAT32

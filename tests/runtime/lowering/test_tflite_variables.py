@@ -18,8 +18,8 @@ from arenite.runtime import Session
 from support.running import build
 from support.shared_material import shared
 from support.tflite_operator import Reference
+from support.tiny_chains import LENGTH, Main, numbers, running_sum
 from support.tiny_tflite import tiny_tflite
-from support.tiny_variables import LENGTH, Main, numbers, running_sum
 
 RUNS = 5
 

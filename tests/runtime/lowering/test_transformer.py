@@ -6,15 +6,8 @@ import pytest
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner import AreniteError
 from arenite.runtime.lowering import UnsupportedOperatorsError
-from support.running import (
-    PoisonedSession,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 _ATTENTION = (
     "(float[2,5,12] x{inputs}) => ({outputs}) <float[12,24] w, float[24] b> {{{outputs} = "

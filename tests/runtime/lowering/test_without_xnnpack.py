@@ -8,16 +8,9 @@ from arenite.planner.importers import load
 from arenite.runtime import Session, _core
 from arenite.runtime.lowering import UnsupportedOperatorsError, lower_onnx, lower_tflite
 from arenite.runtime.operators import External
-from support.running import (
-    MANY_KINDS,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
+from support.running import MANY_KINDS, assert_same, build, random_feeds, reference_outputs
 from support.tflite_operator import Given, operator_model, weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 LACKS = {"Conv2D", "DepthwiseConv2D", "TransposedConv2D", "FullyConnected"}
 """Operators that XNNPACK alone runs."""

@@ -25,9 +25,8 @@ from arenite.runtime.targets.litert import stock as stock_module
 from arenite.runtime.targets.litert.stock import AllocationType, TfLiteContext, tensors
 from arenite.strategies import find
 from support.shared_material import shared
-from support.tiny_chains import binary_then, dense_chain, dense_subgraph
+from support.tiny_chains import binary_then, dense_chain, dense_subgraph, running_sum
 from support.tiny_tflite import tiny_tflite
-from support.tiny_variables import running_sum
 
 pytest.importorskip("ai_edge_litert.interpreter", reason="the extra 'litert' is not installed")
 

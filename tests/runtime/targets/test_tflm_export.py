@@ -18,9 +18,8 @@ from arenite.runtime.targets.tflm import (
 from arenite.runtime.targets.tflm import export as export_module
 from arenite.strategies import find
 from support.shared_material import shared
-from support.tiny_chains import branching, dense_chain, looping
+from support.tiny_chains import Main, branching, dense_chain, looping
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
-from support.tiny_variables import Main
 
 RUNNABLE = (
     "audio_preprocessor_int8",

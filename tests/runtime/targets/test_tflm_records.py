@@ -8,9 +8,8 @@ from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.placement.verification import OverlapError
 from arenite.runtime.targets.tflm import read_tflm_model, tflm_problem
 from arenite.strategies import find
-from support.tiny_chains import dense_chain, dense_subgraph
+from support.tiny_chains import dense_chain, dense_subgraph, running_sum
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
-from support.tiny_variables import running_sum
 
 
 def written(tmp_path: Path, data: bytes) -> Path:

@@ -9,8 +9,7 @@ from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.rewrites.derivation import derive
 from arenite.strategies import BandsLimitError, BandsSearch, InBands, binding_of, owners_of
 from support.banding import COSTS, banding, placed
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v, float[2,8] f>
 { a = Conv<pads=[1,1,1,1]>(x, w) b = Conv<strides=[2,2], pads=[1,1,1,1]>(a, v)

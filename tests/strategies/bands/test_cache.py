@@ -8,8 +8,7 @@ from arenite.pipeline.targets.compiling import lower_model, runs_by_rows
 from arenite.planner.programs.costs import SD_CARD
 from arenite.strategies.bands.cache import bands_for_cache, beyond_cache
 from arenite.strategies.bands.regions import Regions
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 BLOCK = """(float[1,4,{h},64] x) => (y)
     <float[{c},4,1,1] a, float[{c},1,3,3] b, float[4,{c},1,1] c>

@@ -5,7 +5,7 @@ from arenite.planner.programs.row_steps import RowReads, RowStep
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
 from arenite.strategies.bands.expand import BandedRegion, _overlapping, expand
 from arenite.strategies.bands.regions import Surroundings, Turn
-from support.steps import step
+from support.tiny_graphs import step
 
 SHAPE = (1, 3, 2, 1)
 EACH_ITS_OWN = ((0, 1, 2), (1, 2, 3))

@@ -15,8 +15,7 @@ from arenite.strategies.bands.memories_search import (
 from arenite.strategies.base import native
 from support.banding import COSTS, assert_same_bits, banded_ways, fed, outputs, placed
 from support.command_models import BANDED
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
 

@@ -13,8 +13,7 @@ from arenite.strategies.bands.paths import (
 from arenite.strategies.bands.regions import Regions
 from arenite.strategies.base import native
 from support.banding import COSTS
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
 

@@ -17,8 +17,7 @@ from arenite.strategies.bands.expand import BandedRegion, expand
 from arenite.strategies.bands.regions import BandWalk, Region, Regions
 from arenite.strategies.base import native
 from support.banding import COSTS, chains
-from support.running import with_random_weights
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
 

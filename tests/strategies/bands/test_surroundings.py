@@ -4,7 +4,7 @@ from arenite.planner.programs.program import Program
 from arenite.planner.programs.row_steps import RowReads, RowStep
 from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.strategies.bands.regions import Storage, Surroundings, storages, surroundings_from
-from support.steps import step
+from support.tiny_graphs import step
 
 ROWS = (tuple(range(4)), tuple(range(1, 5)))
 

@@ -15,7 +15,7 @@ from arenite.strategies.place.optimal import Optimal
 from arenite.strategies.place.stairs import Stairs
 from arenite.strategies.place.tvm import TvmHillClimb
 from support.problems import problem_of
-from support.steps import step
+from support.tiny_graphs import step
 
 PROBLEM = problem_of((4, 0, 2), (8, 1, 3))
 

@@ -13,8 +13,7 @@ from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.strategies import ORDERS, find_order
 from arenite.strategies.order.searches import Beam, OptimalOrder
 from arenite.strategies.place.one_pass import GreedyBySize
-from support.steps import step
-from support.tiny_graphs import wide_graph
+from support.tiny_graphs import step, wide_graph
 
 BYTES = Rules(alignment=1)
 

@@ -10,7 +10,7 @@ from arenite.planner.programs.rules import AliasKind, Boundary
 from arenite.planner.rewrites.aliasing.rewrite import share
 from arenite.planner.tensors import TensorKind
 from support.arena_interpreter import BINARY, UNARY, matrix, run
-from support.steps import step
+from support.tiny_graphs import step
 
 _WHOLE = (
     AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.NORMALISATION, AliasKind.REUSE_INPUTS

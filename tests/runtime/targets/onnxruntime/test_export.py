@@ -46,11 +46,7 @@ PAYS, AS_GOOD = "little, much", "much, little"
 
 def branches(folder: Path, operands: str, batch: str = "1") -> Path:
     model = tiny_onnx.parse(BRANCHES % (batch, operands))
-    random = np.random.default_rng(0)
-    for weight in model.graph.initializer:
-        values = random.standard_normal(list(weight.dims)).astype(np.float32)
-        weight.CopyFrom(onnx.numpy_helper.from_array(values, weight.name))
-    return tiny_onnx.save(folder, model)
+    return tiny_onnx.save(folder, tiny_onnx.with_random_weights(model))
 
 
 def feeds(batch: int = 1) -> dict[str, np.ndarray]:

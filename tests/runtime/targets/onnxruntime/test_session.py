@@ -46,12 +46,7 @@ CHAIN = """(float[N,4] x) => (y) <float[4,64] wide, float[64,4] narrow> {
 
 
 def chain() -> bytes:
-    model = tiny_onnx.parse(CHAIN)
-    random = np.random.default_rng(1)
-    for weight in model.graph.initializer:
-        values = random.standard_normal(list(weight.dims)).astype(np.float32)
-        weight.CopyFrom(onnx.numpy_helper.from_array(values, weight.name))
-    return model.SerializeToString()
+    return tiny_onnx.with_random_weights(tiny_onnx.parse(CHAIN), 1).SerializeToString()
 
 
 def model(text: str, **options: Any) -> bytes:
@@ -445,14 +440,8 @@ RECURRENT = """(float[4,1,%d] x, float[1,1,%d] h) => (y, n) <
 
 def recurrent(size: int) -> bytes:
     """A GRU with its state, whose outputs are no small part of what a run takes."""
-    parsed = tiny_onnx.parse(
-        RECURRENT % (size, size, 3 * size, size, 3 * size, size, size, size, size)
-    )
-    random = np.random.default_rng(1)
-    for weight in parsed.graph.initializer:
-        values = random.standard_normal(list(weight.dims)).astype(np.float32) / 4
-        weight.CopyFrom(onnx.numpy_helper.from_array(values, weight.name))
-    return parsed.SerializeToString()
+    text = RECURRENT % (size, size, 3 * size, size, 3 * size, size, size, size, size)
+    return tiny_onnx.with_random_weights(tiny_onnx.parse(text), 1).SerializeToString()
 
 
 def spoken(size: int, seed: int) -> dict[str, Any]:

@@ -50,11 +50,7 @@ def heads(folder: Path) -> Path:
         f"(float[1,8,16,16] x) => ({outputs}) <float[16,8,3,3] stem, {', '.join(weights)}>"
         f"{{ a = Conv(x, stem) b = Relu(a) {' '.join(nodes)} }}"
     )
-    generator = np.random.default_rng(0)
-    for weight in model.graph.initializer:
-        values = generator.standard_normal(list(weight.dims)).astype(np.float32)
-        weight.CopyFrom(onnx.numpy_helper.from_array(values, weight.name))
-    return tiny_onnx.save(folder, model)
+    return tiny_onnx.save(folder, tiny_onnx.with_random_weights(model))
 
 
 def in_another_process(code: str, *arguments: Any, seed: int) -> str:
