@@ -1,14 +1,15 @@
 """The group `arenite`: its commands by name, each imported when it is asked for."""
 
+import logging
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import click
-
-from arenite.cli.console.streams import log_to_stderr
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,29 @@ def commands() -> Iterator[tuple[str, click.Command]]:
         yield name, entry.load(name)
 
 
+_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+@contextmanager
+def _log_to_stderr(verbosity: int) -> Iterator[None]:
+    """Show the log of all components while the block runs.
+
+    Args:
+        verbosity: 0 for warnings, 1 for what is done, 2 and above for details.
+    """
+    logger = logging.getLogger("arenite")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    previous = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(_LEVELS[min(verbosity, len(_LEVELS) - 1)])
+    try:
+        yield
+    finally:
+        logger.setLevel(previous)
+        logger.removeHandler(handler)
+
+
 def _print_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if not wanted:
         return
@@ -138,4 +162,4 @@ def arenite(context: click.Context, verbose: int) -> None:
 
     Results go to standard output, everything else to standard error.
     """
-    context.with_resource(log_to_stderr(verbose))
+    context.with_resource(_log_to_stderr(verbose))

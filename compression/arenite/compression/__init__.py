@@ -62,28 +62,7 @@ if TYPE_CHECKING:
     )
     from arenite.compression.sharing import Shared, Start, bits_by_budget, share
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "coding": "Code code decode huffman_code pack unpack",
-            "constants": "with_constants",
-            "dataset": "Dataset DatasetError random_dataset read_dataset",
-            "errors": "CodedError EvaluationError NoLayerError NonFiniteWeightsError",
-            "evaluate": "Judge Quality QuantiserError quantised_by_onnxruntime",
-            "graph_rewrites": "Narrowed remove_channels",
-            "onnx_model": "Layer LayerKind OnnxModel write_onnx",
-            "pruning": """
-                DENSITIES Sensitivity mask_by_density mask_by_deviation masks_by_budget scan
-            """,
-            "recipe": "Compressed CompressionRecipe LayerRecipe LayerResult compress",
-            "retrain": """
-                Distillation FineTuned PrunedModel TrainingSchedule TunedCodebooks
-                falling_densities fine_tune prune_gradually rising_deviations tune_codebooks
-                weights_of
-            """,
-            "sharing": "Shared Start bits_by_budget share",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "DENSITIES", "Code", "CodedError", "Compressed", "CompressionRecipe", "Dataset",

@@ -16,18 +16,7 @@ if TYPE_CHECKING:
     from arenite.pipeline.session import Session
     from arenite.pipeline.steps import open_step
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "api": "build compare fit fit_frontier plan",
-            "comparison.comparing": "Comparison",
-            "making.building": "Built",
-            "making.fitting": "FittedFrontier FittedModel",
-            "making.planning": "PlannedModel",
-            "session": "Session",
-            "steps": "open_step",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel", "Session", "build",

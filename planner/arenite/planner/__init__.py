@@ -41,29 +41,7 @@ if TYPE_CHECKING:
     from arenite.planner.rewrites.derivation import Derivation, derive
     from arenite.planner.tensors import Alias, DType, Memory, Quantisation, Tensor, TensorKind
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "errors": "AreniteError",
-            "importers.models": "InputValues Shapes Source load model_format open_names read",
-            "placement.outline": "Stair",
-            "placement.plan": "ParameterValue Plan SharedObjects",
-            "placement.problem": "PermittedOverlap Problem UsageRecord",
-            "placement.strategy": "Strategy StrategyKind",
-            "placement.verification": "verify",
-            "planfile.contents": "PlanFile",
-            "programs.costs": "LEAST Budget Costs Link",
-            "programs.diagnosis": "Diagnosis diagnose",
-            "programs.ordering": "FindOrder Order ShouldStop",
-            "programs.policy": "Policy",
-            "programs.program": "Array Port Program Step",
-            "programs.records": "liveness",
-            "programs.rules": "DEFAULT_ALIGNMENT AliasKind Boundary Rules",
-            "rewrites.candidate": "Candidate",
-            "rewrites.derivation": "Derivation derive",
-            "tensors": "Alias DType Memory Quantisation Tensor TensorKind",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "DEFAULT_ALIGNMENT", "LEAST", "Alias", "AliasKind", "AreniteError", "Array", "Boundary",

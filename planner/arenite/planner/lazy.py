@@ -1,30 +1,34 @@
 """Public names of a package, each imported when it is first used (PEP 562)."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 
 
-def lazily(
-    package: str, names_of: Mapping[str, str]
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the `__getattr__` and the `__dir__` of a package.
 
-    Type checkers see the same names in a block of imports under `TYPE_CHECKING`; a test compares
-    both with `__all__`.
-
-    Args:
-        package: Name of the package.
-        names_of: The public names of each of its modules, separated by spaces, by the path of the
-            module inside it.
+    The package imports its public names in a block under `TYPE_CHECKING`. Type checkers execute
+    that block; here its text tells the module of each name.
     """
-    module_of = {name: module for module, names in names_of.items() for name in names.split()}
+    module_of: dict[str, str] = {}
+
+    def read() -> dict[str, str]:
+        if not module_of:
+            import re  # late, as commands must catch Ctrl-C soon after they start
+
+            loader = sys.modules[package].__loader__
+            source = loader.get_source(package)  # type: ignore[union-attr]  # a SourceLoader
+            imports = r"^    from (\S+) import ([^(]+?$|\([^)]+)"
+            for module, names in re.findall(imports, source, re.MULTILINE):
+                module_of.update(dict.fromkeys(re.findall(r"\w+", names), module))
+        return module_of
 
     def load(name: str) -> object:
-        if name not in module_of:
+        if name.startswith("__") or name not in read():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found: object = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        found: object = getattr(import_module(module_of[name]), name)
         setattr(sys.modules[package], name, found)
         return found
 
-    return load, lambda: sorted(module_of)
+    return load, lambda: sorted(read())

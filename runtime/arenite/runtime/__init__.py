@@ -35,21 +35,7 @@ if TYPE_CHECKING:
         supported_operators,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "errors": (
-                "DeadMemoryError FeedError InputNameError InputShapeError InputTypeError "
-                "ProgramError ResourceError SessionBusyError SessionClosedError "
-                "SessionForkedError UnexpectedRuntimeError UnwritableProgramError"
-            ),
-            "session.session": "MAX_THREADS Session SessionOptions",
-            "session.stated": (
-                "ArenaMemory SessionMemory SessionPort StepProfile Tuned chrome_trace "
-                "processor_name supported_operators"
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "MAX_THREADS", "ArenaMemory", "DeadMemoryError", "FeedError", "InputNameError",

@@ -38,24 +38,7 @@ if TYPE_CHECKING:
     from arenite.strategies.table import STRATEGIES, find, known
     from arenite.strategies.time_limits import deadline, time_is_up
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "bands.binding": "BandsLimitError Held binding_of owners_of",
-            "bands.cache": "bands_for_cache",
-            "bands.memories_search": "MemoriesLimitError OverMemories quickest_over",
-            "bands.plan_files": "describe_bands rebuild_bands",
-            "bands.regions": "Region",
-            "bands.search": "BandsSearch InBands",
-            "bands.strips_search": "StripsSearch",
-            "best": "Best",
-            "memories.spread": "Spread spread",
-            "order.table": "ORDERS find_order",
-            "policies": "POLICIES find_policy known_policies",
-            "table": "STRATEGIES find known",
-            "time_limits": "deadline time_is_up",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "ORDERS", "POLICIES", "STRATEGIES", "BandsLimitError", "BandsSearch", "Best", "Held",

@@ -37,23 +37,7 @@ if TYPE_CHECKING:
     )
     from arenite.training.step import Masks, TrainingRecipe, TrainingStep, make_step
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "errors": """
-                BatchError MaskError NotDifferentiableError NothingToTrainError TrainingError
-                UnfitLossError
-            """,
-            "files": "program_for_training read_for_training write_step",
-            "forward": "Codebooks SharedWeights codebook_name",
-            "losses": "DistillationLoss",
-            "runner": """
-                Batches StateFileError StepEngine StepInputError StepInputs StepRunner
-                fitted_feeds restore stock_engine
-            """,
-            "step": "Masks TrainingRecipe TrainingStep make_step",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "BatchError", "Batches", "Codebooks", "DistillationLoss", "MaskError", "Masks",

@@ -25,21 +25,7 @@ if TYPE_CHECKING:
         printable,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "errors": "OptionsError",
-            "memories": "spread_as",
-            "observing": "Observer Search SearchLimits",
-            "ordering": "order_finder",
-            "placing": "configured place",
-            "reading": "Reading reading_of",
-            "text": (
-                "both change distance duration elided gap grouped one_line percent plural "
-                "printable"
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Observer", "OptionsError", "Reading", "Search", "SearchLimits", "both", "change",

@@ -23,17 +23,7 @@ if TYPE_CHECKING:
         compare_policies,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "baseline": "Difference differences read_baseline",
-            "comparing": "Compared Comparison TargetReport Task compare_each",
-            "model_files": "find_model_files readings_of",
-            "policies": (
-                "ROUNDED ModelPolicies PolicyContest PolicyResult chosen_policies compare_policies"
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "ROUNDED", "Compared", "Comparison", "Difference", "ModelPolicies", "PolicyContest",

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
         whole_inputs,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "engines": "ENGINES OURS check_installed",
-            "rounds": "Contest Measured measure ours outputs_of whole_inputs",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "ENGINES", "OURS", "Contest", "Measured", "check_installed", "measure", "ours", "outputs_of",

@@ -34,24 +34,7 @@ if TYPE_CHECKING:
     from arenite.pipeline.making.trading import Rescheduled
     from arenite.pipeline.making.tuning import tuned
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "building": "build_by_plan build_model build_program",
-            "calibration": "measured measured_link",
-            "costs": "HERE MachineCosts cache_file costs_of in_speeds table with_measured",
-            "exporting": "CRequest ExportedC export_for_tflm write_c",
-            "fitting": "Fitting fit_model",
-            "planning": "PlannedModel plan_model",
-            "program_files": "ProgramFile TurnsByRows",
-            "programs": (
-                "SUFFIX backends code_of compile_by_plan random_array random_inputs "
-                "session_by_plan with_fixed write_program"
-            ),
-            "trading": "Rescheduled",
-            "tuning": "tuned",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "HERE", "SUFFIX", "CRequest", "ExportedC", "Fitting", "MachineCosts", "PlannedModel",

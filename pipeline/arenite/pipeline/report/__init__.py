@@ -34,24 +34,7 @@ if TYPE_CHECKING:
     from arenite.pipeline.report.trace import as_trace
     from arenite.pipeline.report.words import made_with
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "colours": "Groups",
-            "compression": "read_compression",
-            "frontier": "Frontier Point maps_of",
-            "frontier_plots": "FRONTIER as_item frontier_figure row_figure",
-            "frontier_words": "frontier_columns frontier_rows price remark",
-            "model": "Cell",
-            "page": "check_packages render",
-            "records": "record_facts",
-            "results": "FailedModel PeerResult SkippedStrategy StrategyResult",
-            "row_svg": "as_svg",
-            "tables": "as_csv as_markdown",
-            "trace": "as_trace",
-            "words": "made_with",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "FRONTIER", "Cell", "FailedModel", "Frontier", "Groups", "PeerResult", "Point",

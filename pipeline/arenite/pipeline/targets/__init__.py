@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     )
     from arenite.pipeline.targets.compiling import Compiled
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "arenite": "compiled_for",
-            "choice": "ARENITE GENERIC TARGETS Chosen check_options choose_target",
-            "compiling": "Compiled",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "ARENITE", "GENERIC", "TARGETS", "Chosen", "Compiled", "check_options", "choose_target",

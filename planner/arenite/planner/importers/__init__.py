@@ -20,14 +20,7 @@ if TYPE_CHECKING:
         read,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "annotations": "annotated read_annotations",
-            "csv": "read_csv",
-            "models": "InputValues Shapes Source load model_format open_names read",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "InputValues", "Shapes", "Source", "annotated", "load", "model_format", "open_names", "read",

@@ -33,19 +33,7 @@ if TYPE_CHECKING:
         sliding_over,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "bands": "Band Pieces",
-            "imported": "AttributeValue Imported Opaque",
-            "moving": "Fetch Narrow Spill Wait Widen",
-            "operator": "Operands Operator Region broadcast_region same_layout same_places whole",
-            "parts": "Part part_at parts_along_axis",
-            "strips": "WideLayer NarrowLayer Strip Strips in_strips",
-            "traits": "ElementWise Keeping Normalising Viewing",
-            "windows": "AutoPad Sliding Window num_positions sliding_over",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "AttributeValue", "AutoPad", "Band", "ElementWise", "Fetch", "Imported", "Keeping", "Narrow",

@@ -39,22 +39,7 @@ if TYPE_CHECKING:
         verify,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "outline": "Stair",
-            "plan": "ParameterValue Plan SharedObjects",
-            "problem": "LoadSpan PermittedOverlap Problem Rectangle UsageRecord load_spans",
-            "strategy": (
-                "AbandonedError Abandoning Anytime Placer Strategy StrategyKind Watch run "
-                "run_on_hulls silent"
-            ),
-            "verification": (
-                "MisalignedError MovedError NegativeOffsetError OverCapacityError "
-                "OverlapError WrongBoundError WrongCountError WrongHeightError verify"
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "AbandonedError", "Abandoning", "Anytime", "LoadSpan", "MisalignedError", "MovedError",

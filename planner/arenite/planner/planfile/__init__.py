@@ -26,19 +26,7 @@ if TYPE_CHECKING:
     )
     from arenite.planner.planfile.reading import read
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "bands": "Bands RegionOf StripsOf",
-            "contents": "ModelReference PlanFile write",
-            "errors": (
-                "DuplicateNameError InconsistentError MissingFieldError NotAPlanFileError "
-                "OutOfRangeError StaleRecordsError UnknownFieldError UnknownMemoryError "
-                "UnknownVersionError UnreadablePlanFileError WrongModelError WrongTypeError"
-            ),
-            "reading": "read",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Bands", "DuplicateNameError", "InconsistentError", "MissingFieldError", "ModelReference",

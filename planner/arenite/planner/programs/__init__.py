@@ -54,28 +54,7 @@ if TYPE_CHECKING:
     )
     from arenite.planner.programs.uses import Lifetime, Uses
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "costs": "LEAST PCIE PRESETS SD_CARD Budget Costs Link",
-            "diagnosis": "Diagnosis StepLoad diagnose",
-            "equivalence": "check_same_values",
-            "memories": (
-                "CostedMemory Traffic assigned cost_of excess_of in_memories in_memory traffic_of"
-            ),
-            "ordering": "AnytimeOrder FindOrder Order OrderStrategy ShouldStop never",
-            "policy": "AnytimePolicy Policy is_exact",
-            "program": "COMPUTE Array Names OperatorSet Port Program Step",
-            "records": "liveness",
-            "row_steps": "RowReads RowStep row_step",
-            "rules": "DEFAULT_ALIGNMENT SAFE_KINDS AliasKind Boundary Rules",
-            "run": "PlacedRows Rows Run TouchingTurn run_of",
-            "run_verification": (
-                "OverwrittenRowsError UnheldRowsError UnwrittenRowsError verify_run"
-            ),
-            "uses": "Lifetime Uses",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "COMPUTE", "DEFAULT_ALIGNMENT", "LEAST", "PCIE", "PRESETS", "SAFE_KINDS", "SD_CARD",

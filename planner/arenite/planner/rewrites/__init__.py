@@ -30,22 +30,7 @@ if TYPE_CHECKING:
         with_views,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "activations": "fuse_activations",
-            "aliasing.overlap": "permit_overlaps permitted_overlap",
-            "aliasing.rewrite": "Aliasing Refusal explain has_parts overwritable share",
-            "candidate": "Candidate",
-            "derivation": "Derivation derive records",
-            "narrowing": "keep_narrow",
-            "noops": "drop_noops",
-            "rescheduling": (
-                "ALIGNMENT Reschedulable Schedule SpillSpan peak_of problem_of reschedule "
-                "with_views"
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "ALIGNMENT", "Aliasing", "Candidate", "Derivation", "Refusal", "Reschedulable", "Schedule",

@@ -9,9 +9,6 @@ if TYPE_CHECKING:
     from arenite.planner.timing.simulation import simulate
     from arenite.planner.timing.timeline import Span, Timeline
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {"check": "check_timeline", "simulation": "simulate", "timeline": "Span Timeline"},
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = ["Span", "Timeline", "check_timeline", "simulate"]

@@ -21,23 +21,7 @@ if TYPE_CHECKING:
     from arenite.runtime.cexport.reference import vectors
     from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "bands": "has_kernel_by_rows",
-            "base.errors": "FailedExportError NotExportedError",
-            "base.layout": "Interface",
-            "base.options": "COptions Extension Rounding Vectors",
-            "base.text": "identifier",
-            "compiled": "CompiledForC LoweredForC",
-            "export": "CExport export_c",
-            "folder": "check_folder write_folder",
-            "host_test": "HostTest run_on_host",
-            "lowering": "lower_for_c signed",
-            "reference": "vectors",
-            "steps.cmsis_nn_operators": "for_cmsis_nn",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "CExport", "COptions", "CompiledForC", "Extension", "FailedExportError", "HostTest",

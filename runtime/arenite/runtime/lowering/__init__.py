@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from arenite.runtime.lowering.onnx.model import lower_onnx
     from arenite.runtime.lowering.tflite.model import lower_tflite
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "errors": "UnsupportedOperatorsError",
-            "onnx.model": "lower_onnx",
-            "tflite.model": "lower_tflite",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = ["UnsupportedOperatorsError", "lower_onnx", "lower_tflite"]

@@ -80,27 +80,7 @@ if TYPE_CHECKING:
     from arenite.runtime.operators.schema import operator_tables, operators, with_tables
     from arenite.runtime.operators.special import DetectionPostProcess, External, Rfft2D
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "base": (
-                "FLOAT_BYTES NO_PADDING PANEL UNSTORED AlongLastAxes Clamped Pair RowWise "
-                "RuntimeOperator Sides is_one_image makes_one_image"
-            ),
-            "convolution": (
-                "Conv2D Convolution DepthwiseConv2D PackFilter TransposedConv2D "
-                "WeightGradient winograd_scratch"
-            ),
-            "elementwise": "Binary BinaryFunction Convert MultiplyAdd Select Unary UnaryFunction",
-            "linear": "FullyConnected MatMul",
-            "movement": "Copy Fetch Gather LoadWeights Move Resize2D ScatterAdd Spill Wait",
-            "normalisation": "Hardmax InstanceNorm L2Norm LayerNorm LocalResponseNorm Softmax",
-            "recurrent": "GRU_UNITS_AT_ONCE LSTM_UNITS_AT_ONCE Gru Lstm Svdf",
-            "reduction": "ArgReduce CumulativeSum Pool2D PoolKind Reduce ReduceFunction TopK",
-            "schema": "operator_tables operators with_tables",
-            "special": "DetectionPostProcess External Rfft2D",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "FLOAT_BYTES", "GRU_UNITS_AT_ONCE", "LSTM_UNITS_AT_ONCE", "NO_PADDING", "PANEL", "UNSTORED",

@@ -15,14 +15,7 @@ if TYPE_CHECKING:
     from arenite.runtime.program.rows import RowTables
     from arenite.runtime.program.touching import Root, rectangles_of, root_of, run_of, turns_of
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "file": "Assembly Code assemble program_pieces write_assembly",
-            "rows": "RowTables",
-            "touching": "Root rectangles_of root_of run_of turns_of",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Assembly", "Code", "Root", "RowTables", "assemble", "program_pieces", "rectangles_of",

@@ -42,22 +42,7 @@ if TYPE_CHECKING:
         with_tiles,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "fusing": "fold_pads fuse_sums without_unread",
-            "lanes": "derive_ahead load_ahead loads_as_in loads_beside loads_in_turn lower_moves",
-            "packing": "pack_filters packed_filter packed_integer_filter",
-            "streaming": (
-                "Loading Streaming WeightBudget WeightBudgetError stream_weights weight_bytes"
-            ),
-            "tiles": (
-                "DIRECT PROCESSOR SPEEDS TILES Kernels Prefer Speeds all_by by_table "
-                "has_slower_tiles measured num_by_tile quickest_first steps_by_tiles "
-                "takes_tiles with_tiles"
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "Kernels", "Loading", "Prefer", "Speeds",

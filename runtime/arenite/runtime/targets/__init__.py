@@ -22,20 +22,7 @@ if TYPE_CHECKING:
     from arenite.runtime.targets.tflm.measure import Measurement, measure_arena
     from arenite.runtime.targets.tflm.records import tflm_problem
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "litert": "PlannedInterpreter StockPlacementWarning litert_problem",
-            "onnxruntime": (
-                "OnnxruntimeExport PlannedSession export_onnxruntime onnxruntime_problem"
-            ),
-            "onnxruntime.recording": "drawn_feeds stock_memory",
-            "onnxruntime.stock": "stock_options stock_session",
-            "tflm.export": "TflmExport c_header export_tflm",
-            "tflm.measure": "Measurement measure_arena",
-            "tflm.records": "tflm_problem",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Measurement", "OnnxruntimeExport", "PlannedInterpreter", "PlannedSession",

@@ -30,23 +30,7 @@ if TYPE_CHECKING:
     )
     from arenite.planner.importers.onnx.values import Constants
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "binding": "bind fixed_arrays fixed_feeds fixed_model open_names stated_name",
-            "external_data": "MOST_BYTES check_files embed",
-            "file": "load_model normal_domain opset_versions",
-            "inference": "NodeChecker",
-            "node": "Dialect Origin",
-            "operator_models": "operator_model",
-            "operators": "FORMER_ATTRIBUTES onnx_operator",
-            "order": "constant_names node_reads subgraphs",
-            "reader": "read_onnx",
-            "states": "STATES_KEY States placed take_states",
-            "types": "TensorType numpy_dtype write_dtype write_type",
-            "values": "Constants",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "FORMER_ATTRIBUTES", "MOST_BYTES", "STATES_KEY", "Constants", "Dialect", "NodeChecker",

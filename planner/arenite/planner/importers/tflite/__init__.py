@@ -19,17 +19,7 @@ if TYPE_CHECKING:
         UnknownShapeError,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "contents": "Options",
-            "importer": "TfliteModel read_tflite_model",
-            "operators": "tflite_operator",
-            "reader": "read_tflite",
-            "resizing": "MAX_VALUES VALUES",
-            "shapes": "SHAPE SHAPES MisfitError Resized Shape UnknownShapeError",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "MAX_VALUES", "SHAPE", "SHAPES", "VALUES", "MisfitError", "Options", "Resized", "Shape",

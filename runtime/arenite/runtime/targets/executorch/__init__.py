@@ -7,6 +7,6 @@ from arenite.planner.lazy import lazily
 if TYPE_CHECKING:
     from arenite.runtime.targets.executorch.planning import MemoryPlanning, memory_planning
 else:
-    __getattr__, __dir__ = lazily(__name__, {"planning": "MemoryPlanning memory_planning"})
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = ["MemoryPlanning", "memory_planning"]

@@ -13,14 +13,7 @@ if TYPE_CHECKING:
         load_interpreter,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "interpreter": "PlannedInterpreter",
-            "probe": "litert_problem probe_arena",
-            "stock": "FixedShapeError StockPlacementWarning load_interpreter",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "FixedShapeError", "PlannedInterpreter", "StockPlacementWarning", "litert_problem",

@@ -24,18 +24,7 @@ if TYPE_CHECKING:
         stock_session,
     )
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "export": "OnnxruntimeExport export_onnxruntime",
-            "recording": "StatedInput StockMemory drawn_feeds onnxruntime_problem stock_memory",
-            "session": "PlannedSession RunMemory",
-            "stock": (
-                "InputMismatchError RunFailedError StockSessionWarning UnknownOutputError "
-                "ordered_options stock_options stock_session"
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "InputMismatchError", "OnnxruntimeExport", "PlannedSession", "RunFailedError", "RunMemory",

@@ -20,14 +20,7 @@ if TYPE_CHECKING:
     )
     from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model, tflm_problem
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            "export": "TflmExport TflmMeasurements c_header export_tflm",
-            "measure": "InterpreterError Measurement learn_scratch measure_arena measure_bytes",
-            "records": "TflmModel read_tflm_model tflm_problem",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "InterpreterError", "Measurement", "TflmExport", "TflmMeasurements", "TflmModel", "c_header",
