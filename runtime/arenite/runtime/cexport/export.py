@@ -15,7 +15,7 @@ from arenite.runtime.cexport.base.text import TYPES, identifier
 from arenite.runtime.cexport.compiled import CompiledForC
 from arenite.runtime.cexport.files import builds, source, test_program, weights
 from arenite.runtime.cexport.steps.cmsis_nn_operators import extension_of
-from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers
+from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, is_mostly_narrow, writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ def export_c(
     name = options.name or identifier(compiled.source.name.rpartition(".")[0])
     layout = ArenaLayout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
     rounding = options.rounding or compiled.rounding
-    written = CFileParts(FlashConstants(name), rounding)
+    constants = compiled.program.constants
+    written = CFileParts(FlashConstants(name), rounding, is_mostly_narrow(constants.values()))
     _check_ports(layout)
     calls = _written_steps(layout, written)
     digest = plan_digest(compiled.source.problem, plan)

@@ -129,3 +129,21 @@ static inline float clamped_f32(float value, float low, float high)
 {
     return value < low ? low : value > high ? high : value;
 }
+
+/* A float of its half: 5 bits of exponent, 10 behind the point. 2^112 makes up for the biases. */
+static inline float half_of(uint16_t half)
+{
+    const uint32_t bits = (half & 0x7fffu) << 13 | (half & 0x8000u) << 16;
+    float small;
+    memcpy(&small, &bits, sizeof small);
+    return small * 5.192296858534828e33f;
+}
+
+/* A float of its upper 16 bits; the others are 0. */
+static inline float upper_of(uint16_t upper)
+{
+    const uint32_t bits = (uint32_t)upper << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}

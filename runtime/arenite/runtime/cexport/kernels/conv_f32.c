@@ -1,24 +1,31 @@
 #include "common.h"
 
+/* One for each of
+   LAYER           | DOT4      | CONV      | POINTWISE      | DEPTHWISE      | STORED   | NUMBER
+   conv_layer_f32  | dot4_f32  | conv_f32  | pointwise_f32  | depthwise_f32  | float    | (float)
+   conv_layer_f16  | dot4_f16  | conv_f16  | pointwise_f16  | depthwise_f16  | uint16_t | half_of
+   conv_layer_bf16 | dot4_bf16 | conv_bf16 | pointwise_bf16 | depthwise_bf16 | uint16_t | upper_of
+ */
+
 /* A convolution of floats. Filters lie in blocks of four outputs, side by side. */
 typedef struct {
     int32_t height, width, depth;
     int32_t out_width, out_depth, groups;
     int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
     float low, high;
-    const float *filter;
+    const STORED *filter;
     const float *bias;
-} conv_layer_f32;
+} LAYER;
 
 /* Add the products of `count` inputs with the weights of four outputs to their sums. */
-static inline void dot4_f32(float *sums, const float *input, const float *filter, int32_t count)
+static inline void DOT4(float *sums, const float *input, const STORED *filter, int32_t count)
 {
     float a = sums[0], b = sums[1], c = sums[2], d = sums[3];
     for (const float *end = input + count; input < end; ++input, filter += 4) {
-        a += *input * filter[0];
-        b += *input * filter[1];
-        c += *input * filter[2];
-        d += *input * filter[3];
+        a += *input * NUMBER(filter[0]);
+        b += *input * NUMBER(filter[1]);
+        c += *input * NUMBER(filter[2]);
+        d += *input * NUMBER(filter[3]);
     }
     sums[0] = a;
     sums[1] = b;
@@ -27,7 +34,7 @@ static inline void dot4_f32(float *sums, const float *input, const float *filter
 }
 
 /* Convolution, rows [first, end) of the result; pixel by pixel, four outputs at a time. */
-KERNEL conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
+KERNEL CONV(const LAYER *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     const int32_t depth = k->depth / k->groups, outputs = k->out_depth / k->groups;
     const int32_t blocks = (outputs + 3) / 4, block_size = 4 * k->kernel_y * k->kernel_x * depth;
@@ -45,7 +52,7 @@ KERNEL conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first
             const int32_t start = (left + columns.first * k->dilation_x) * k->depth;
             for (int32_t block = 0; block < blocks * k->groups; ++block) {
                 const int32_t group = block / blocks, c = 4 * (block - group * blocks);
-                const float *filter = k->filter + block * block_size;
+                const STORED *filter = k->filter + block * block_size;
                 float *result = to + group * outputs + c;
                 float sums[4];
                 for (int32_t i = 0; i < 4; ++i)
@@ -53,10 +60,11 @@ KERNEL conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first
                 for (int32_t row = rows.first; row < rows.end; ++row) {
                     const float *from =
                         (const float *)(const void *)in_row(in, top + row * k->dilation_y);
-                    const float *weights = filter + 4 * (row * k->kernel_x + columns.first) * depth;
+                    const STORED *weights =
+                        filter + 4 * (row * k->kernel_x + columns.first) * depth;
                     from += start + group * depth;
                     for (int32_t i = 0; i < runs; ++i) {
-                        dot4_f32(sums, from, weights, run);
+                        DOT4(sums, from, weights, run);
                         from += k->dilation_x * k->depth;
                         weights += 4 * depth;
                     }
@@ -69,18 +77,19 @@ KERNEL conv_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first
 }
 
 /* Convolution with a window of one pixel, or a product with a matrix; rows [first, end). */
-KERNEL pointwise_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
+KERNEL POINTWISE(const LAYER *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const float *from = (const float *)(const void *)in_row(in, y * k->stride_y);
         float *to = (float *)(void *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x, from += k->stride_x * k->depth) {
-            const float *filter = k->filter, *bias = k->bias;
+            const STORED *filter = k->filter;
+            const float *bias = k->bias;
             for (int32_t left = k->out_depth; left > 0; left -= 4, bias += 4) {
                 float sums[4];
                 for (int32_t i = 0; i < 4; ++i)
                     sums[i] = bias[i];
-                dot4_f32(sums, from, filter, k->depth);
+                DOT4(sums, from, filter, k->depth);
                 filter += 4 * k->depth;
                 for (int32_t i = 0; i < 4 && i < left; ++i)
                     *to++ = clamped_f32(sums[i], k->low, k->high);
@@ -91,7 +100,7 @@ KERNEL pointwise_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t 
 
 /* Depthwise convolution, rows [first, end) of the result. The filter is rows, columns, outputs;
    `out_depth` is a multiple of `depth`. */
-KERNEL depthwise_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t first, int32_t end)
+KERNEL DEPTHWISE(const LAYER *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     const int32_t depth = k->depth, outputs = k->out_depth, multiplier = outputs / depth;
     for (int32_t y = first; y < end; ++y) {
@@ -107,10 +116,10 @@ KERNEL depthwise_f32(const conv_layer_f32 *k, in_rows in, out_rows out, int32_t 
                 for (int32_t row = rows.first; row < rows.end; ++row) {
                     const float *from =
                         (const float *)(const void *)in_row(in, top + row * k->dilation_y);
-                    const float *w = k->filter + (row * k->kernel_x + columns.first) * outputs + o;
+                    const STORED *w = k->filter + (row * k->kernel_x + columns.first) * outputs + o;
                     from += start + o / multiplier;
                     for (int32_t i = columns.first; i < columns.end; ++i) {
-                        sum += *from * *w;
+                        sum += *from * NUMBER(*w);
                         from += k->dilation_x * depth;
                         w += outputs;
                     }

@@ -60,18 +60,14 @@ def fully_connected(t: StepWriter) -> None:
     rows = source.num_elements // depth
     size = source.dtype.bits // 8
     filter_ = _blocks(weights.reshape(outputs, 1, 1, depth), 1)
-    layer = _layer(
+    suffix, layer = _layer(
         t, "pointwise", filter_, operator, height=rows, width=1, depth=depth, out_width=1,
         out_depth=outputs,
     )  # fmt: skip
     t.call(
-        f"pointwise_{_suffix(t)}", layer, t.rows_of(source, depth * size),
+        f"pointwise_{suffix}", layer, t.rows_of(source, depth * size),
         t.rows_to(result, outputs * size), 0, rows,
     )  # fmt: skip
-
-
-def _suffix(t: StepWriter) -> str:
-    return {"int8": "s8", "float32": "f32"}[t.types("int8", "float32")]
 
 
 def _write_spatial(
@@ -89,7 +85,7 @@ def _write_spatial(
         raise NotWrittenError("it adds another tensor to its result")
     batch, height, width, depth = source.shape
     _, out_height, out_width, out_depth = result.shape
-    layer = _layer(
+    suffix, layer = _layer(
         t, kernel, filter_, operator, height=height, width=width, depth=depth, out_width=out_width,
         out_depth=out_depth, groups=groups, window=(window[0], window[1]),
         strides=operator.strides, dilations=operator.dilations, padding=operator.padding,
@@ -98,7 +94,7 @@ def _write_spatial(
     in_stride, out_stride = width * depth * size, out_width * out_depth * size
     for plane in t.planes(batch):
         t.call(
-            f"{kernel}_{_suffix(t)}",
+            f"{kernel}_{suffix}",
             layer,
             t.rows_of(source, in_stride, plane, height * in_stride),
             t.rows_to(result, out_stride, plane, out_height * out_stride),
@@ -123,7 +119,8 @@ def _layer(
     strides: Pair = (1, 1),
     dilations: Pair = (1, 1),
     padding: Sides = (0, 0, 0, 0),
-) -> str:
+) -> tuple[str, str]:
+    """Return the suffix of the kernels of its types, and the address of a layer."""
     geometry = {
         "height": height, "width": width, "depth": depth, "out_width": out_width,
         "out_depth": out_depth, "groups": groups, "kernel_y": window[0], "kernel_x": window[1],
@@ -131,14 +128,15 @@ def _layer(
         "dilation_x": dilations[1], "top": padding[0], "left": padding[3],
     }  # fmt: skip
     is_blocked = kernel != "depthwise"
-    if _suffix(t) == "f32":
+    if t.types("int8", "float32") == "float32":
         bias = per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
-        return t.layer(
-            "conv_layer_f32",
+        suffix, (stored,) = t.weights(filter_)
+        return suffix, t.layer(
+            f"conv_layer_{suffix}",
             **geometry,
             low=operator.min,
             high=operator.max,
-            filter=t.constant(filter_, "weights"),
+            filter=t.constant(stored, "weights"),
             bias=t.constant(_in_blocks(bias, groups) if is_blocked else bias, "bias"),
         )
     source, result = t.input(), t.output()
@@ -160,7 +158,7 @@ def _layer(
         if is_per_output:
             factors, shifts = _in_blocks(factors, groups), _in_blocks(shifts, groups)
     low, high = t.clamp(operator.min, operator.max)
-    return t.layer(
+    return "s8", t.layer(
         "conv_layer",
         **geometry,
         in_offset=-zero_of(source),

@@ -38,9 +38,10 @@ def svdf(t: StepWriter) -> None:
     }  # fmt: skip
     if kind == "float32":
         bias = t.array(3) if t.has(3) else np.zeros(units, np.float32)
-        kernel, element = "svdf_f32", "float"
+        suffix, (features, times) = t.weights(features, times)
+        kernel, element = f"svdf_{suffix}", "float"
         layer = t.layer(
-            "svdf_layer_f32", **sizes, low=operator.min, high=operator.max,
+            f"svdf_layer_{suffix}", **sizes, low=operator.min, high=operator.max,
             features=t.constant(features, "features"), times=t.constant(times, "times"),
             bias=t.constant(bias, "bias"),
         )  # fmt: skip
@@ -108,7 +109,7 @@ def lstm(t: StepWriter) -> None:
         times, batch = batch, times
     inputs, units = weights.shape[2], recurrent.shape[2]
     is_float = kind == "float32"
-    layer = _float_lstm(t, operator) if is_float else _integer_lstm(t, operator)
+    suffix, layer = _float_lstm(t, operator) if is_float else _integer_lstm(t, operator)
     element = "float" if is_float else "int8_t"
     through = "(void *)" if is_float else ""
     const_through = "(const void *)" if is_float else ""
@@ -119,7 +120,7 @@ def lstm(t: StepWriter) -> None:
         read = t.address(source, plane, size * inputs * before)
         made = t.address(result, plane, size * units * before)
         t.call(
-            f"lstm_{'f32' if is_float else 's8'}",
+            f"lstm_{suffix}",
             layer,
             f"(const {element} *){const_through}({read})",
             inputs * behind,
@@ -131,14 +132,15 @@ def lstm(t: StepWriter) -> None:
         )
 
 
-def _float_lstm(t: StepWriter, operator: Lstm) -> str:
-    return t.layer(
-        "lstm_layer_f32",
-        inputs=t.array(1).shape[2],
-        units=t.array(2).shape[2],
+def _float_lstm(t: StepWriter, operator: Lstm) -> tuple[str, str]:
+    suffix, (weights, recurrent) = t.weights(t.array(1), t.array(2))
+    return suffix, t.layer(
+        f"lstm_layer_{suffix}",
+        inputs=weights.shape[2],
+        units=recurrent.shape[2],
         clip=operator.cell_clip,
-        weights=t.constant(t.array(1), "weights"),
-        recurrent=t.constant(t.array(2), "recurrent"),
+        weights=t.constant(weights, "weights"),
+        recurrent=t.constant(recurrent, "recurrent"),
         bias=t.constant(t.array(3), "bias"),
     )
 
@@ -147,7 +149,7 @@ _GATE_BITS = 3
 """Before the point of a gate's sum."""
 
 
-def _integer_lstm(t: StepWriter, operator: Lstm) -> str:
+def _integer_lstm(t: StepWriter, operator: Lstm) -> tuple[str, str]:
     """Return the layer of integers, with the scales of TensorFlow Lite Micro's kernels."""
     if t.is_even:
         raise NotWrittenError("its integers are rounded as TensorFlow Lite rounds only")
@@ -173,7 +175,7 @@ def _integer_lstm(t: StepWriter, operator: Lstm) -> str:
             f"{prefix}factors": t.constant(np.array([f for f, _ in pairs], np.int32), "factors"),
             f"{prefix}shifts": t.constant(np.array([s for _, s in pairs], np.int8), "shifts"),
         }
-    return t.layer(
+    return "s8", t.layer(
         "lstm_layer",
         **fields,
         inputs=t.array(1).shape[2],

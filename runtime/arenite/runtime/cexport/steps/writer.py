@@ -35,10 +35,12 @@ class CFileParts:
         layers: Definitions of the structures of layers.
         functions: Definitions of functions that kernels are handed.
         rounding: How products of integers are rounded.
+        is_narrow: Whether weights that 16 bits hold exactly take 16 bits.
     """
 
     constants: FlashConstants
     rounding: Rounding = "double"
+    is_narrow: bool = False
     kernels: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     layers: list[str] = field(default_factory=list)
@@ -191,6 +193,18 @@ class StepWriter:
             raise NotWrittenError("it has an empty constant")
         return self.file.constants.add(array, hint)
 
+    def weights(self, *arrays: Array) -> tuple[str, tuple[Array, ...]]:
+        """Return the type of float weights as kernels name it, and the weights in that type.
+
+        It is of 16 bits where those hold all of them exactly, and most weights of the file.
+        """
+        if self.file.is_narrow:
+            for suffix, narrowed in _NARROWINGS:
+                found = tuple(map(narrowed, arrays))
+                if all(each is not None for each in found):
+                    return suffix, tuple(each for each in found if each is not None)
+        return "f32", arrays
+
     def layer(self, structure: str, **values: float | str) -> str:
         """Return the address of a structure with these fields, in flash."""
         order = kernels.fields(structure)
@@ -300,6 +314,36 @@ def _initialiser(fields: Iterable[tuple[str, str]]) -> str:
         line += f" {item}"
     lines.append(line.rstrip(","))
     return "{\n" + "\n".join(lines) + "\n}"
+
+
+def _as_halves(array: Array) -> Array | None:
+    """Return the bits of floats as halves, None if a half does not hold one of them."""
+    with np.errstate(over="ignore", under="ignore"):
+        halves = array.astype(np.float16)
+    is_exact = np.array_equal(halves.astype(np.float32).view(np.uint32), array.view(np.uint32))
+    return halves.view(np.uint16) if is_exact and np.isfinite(array).all() else None
+
+
+def _upper_halves(array: Array) -> Array | None:
+    """Return the upper 16 bits of floats (bfloat16), None if others of one are not 0."""
+    bits = array.view(np.uint32)
+    return None if (bits & 0xFFFF).any() else (bits >> 16).astype(np.uint16)
+
+
+_NARROWINGS = (("f16", _as_halves), ("bf16", _upper_halves))
+
+
+def is_mostly_narrow(constants: Iterable[Array]) -> bool:
+    """Tell whether 16 bits hold most float weights exactly: those of a model stored so.
+
+    Kernels of 16 bits for the few that fit by chance would take more flash than they save.
+    """
+    sizes = {False: 0, True: 0}
+    for array in constants:
+        if array.dtype == np.float32:
+            is_narrow = any(narrowed(array) is not None for _, narrowed in _NARROWINGS)
+            sizes[is_narrow] += array.size
+    return sizes[True] > sizes[False]
 
 
 Write: TypeAlias = Callable[[StepWriter], None]
