@@ -121,7 +121,7 @@ LAYERS = {
             "Lstm", {},
             [
                 Given((HUGE, 0, 1)), *(constant(np.zeros(s, np.float32)) for s in (
-                    (1, 4, 1), (1, 4, 1), (1, 4))), None, None,
+                    (1, 1, 1, 64), (1, 1, 1, 64), (1, 1, 64))), None, None,
             ],
             [Given((HUGE, 1, 0, 1)), Given((1, 0, 1)), Given((1, 0, 1))], scratch=64,
         ),
@@ -132,7 +132,7 @@ LAYERS = {
             "Lstm", {},
             [
                 Given((2, 1, 1)), *(constant(np.zeros(s, np.float32)) for s in (
-                    (1, 8, 1), (1, 4, 2), (1, 8))), None, None,
+                    (1, 1, 1, 64), (1, 1, 2, 48), (1, 1, 64))), None, None,
             ],
             [Given((2, 1, 1, 2)), Given((1, 1, 2)), Given((1, 1, 2))], scratch=4096,
         ),

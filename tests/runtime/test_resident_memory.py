@@ -62,12 +62,11 @@ RECURRENT = {
 
 
 @pytest.mark.parametrize("layer", RECURRENT)
-def test_a_recurrent_layer_gives_back_the_weights_that_it_packed(layer, tmp_path):
+def test_a_recurrent_layer_reads_its_weights_where_the_file_has_them(layer, tmp_path):
     text = f"(float[4,1,32] x) => (y) {RECURRENT[layer]}"
     held = memory_of(build(save(tmp_path, with_random_weights(parse(text))), tmp_path))
-    assert held.weights * 0.95 < held.kernels < held.weights * 1.1
-    # Of the file's weights, runs read the biases alone.
-    assert held.weights_resident < held.weights * 0.05
+    assert 0.95 * held.weights < held.weights_resident <= held.weights
+    assert held.kernels < 1024  # the step itself
 
 
 def test_weights_that_are_loaded_for_each_run_are_not_held(tmp_path):

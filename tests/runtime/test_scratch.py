@@ -41,10 +41,10 @@ def random_layer(kind):
     directions = int(GENERATOR.integers(1, 3))
     gates = 4 if kind is Lstm else 3
     operator = kind(batch_major=bool(units % 2))
-    rows = gates * units
+    tiles, columns = -(-units // PANEL), gates * PANEL
     x = (batch, times, depth) if operator.batch_major else (times, batch, depth)
-    weights = [(directions, rows, depth), (directions, rows, units)]
-    biases = [(directions, rows)] * (1 if kind is Lstm else 2)
+    weights = [(directions, tiles, depth, columns), (directions, tiles, units, columns)]
+    biases = [(directions, tiles, columns), (directions, tiles, PANEL)][: 1 if kind is Lstm else 2]
     states = [Given((directions, batch, units))] * (2 if kind is Lstm else 1)
     constants = [constant(np.zeros(shape, np.float32)) for shape in (*weights, *biases)]
     inputs = [Given(x), *constants, *[None] * len(states)]

@@ -94,12 +94,14 @@ SOUND = {
     "convert": OneStep("Convert", (f32(8),), (i32(8),)),
     "multiply-add": OneStep("MultiplyAdd", (f32(2, 4), f32(4), f32(4)), (f32(2, 4),)),
     "lstm": OneStep(
-        "Lstm", (f32(2, 1, 3), weights(1, 8, 3), weights(1, 8, 2), weights(1, 8), None, None),
-        (f32(2, 1, 1, 2), f32(1, 1, 2), f32(1, 1, 2)), scratch=4 * 16),
+        "Lstm",
+        (f32(2, 1, 3), weights(1, 1, 3, 64), weights(1, 1, 2, 64), weights(1, 1, 64), None, None),
+        (f32(2, 1, 1, 2), f32(1, 1, 2), f32(1, 1, 2)), scratch=4 * 2 * 64),
     "gru": OneStep(
-        "Gru", (f32(2, 1, 3), weights(1, 6, 3), weights(1, 6, 2), weights(1, 6), weights(1, 6),
-                None),
-        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 10),
+        "Gru",
+        (f32(2, 1, 3), weights(1, 1, 3, 48), weights(1, 1, 2, 48), weights(1, 1, 48),
+         weights(1, 1, 16), None),
+        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * (2 * 48 + 2)),
     "svdf": OneStep("Svdf", (f32(1, 3), weights(4, 3), weights(4, 5), None, f32(1, 4, 5)),
                     (f32(1, 4),), kept=(4,)),
     "integer lstm": OneStep(
@@ -287,7 +289,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "factors too few": ("multiply-add", {"in": {1: f32(3)}}, "factors or terms do not fit"),
     "cells clipped to nothing": (
         "lstm", {"told": {"cell_clip": 0.0}}, "cell_clip must be above 0"),
-    "scratch too small": ("lstm", {"scratch": 63}, "has 63 B; it needs 64"),
+    "scratch too small": ("lstm", {"scratch": 511}, "has 511 B; it needs 512"),
     "an LSTM that keeps a constant": (
         "lstm",
         {"told": {"keeps_state": True}, "in": {4: weights(1, 1, 2), 5: weights(1, 1, 2)},
@@ -380,9 +382,14 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no rows to add to": ("scatter", {"out": {0: f32(0, 3)}}, "it has no rows"),
     "places that are numbers": ("scatter", {"in": {0: f32(2)}}, "no kernel runs it"),
     "slices of another type": ("scatter", {"in": {1: i32(2, 3)}}, "differ in type"),
-    "weights of other gates": ("lstm", {"in": {1: weights(1, 6, 3)}}, "weights do not fit"),
+    "weights of other gates": ("lstm", {"in": {1: weights(1, 1, 3, 48)}}, "weights do not fit"),
+    "weights that are not packed": ("lstm", {"in": {1: weights(1, 8, 3)}}, "another rank"),
+    "weights of other tiles": ("lstm", {"in": {2: weights(1, 2, 2, 64)}}, "weights do not fit"),
+    "a bias that is not packed": ("lstm", {"in": {3: weights(1, 8)}}, "the wrong size"),
+    "a GRU's second bias of all gates": (
+        "gru", {"in": {4: weights(1, 1, 48)}}, "the wrong size"),
     "three directions": (
-        "gru", {"in": {1: weights(3, 6, 3), 2: weights(3, 6, 2)}},
+        "gru", {"in": {1: weights(3, 1, 3, 48), 2: weights(3, 1, 2, 48)}},
         "only one or two directions are supported"),
     "places of an average": (
         "pool with places", {"told": {"kind": "average"}}, "only a maximum has indices"),
@@ -390,7 +397,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "pool with places", {"out": {1: i32(1, 2, 2, 2)}}, "the indices must be int64"),
     "too few places": (
         "pool with places", {"out": {1: i64(1, 2, 2, 1)}}, "the indices must be int64"),
-    "a GRU's scratch too small": ("gru", {"scratch": 39}, "has 39 B; it needs 40"),
+    "a GRU's scratch too small": ("gru", {"scratch": 391}, "has 391 B; it needs 392"),
     "a GRU's state too short": ("gru", {"out": {1: f32(1, 1, 1)}}, "the wrong size"),
     "a window smaller than its weights": (
         "load", {"out": {0: f32(11)}}, "its window has 44 B; its weights have 48"),

@@ -1,16 +1,14 @@
-// Helpers of recurrent layers: sizes, packed weights and the places of time steps.
+// Helpers of recurrent layers: sizes, the places of time steps, and the sums of gates.
 #pragma once
 
-#include <cmath>
-#include <vector>
+#include <algorithm>
 
-#include "kernels/gemm.hpp"
+#include "kernels/gates.hpp"
 #include "operand_checks.hpp"
 
 namespace arenite {
 
-// Sizes of a layer that reads x, weights (directions, gates * units, inputs) and recurrent
-// weights (directions, gates * units, units).
+// Sizes of a layer that reads x, weights and recurrent weights.
 struct RecurrentSizes {
   std::size_t times;
   std::size_t batch;
@@ -44,14 +42,18 @@ inline void require_numbers(const Operands& operands, const TensorView* view, st
   require_elements(operands, view, program::Type::float32, count);
 }
 
-// Requires that x, the weights and y fit each other, and are of this type.
+// Requires that x, the weights and y fit each other, and are of this type. Floats are packed
+// (kernels/gates.hpp): directions, tiles, inputs or units, gates * kGateUnits. Integers are
+// directions, gates * units, inputs or units.
 inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gates,
                                       bool is_batch_major,
                                       program::Type type = program::Type::float32) {
+  const bool is_packed = type == program::Type::float32;
   const auto& x = *operands.inputs[0];
   const auto& weights = *operands.inputs[1];
   const auto& recurrent = *operands.inputs[2];
-  require(operands, x.rank() == 3 && weights.rank() == 3 && recurrent.rank() == 3,
+  const std::size_t rank = is_packed ? 4 : 3;
+  require(operands, x.rank() == 3 && weights.rank() == rank && recurrent.rank() == rank,
           "its input or weights have another rank");
   RecurrentSizes sizes{x.shape[is_batch_major ? 1 : 0],
                        x.shape[is_batch_major ? 0 : 1],
@@ -61,10 +63,12 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
                        is_batch_major};
   require(operands, sizes.directions == 1 || sizes.directions == 2,
           "only one or two directions are supported");
-  const std::size_t rows = gates * sizes.units;
-  require(operands,
-          weights.shape[1] == rows && weights.shape[2] == sizes.inputs &&
-              recurrent.shape[0] == sizes.directions && recurrent.shape[1] == rows,
+  const std::size_t rows = is_packed ? gate_tiles(sizes.units) : gates * sizes.units;
+  const auto fit = [&](const TensorView& view, std::size_t depth) {
+    return view.shape[0] == sizes.directions && view.shape[1] == rows && view.shape[2] == depth &&
+           (!is_packed || view.shape[3] == gates * kGateUnits);
+  };
+  require(operands, fit(weights, sizes.inputs) && fit(recurrent, sizes.units),
           "its weights do not fit");
   require(operands, operands.outputs[0]->size > 0, "its output is empty");
   require_elements(operands, &x, type, sizes.times * sizes.batch * sizes.inputs);
@@ -75,38 +79,104 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
   return sizes;
 }
 
-// Weights of a gate in one direction: `rows` outputs of `depth` inputs, as the kernel reads them.
-struct PackedWeights {
-  std::size_t depth;
-  std::vector<float> packed;  // on the heap for as long as the step lives
+// Sums of gates in working memory. Products with the inputs are made for several times at once, so
+// that their weights are read once for these; or for one time and a few tiles.
+class GateSums {
+ public:
+  // Vectors whose products with the inputs are made at once, and tiles of those of one time.
+  static constexpr std::size_t kVectorsAtOnce = 12;
+  static constexpr std::size_t kTilesAtOnce = 2;
 
-  PackedWeights(const float* weights, std::size_t row_count, std::size_t column_count)
-      : depth(column_count), packed(gemm_scratch(row_count, column_count)) {
-    gemm_pack(weights, 1, depth, row_count, depth, packed.data());
+  GateSums(const Operands& operands, const RecurrentSizes& sizes, std::size_t num_gates,
+           bool needs_all_tiles)
+      : sizes_(sizes),
+        num_gates_(num_gates),
+        num_tiles_(gate_tiles(sizes.units)),
+        source_(operands.inputs[0]->as<float>()),
+        weights_(operands.inputs[1]->as<float>()),
+        recurrent_(operands.inputs[2]->as<float>()),
+        bias_(operands.inputs[3]->as<float>()) {
+    const bool follow = !sizes.is_batch_major || sizes.batch == 1;  // one time after another
+    times_ = follow ? std::clamp<std::size_t>(kVectorsAtOnce / sizes.batch, 1, sizes.times) : 1;
+    tiles_ = times_ > 1 || needs_all_tiles ? num_tiles_ : std::min(num_tiles_, kTilesAtOnce);
+    require_numbers(operands, operands.inputs[3], sizes.directions * num_tiles_ * tile_size());
   }
 
-  std::size_t held_bytes() const { return packed.capacity() * sizeof(float); }
+  // Floats of working memory, and where they lie.
+  std::size_t elements() const { return times_ * sizes_.batch * vector_size(); }
+  void place(float* sums) { sums_ = sums; }
 
-  // Writes batch x count products, of the rows from `first` on, a multiple of kGemmPanel, with
-  // vectors that are `stride` elements apart.
-  void multiply(const float* vectors, std::size_t stride, std::size_t batch, std::size_t first,
-                std::size_t count, float* products) const {
-    gemm_rows({vectors, stride, 1}, packed.data() + first * depth, count, depth, 0, batch,
-              products);
+  std::size_t tiles_at_once() const { return tiles_; }
+  std::size_t tile_size() const { return num_gates_ * kGateUnits; }
+  std::size_t vector_size() const { return tiles_ * tile_size(); }
+
+  // Calls advance(time, sums) in their order, with the sums of all tiles from the inputs, or null.
+  template <typename Advance>
+  void each_time(std::size_t direction, bool is_backward, const Advance& advance) const {
+    for (std::size_t begun = 0; begun < sizes_.times; begun += times_) {
+      const std::size_t count = std::min(times_, sizes_.times - begun);
+      const std::size_t first = is_backward ? sizes_.times - begun - count : begun;
+      if (tiles_ == num_tiles_) { multiply_inputs(first, count, direction, 0, num_tiles_); }
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t slot = is_backward ? count - 1 - i : i;
+        advance(first + slot, sums_ + slot * sizes_.batch * vector_size());
+      }
+    }
   }
+
+  // Tiles whose sums are in working memory at once.
+  struct Tiles {
+    std::size_t first;
+    std::size_t count;
+    std::size_t unit;  // the first, and how many they have
+    std::size_t units;
+    float* sums;
+  };
+
+  // Calls make(tiles) for all tiles of a time.
+  template <typename Make>
+  void each_tiles(std::size_t time, std::size_t direction, float* sums, const Make& make) const {
+    for (std::size_t first = 0; first < num_tiles_; first += tiles_) {
+      const std::size_t count = std::min(tiles_, num_tiles_ - first);
+      if (tiles_ < num_tiles_) { multiply_inputs(time, 1, direction, first, count); }
+      const std::size_t unit = first * kGateUnits;
+      make(Tiles{first, count, unit, std::min(sizes_.units - unit, count * kGateUnits), sums});
+    }
+  }
+
+  // Adds the products of states with the recurrent weights to the sums of `gates` gates.
+  void multiply_state(const float* states, std::size_t gates, std::size_t direction,
+                      const Tiles& tiles) const {
+    const std::size_t tile = direction * num_tiles_ + tiles.first;
+    multiply_gates({num_gates_, gates, states, sizes_.units, sizes_.batch, sizes_.units,
+                    recurrent_ + tile * sizes_.units * tile_size(), tiles.count, tiles.sums,
+                    vector_size()});
+  }
+
+ private:
+  void multiply_inputs(std::size_t time, std::size_t num_times, std::size_t direction,
+                       std::size_t tile, std::size_t num_tiles) const {
+    const std::size_t begun = direction * num_tiles_ + tile;
+    const std::size_t count = num_times * sizes_.batch;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::copy_n(bias_ + begun * tile_size(), num_tiles * tile_size(), sums_ + i * vector_size());
+    }
+    const std::size_t stride = num_times > 1 ? sizes_.inputs : sizes_.source_stride();
+    multiply_gates({num_gates_, num_gates_, source_ + sizes_.source(time), stride, count,
+                    sizes_.inputs, weights_ + begun * sizes_.inputs * tile_size(), num_tiles, sums_,
+                    vector_size()});
+  }
+
+  RecurrentSizes sizes_;
+  std::size_t num_gates_;
+  std::size_t num_tiles_;
+  std::size_t times_;  // of which working memory holds sums
+  std::size_t tiles_;  // of which it holds sums
+  const float* source_;
+  const float* weights_;
+  const float* recurrent_;
+  const float* bias_;
+  float* sums_ = nullptr;
 };
-
-// Packs the weights of each gate, those of one direction after those of the other.
-inline std::vector<PackedWeights> packed_gates(const float* weights, std::size_t count,
-                                               std::size_t units, std::size_t depth) {
-  std::vector<PackedWeights> packed;
-  for (std::size_t i = 0; i < count; ++i) {
-    packed.emplace_back(weights + i * units * depth, units, depth);
-  }
-  return packed;
-}
-
-// The inputs of a recurrent layer that it keeps as PackedWeights.
-inline bool is_packed(std::size_t input) { return input == 1 || input == 2; }
 
 }  // namespace arenite

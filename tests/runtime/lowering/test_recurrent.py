@@ -127,7 +127,7 @@ def test_a_layer_whose_weights_are_read_once_for_several_times(direction, tmp_pa
     check(model, tmp_path)
     program = compile_model(save(tmp_path, model)).program
     (step,) = (each for each in program.steps if isinstance(each.operator, Lstm))
-    assert step.operator.scratch(program.operands(step)) == 4 * (4 * 3 * 16 + 4 * 8 * 3 * 70)
+    assert step.operator.scratch(program.operands(step)) == 4 * (4 * 3 * 4 * 80)
 
 
 DENOISER = """

@@ -61,13 +61,7 @@ if TYPE_CHECKING:
         LocalResponseNorm,
         Softmax,
     )
-    from arenite.runtime.operators.recurrent import (
-        GRU_UNITS_AT_ONCE,
-        LSTM_UNITS_AT_ONCE,
-        Gru,
-        Lstm,
-        Svdf,
-    )
+    from arenite.runtime.operators.recurrent import Gru, Lstm, Svdf
     from arenite.runtime.operators.reduction import (
         ArgReduce,
         CumulativeSum,
@@ -83,7 +77,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "FLOAT_BYTES", "GRU_UNITS_AT_ONCE", "LSTM_UNITS_AT_ONCE", "NO_PADDING", "PANEL", "UNSTORED",
+    "FLOAT_BYTES", "NO_PADDING", "PANEL", "UNSTORED",
     "AlongLastAxes", "ArgReduce", "Binary", "BinaryFunction", "Clamped", "Conv2D", "Convert",
     "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess", "External",
     "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax", "InstanceNorm", "L2Norm", "LayerNorm",

@@ -6,34 +6,37 @@ from typing import Annotated, ClassVar
 
 from arenite.planner import DType
 from arenite.planner.operators import Operands
-from arenite.runtime.operators.base import FLOAT_BYTES, Clamped, RuntimeOperator
+from arenite.runtime.operators.base import FLOAT_BYTES, PANEL, Clamped, RuntimeOperator
 
-LSTM_UNITS_AT_ONCE, GRU_UNITS_AT_ONCE = 16, 64
-"""Units of which a recurrent layer holds the products of all gates at once."""
-TIMES_AT_ONCE = 8
-"""Times of which an LSTM holds all products with its inputs, where weights are read but once for
-them: those of more bytes than `LARGE_WEIGHTS`, as they leave the caches."""
-LARGE_WEIGHTS = 512 * 1024
+VECTORS_AT_ONCE = 12
+"""Vectors of inputs that are multiplied at once, so that weights are read once for them."""
+TILES_AT_ONCE = 2
+"""Tiles of units of which a step of one time holds the sums."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lstm(RuntimeOperator):
     """Reads x, weights, recurrent weights, a bias, and the states to start from.
 
-    x: times, batch, inputs; or, batch major, batch, times, inputs. Weights: directions, gates *
-    units, inputs; recurrent weights: directions, gates * units, units; biases: directions,
-    gates * units. y: times, directions, batch, units; or batch, times, directions * units. The
-    second of two directions runs backwards. States: directions, batch, units; zeros if left out.
+    x: times, batch, inputs; or, batch major, batch, times, inputs. y: times, directions, batch,
+    units; or batch, times, directions * units. The second of two directions runs backwards.
+    States: directions, batch, units; zeros if left out. Gates are input, forget, cell, output.
+    Returns y, the hidden and the cell state; with `keeps_state` it updates its states in place and
+    returns only y.
 
-    Gates are input, forget, cell, output. Returns y, the hidden and the cell state; with
-    `keeps_state` it updates its states in place and returns only y.
+    In floating point weights are packed by tiles of 16 units, the last one filled up with zeros:
+    directions, tiles, inputs, gates * 16; recurrent weights: directions, tiles, units, gates * 16;
+    biases: directions, tiles, gates * 16.
 
-    Of integers x, weights, hidden state and y are int8, the bias int32 and the cell state int16;
-    weights have a scale for each row. Then it has one direction and keeps its state, and
-    `hidden_scale` and `hidden_zero_point` are what y is rounded to.
+    Of integers weights are directions, gates * units, inputs; recurrent weights: directions,
+    gates * units, units; biases: directions, gates * units. x, weights, hidden state and y are
+    int8, the bias int32 and the cell state int16; weights have a scale for each row. Then it has
+    one direction and keeps its state, and `hidden_scale` and `hidden_zero_point` are what y is
+    rounded to.
     """
 
     number: ClassVar[int] = 24
+    num_gates: ClassVar[int] = 4
 
     reverse: bool = False
     batch_major: bool = False
@@ -47,59 +50,54 @@ class Lstm(RuntimeOperator):
         return (4, 5) if self.keeps_state else ()
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of products with both weights; integers need none.
-
-        They are those of some units, or of all units and several times with the inputs.
-        """
+        """Return the bytes of sums of gates; integers need none."""
         if operands.source is not None and operands.source.dtype is DType.INT8:
             return 0
-        batch, units = _sizes(operands, batch_major=self.batch_major)
-        tile = FLOAT_BYTES * 4 * batch * min(units, LSTM_UNITS_AT_ONCE)
-        times = self._times_at_once(operands)
-        return tile + (tile if times == 1 else FLOAT_BYTES * 4 * times * batch * units)
-
-    def _times_at_once(self, operands: Operands) -> int:
-        source, weights = operands.source, operands.input(1)
-        if source is None or weights is None or len(source.shape) != 3:
-            return 1
-        times, batch = source.shape[:2]
-        if self.batch_major:
-            times, batch = batch, times
-        follow = batch == 1 or not self.batch_major
-        return min(times, TIMES_AT_ONCE) if follow and weights.size > LARGE_WEIGHTS else 1
+        vectors, tiles, _, _ = _held(operands, batch_major=self.batch_major)
+        return FLOAT_BYTES * vectors * tiles * self.num_gates * PANEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gru(RuntimeOperator):
-    """Reads x, weights, recurrent weights, both biases, and the state to start from.
+    """Reads x, weights, recurrent weights, two biases, and the state to start from.
 
-    Shapes are those of an Lstm.
-
-    Gates are update, reset, hidden. Returns y and the state. With `reset_after` the reset gate
-    applies to the product with the recurrent weights, else to the state before it.
+    Shapes are those of an Lstm in floating point. Gates are update, reset, hidden. Returns y and
+    the state. With `reset_after` the reset gate applies to the product with the recurrent weights,
+    and to the second bias of the hidden gate: directions, tiles, 16; else to the state before the
+    product. All other biases are in the first.
     """
 
     number: ClassVar[int] = 25
+    num_gates: ClassVar[int] = 3
 
     reverse: bool = False
     batch_major: bool = False
     reset_after: bool = False
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of some units' products, and of new states that wait for the others."""
-        batch, units = _sizes(operands, batch_major=self.batch_major)
-        products = 2 * batch * min(units, GRU_UNITS_AT_ONCE)
-        if self.reset_after:
-            return FLOAT_BYTES * 3 * products
-        return FLOAT_BYTES * (2 * products + batch * units)
+        """Return the bytes of sums of gates, and of candidates or reset states beside them."""
+        vectors, tiles, batch, units = _held(
+            operands, batch_major=self.batch_major, all_tiles=not self.reset_after
+        )
+        beside = batch * (tiles * PANEL if self.reset_after else units)
+        return FLOAT_BYTES * (vectors * tiles * self.num_gates * PANEL + beside)
 
 
-def _sizes(operands: Operands, *, batch_major: bool) -> tuple[int, int]:
-    """Return the number of sequences in the batch, and of units."""
+def _held(
+    operands: Operands, *, batch_major: bool, all_tiles: bool = False
+) -> tuple[int, int, int, int]:
+    """Return of how many vectors and tiles sums are held, the sequences of the batch and units."""
     source, recurrent = operands.source, operands.input(2)
-    if source is None or recurrent is None or len(source.shape) != 3 or len(recurrent.shape) != 3:
-        return 0, 0
-    return source.shape[0 if batch_major else 1], recurrent.shape[2]
+    if source is None or recurrent is None or len(source.shape) != 3 or len(recurrent.shape) < 3:
+        return 0, 0, 0, 0
+    times, batch = source.shape[1::-1] if batch_major else source.shape[:2]
+    units = recurrent.shape[2]
+    follow = batch == 1 or not batch_major  # one time after another
+    at_once = min(max(VECTORS_AT_ONCE // max(batch, 1), 1), times) if follow else 1
+    tiles = -(-units // PANEL)
+    if at_once == 1 and not all_tiles:
+        tiles = min(tiles, TILES_AT_ONCE)
+    return at_once * batch, tiles, batch, units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Store filters in the order that the kernels of convolutions and products read them in.
+"""Store weights in the order that the kernels of convolutions, products and recurrent layers read.
 
 The output channels of a filter are cut into panels, and those of a panel lie side by side, input
 by input. The last panel of a group is filled up with zeros. The order is the same for every
@@ -16,6 +16,7 @@ from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, T
 from arenite.planner.programs import Names
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
+from arenite.runtime.operators.recurrent import Gru, Lstm
 from arenite.runtime.rewrites.fusing import without_unread
 
 _QUAD = 4
@@ -23,7 +24,7 @@ _QUAD = 4
 
 
 def pack_filters(program: Program) -> Program:
-    """Return the program with the constant filters of convolutions and products packed.
+    """Return the program with the weights of convolutions, products and recurrent layers packed.
 
     A filter that other steps read too is stored for these as it is. Integers are packed where
     source and result have one scale; the step then reads the scales of its sums as well.
@@ -52,6 +53,8 @@ class _Packer:
 
     def packed(self, step: Step) -> Step:
         """Return the step with its filter packed, if it can be."""
+        if isinstance(step.operator, Lstm | Gru):
+            return self._with_gates(step, step.operator)
         if not isinstance(step.operator, Convolution):
             return step
         weights = self._program.constants.get(step.inputs[1])
@@ -68,8 +71,30 @@ class _Packer:
         if isinstance(step.operator, DepthwiseConv2D):
             return step
         packed = partial(packed_filter, weights, _groups(step))
-        name = self._constant(step, packed)
+        name = self._constant(step.inputs[1], step, packed)
         return replace(step, inputs=(step.inputs[0], name, *step.inputs[2:]))
+
+    def _with_gates(self, step: Step, operator: Lstm | Gru) -> Step:
+        """Return a recurrent layer with its weights and biases packed, those of integers as is."""
+        last = 4 if isinstance(operator, Lstm) else 5
+        weights = [self._program.constants.get(name) for name in step.inputs[1:last]]
+        arrays = [each for each in weights if each is not None and each.dtype == np.float32]
+        if len(arrays) < len(weights):
+            return step
+        if isinstance(operator, Gru):
+            arrays[2:] = _gru_biases(operator, *arrays[2:])
+        names = [
+            self._constant(name, step, partial(packed_gates, array, operator.num_gates))
+            for name, array in zip(step.inputs[1:3], arrays, strict=False)
+        ]
+        # Biases depend on more than their names.
+        names.append(
+            self._new(f"{step.inputs[3]}/packed", packed_gates(arrays[2], operator.num_gates))
+        )
+        names += [
+            self._new(f"{step.inputs[4]}/packed", packed_gates(each, 1)) for each in arrays[3:]
+        ]
+        return replace(step, inputs=(step.inputs[0], *names, *step.inputs[last:]))
 
     def _with_integers(self, step: Step, weights: Array) -> Step | None:
         """Return the step with a packed filter of integers, None if it cannot have one."""
@@ -94,19 +119,23 @@ class _Packer:
             operator = replace(operator, kernel=(weights.shape[1], weights.shape[2]))
         if bias:  # its scales are those of the sums
             self.tensors[bias] = replace(self.tensors[bias], quantisation=None)
-        name = self._constant(step, lambda: array, Quantisation((1.0,), zero_point))
+        name = self._constant(filter_name, step, lambda: array, Quantisation((1.0,), zero_point))
         factors = np.ascontiguousarray(np.broadcast_to(scales, (outputs,)))
         scales_name = self._new(f"{step.outputs[0]}/scales", factors)
         inputs = (step.inputs[0], name, bias, "", scales_name)
         return Step(step.name, operator, inputs, step.outputs)
 
     def _constant(
-        self, step: Step, make: Callable[[], Array], quantisation: Quantisation | None = None
+        self,
+        weights: str,
+        step: Step,
+        make: Callable[[], Array],
+        quantisation: Quantisation | None = None,
     ) -> str:
-        """Return the name of the packed filter of a step, made once for all that pack it alike."""
-        key = step.inputs[1], type(step.operator).__name__, _groups(step)
+        """Return the name of packed weights of a step, made once for all that pack them alike."""
+        key = weights, type(step.operator).__name__, _groups(step)
         if key not in self._packed:
-            self._packed[key] = self._new(f"{step.inputs[1]}/packed", make(), quantisation)
+            self._packed[key] = self._new(f"{weights}/packed", make(), quantisation)
         return self._packed[key]
 
     def _new(self, hint: str, array: Array, quantisation: Quantisation | None = None) -> str:
@@ -147,6 +176,37 @@ def packed_filter(weights: Array, groups: int = 1) -> Array:
     margins = [(0, 0), (0, filled - per_group), *((0, 0) for _ in inner)]
     panels = np.pad(by_group, margins).reshape(-1, PANEL, *inner)
     return np.ascontiguousarray(np.moveaxis(panels, 1, -1))
+
+
+def packed_gates(weights: Array, gates: int) -> Array:
+    """Return weights or biases of a recurrent layer in tiles of units.
+
+    Args:
+        weights: Float32 of shape directions, gates * units, or that and inputs.
+        gates: The number of gates.
+
+    Returns:
+        Shape directions, tiles, inputs, gates * PANEL; without inputs where there are none.
+    """
+    directions, rows, *inputs = weights.shape
+    units = rows // gates
+    tiles = -(-units // PANEL)
+    by_gate = weights.reshape(directions, gates, units, *inputs)
+    margins = [(0, 0), (0, 0), (0, tiles * PANEL - units), *((0, 0) for _ in inputs)]
+    padded = np.pad(by_gate, margins).reshape(directions, gates, tiles, PANEL, *inputs)
+    order = (0, 2, *range(4, padded.ndim), 1, 3)
+    return np.ascontiguousarray(padded.transpose(order)).reshape(
+        directions, tiles, *inputs, gates * PANEL
+    )
+
+
+def _gru_biases(operator: Gru, bias: Array, recurrent_bias: Array) -> tuple[Array, Array]:
+    """Return a bias of all gates, and one that the reset gate applies to."""
+    units = bias.shape[1] // operator.num_gates
+    kept = recurrent_bias[:, -units:] if operator.reset_after else np.zeros_like(bias[:, -units:])
+    both = bias + recurrent_bias
+    both[:, -units:] = bias[:, -units:] if operator.reset_after else both[:, -units:]
+    return both, kept
 
 
 def packed_integer_filter(weights: Array, groups: int = 1) -> Array:
