@@ -189,6 +189,8 @@ def drawn(export: CExport, seed: int) -> dict[str, np.ndarray]:
         dtype, shape = np.dtype(port.tensor.dtype.label), port.tensor.shape
         if dtype.kind == "f":
             found[port.port.name] = random.standard_normal(shape).astype(dtype)
+        elif dtype.kind == "b":
+            found[port.port.name] = random.integers(0, 2, shape).astype(dtype)
         elif dtype.itemsize == 1:
             limits = np.iinfo(dtype)
             found[port.port.name] = random.integers(

@@ -123,7 +123,7 @@ def binary(
 ) -> bytes:
     shape = np.broadcast_shapes(one, other)
     name = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "DIV": "DivOptions"}
-    same = kind in ("MAXIMUM", "MINIMUM")
+    same = kind in ("MAXIMUM", "MINIMUM", "POW")
     stated = {} if same else {"fusedActivationFunction": activation}
     scales = (0.05, 0.05, 0.05) if same else (0.05, 0.031, 0.083)
     zeros = (3, 3, 3) if same else (3, -7, 12)
@@ -131,7 +131,7 @@ def binary(
         act(dtype, *each, scale=scale, zero=zero)
         for each, scale, zero in zip((one, other, shape), scales, zeros, strict=True)
     ]
-    options = (name.get(kind, "MaximumMinimumOptions"), stated)
+    options = ("PowOptions" if kind == "POW" else name.get(kind, "MaximumMinimumOptions"), stated)
     return operator_model(kind, tensors[:2], tensors[2:], options)
 
 
@@ -273,4 +273,73 @@ def svdf(dtype: str = S8, state: str = "int16", activation: int = 1) -> bytes:
         [act(dtype, 2, inputs), features, times, bias, kept],
         [act(dtype, 2, filters // rank, scale=0.4, zero=4)],
         ("SVDFOptions", {"rank": rank, "fusedActivationFunction": activation}),
+    )
+
+
+def matmul(
+    dtype: str, one: tuple[int, ...], other: tuple[int, ...], *, adjoint: bool = False,
+    transposed: bool = False,
+) -> bytes:  # fmt: skip
+    rows, columns = one[-1 if transposed else -2], other[-2 if adjoint else -1]
+    batch = np.broadcast_shapes(one[:-2], other[:-2])
+    return operator_model(
+        "BATCH_MATMUL",
+        [act(dtype, *one), act(dtype, *other, scale=0.02, zero=-7)],
+        [act(dtype, *batch, rows, columns, scale=0.3, zero=11)],
+        ("BatchMatMulOptions", {"adjX": transposed, "adjY": adjoint}),
+    )
+
+
+def transpose_conv(
+    dtype: str, stride: int = 2, padding: int = 0, depth: tuple[int, int] = (5, 6), batch: int = 1
+) -> bytes:
+    (height, width), (inputs, outputs), window = (4, 5), depth, (3, 4)
+    out = [
+        length * stride if padding == 0 else (length - 1) * stride + taps
+        for length, taps in zip((height, width), window, strict=True)
+    ]
+    kernel = filter_of(dtype, (outputs, *window, inputs), 0, per_channel=True)
+    return operator_model(
+        "TRANSPOSE_CONV",
+        [weights(np.array([batch, *out, outputs], np.int32)), kernel,
+         act(dtype, batch, height, width, inputs), bias_of(dtype, kernel, outputs)],
+        [act(dtype, batch, *out, outputs, scale=0.11, zero=-5)],
+        ("TransposeConvOptions", {"strideH": stride, "strideW": stride, "padding": padding}),
+    )  # fmt: skip
+
+
+def gather(dtype: str, index: str = "int32", axis: int = 1, batch: int = 0) -> bytes:
+    data = (2, 5, 7)
+    constant = (np.array([[3, 0, 2], [1, 1, 4]]) % data[axis]).astype(index)
+    shape = (*data[:axis], *constant.shape[batch:], *data[axis + 1 :])
+    return operator_model(
+        "GATHER",
+        [act(dtype, *data), weights(constant)],
+        [act(dtype, *shape)],
+        ("GatherOptions", {"axis": axis, "batchDims": batch}),
+    )
+
+
+def select(dtype: str, *shapes: tuple[int, ...]) -> bytes:
+    return operator_model(
+        "SELECT_V2",
+        [Given(shapes[0], "bool"), *(act(dtype, *each) for each in shapes[1:])],
+        [act(dtype, *np.broadcast_shapes(*shapes))],
+        ("SelectV2Options", {}),
+    )
+
+
+def compare(kind: str, dtype: str) -> bytes:
+    names = {"EQUAL": "EqualOptions", "NOT_EQUAL": "NotEqualOptions", "LESS": "LessOptions",
+             "LOGICAL_AND": "LogicalAndOptions", "LOGICAL_OR": "LogicalOrOptions",
+             "GREATER_EQUAL": "GreaterEqualOptions"}  # fmt: skip
+    operands = [Given((4, 30), dtype), Given((4, 30), dtype)]
+    return operator_model(kind, operands, [Given((4, 30), "bool")], (names[kind], {}))
+
+
+def cast(source: str, result: str) -> bytes:
+    codes = {"float32": 0, "int32": 2, "int64": 4, "bool": 6}
+    options = {"inDataType": codes[source], "outDataType": codes[result]}
+    return operator_model(
+        "CAST", [Given((3, 40), source)], [Given((3, 40), result)], ("CastOptions", options)
     )

@@ -1,17 +1,23 @@
 """From a model to the program that C kernels run."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
 from arenite.planner import Array, DType, Port, Program, Step, Tensor, TensorKind
+from arenite.planner.operators import Operator
 from arenite.planner.programs import Names, OperatorSet
+from arenite.runtime.cexport.steps.convolution import UnpackedMatMul
 from arenite.runtime.cexport.steps.recurrent import UnbufferedLstm
+from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import Convert
+from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.recurrent import Lstm
-from arenite.runtime.rewrites.fusing import fold_pads
+from arenite.runtime.rewrites.fusing import fold_pads, without_unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ def lower_for_c(model: Program) -> Program:
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
-        return _for_kernels(lower_tflite(model, means_as_pools=False))
+        return _for_kernels(_products_of_bytes(lower_tflite(model, means_as_pools=False)))
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
     return _for_kernels(lower_onnx(model))
@@ -44,15 +50,48 @@ def lower_for_c(model: Program) -> Program:
 def _for_kernels(program: Program) -> Program:
     """Return the program with what the C kernels do in another way than those of the runtime."""
     steps = tuple(
-        replace(step, operator=UnbufferedLstm(**_fields(step.operator)))
-        if type(step.operator) is Lstm
+        replace(step, operator=_OF_KERNELS[type(step.operator)](**_fields(step.operator)))
+        if type(step.operator) in _OF_KERNELS
         else step
         for step in program.steps
     )
     return fold_pads(replace(program, steps=steps))
 
 
-def _fields(operator: Lstm) -> dict[str, Any]:
+_OF_KERNELS: Final[Mapping[type, type[RuntimeOperator]]] = {
+    Lstm: UnbufferedLstm, MatMul: UnpackedMatMul,
+}  # fmt: skip
+
+
+def _products_of_bytes(program: Program) -> Program:
+    """Return the program with products of int8 matrices where it multiplies them as floats.
+
+    TensorFlow Lite's kernels multiply the integers.
+    """
+    converts = {s.outputs[0]: s for s in program.steps if type(s.operator) is Convert}
+    uses = Counter(name for step in program.steps for name in step.reads)
+    uses.update(program.output_tensors)
+    uses.update(each.alias.tensor for each in program.tensors.values() if each.alias is not None)
+    steps = {step.name: step for step in program.steps}
+    for last in converts.values():
+        product = next((s for s in program.steps if last.inputs[0] in s.outputs), None)
+        if product is None or type(product.operator) is not MatMul or uses[last.inputs[0]] > 1:
+            continue
+        before = [converts.get(name) for name in product.inputs]
+        inputs = tuple(step.inputs[0] for step in before if step is not None)
+        types = {program.tensors[name].dtype for name in (*inputs, *last.outputs)}
+        if None in before or types != {DType.INT8}:
+            continue
+        steps[product.name] = replace(product, inputs=inputs, outputs=last.outputs)
+        del steps[last.name]
+        uses.subtract(product.inputs)
+    unread = {step.name for name, step in converts.items() if uses[name] == 0}
+    kept = tuple(step for step in steps.values() if step.name not in unread)
+    return without_unread(replace(program, steps=kept))
+
+
+def _fields(operator: Operator) -> dict[str, Any]:
+    assert is_dataclass(operator)
     return {each.name: getattr(operator, each.name) for each in fields(operator)}
 
 

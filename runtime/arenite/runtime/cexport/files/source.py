@@ -15,8 +15,8 @@ from arenite.runtime.cexport.files.weights import declarations
 from arenite.runtime.cexport.steps.writer import CFileParts
 
 _FUNCTIONS = (
-    "ceil", "cos", "erf", "exp", "expm1", "fabs", "floor", "fmax", "fmin", "log", "log1p", "rint",
-    "round", "sin", "sqrt", "tanh",
+    "ceil", "cos", "erf", "exp", "expm1", "fabs", "floor", "fmax", "fmin", "log", "log1p", "pow",
+    "rint", "round", "sin", "sqrt", "tanh",
 )  # fmt: skip
 _MATHEMATICS = re.compile(rf"\b(?:INFINITY|NAN|(?:{'|'.join(_FUNCTIONS)})f)\b")
 """What only <math.h> declares: functions of floats, and names of numbers that are none."""

@@ -62,6 +62,11 @@ def bundle(kernels: Iterable[str]) -> str:
     return "\n\n".join(dict.fromkeys(parts)) + "\n"
 
 
+def names() -> tuple[str, ...]:
+    """Return the names of all kernels."""
+    return tuple(_kernels())
+
+
 def features_of(source: str) -> tuple[str, ...]:
     """Return the macros that a bundle tests."""
     return tuple(name for name in FEATURES if re.search(rf"\b{name}\b", source))
@@ -103,6 +108,8 @@ def _kernels() -> Mapping[str, KernelSource]:
         for member in (plain, *members):
             parts = _parts(member)
             own = [part for part in parts if member is not plain and not _KERNEL.search(part)]
+            if len(own) == len(parts):
+                helpers += own
             for part in parts:
                 for kernel in _KERNEL.findall(part):
                     assert kernel not in found, f"{kernel} is defined twice"

@@ -95,6 +95,13 @@ static inline taps taps_inside(int32_t start, int32_t dilation, int32_t kernel, 
     return inside;
 }
 
+/* Whether a place that a transposed window reaches is one of the `length` pixels it starts from,
+   `stride` places apart. */
+static inline int is_tap(int32_t place, int32_t stride, int32_t length)
+{
+    return place >= 0 && place % stride == 0 && place / stride < length;
+}
+
 /* sum * factor * 2^(shift - 31), rounded as TensorFlow Lite does. */
 static inline int32_t requantised(int32_t sum, int32_t factor, int32_t shift)
 {

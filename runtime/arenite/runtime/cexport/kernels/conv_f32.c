@@ -1,11 +1,14 @@
 #include "common.h"
 
-/* One for each of
-   LAYER           | DOT4      | CONV      | POINTWISE      | DEPTHWISE      | STORED   | NUMBER
-   conv_layer_f32  | dot4_f32  | conv_f32  | pointwise_f32  | depthwise_f32  | float    | (float)
-   conv_layer_f16  | dot4_f16  | conv_f16  | pointwise_f16  | depthwise_f16  | uint16_t | half_of
-   conv_layer_bf16 | dot4_bf16 | conv_bf16 | pointwise_bf16 | depthwise_bf16 | uint16_t | upper_of
- */
+/* One for each column of
+   LAYER      | conv_layer_f32 | conv_layer_f16 | conv_layer_bf16
+   DOT4       | dot4_f32       | dot4_f16       | dot4_bf16
+   CONV       | conv_f32       | conv_f16       | conv_bf16
+   POINTWISE  | pointwise_f32  | pointwise_f16  | pointwise_bf16
+   DEPTHWISE  | depthwise_f32  | depthwise_f16  | depthwise_bf16
+   TRANSPOSED | transposed_f32 | transposed_f16 | transposed_bf16
+   STORED     | float          | uint16_t       | uint16_t
+   NUMBER     | (float)        | half_of        | upper_of */
 
 /* A convolution of floats. Filters lie in blocks of four outputs, side by side. */
 typedef struct {
@@ -127,5 +130,34 @@ KERNEL DEPTHWISE(const LAYER *k, in_rows in, out_rows out, int32_t first, int32_
                 *to++ = clamped_f32(sum, k->low, k->high);
             }
         }
+    }
+}
+
+/* Transposed convolution, rows [first, end) of the result. The filter is outputs, rows, columns,
+   inputs of a group. */
+KERNEL TRANSPOSED(const LAYER *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    const int32_t depth = k->depth / k->groups, outputs = k->out_depth / k->groups;
+    for (int32_t y = first; y < end; ++y) {
+        float *to = (float *)(void *)out_row(out, y);
+        for (int32_t x = 0; x < k->out_width; ++x)
+            for (int32_t o = 0; o < k->out_depth; ++o) {
+                const STORED *weights = k->filter + o * k->kernel_y * k->kernel_x * depth;
+                float sum = k->bias[o];
+                for (int32_t row = 0; row < k->kernel_y; ++row) {
+                    const int32_t v = y + k->top - row * k->dilation_y;
+                    for (int32_t column = 0; column < k->kernel_x; ++column, weights += depth) {
+                        const int32_t u = x + k->left - column * k->dilation_x;
+                        if (!is_tap(v, k->stride_y, k->height) || !is_tap(u, k->stride_x, k->width))
+                            continue;
+                        const float *from =
+                            (const float *)(const void *)in_row(in, v / k->stride_y);
+                        from += u / k->stride_x * k->depth + o / outputs * depth;
+                        for (int32_t i = 0; i < depth; ++i)
+                            sum += from[i] * NUMBER(weights[i]);
+                    }
+                }
+                *to++ = clamped_f32(sum, k->low, k->high);
+            }
     }
 }

@@ -216,3 +216,32 @@ KERNEL depthwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first
         }
     }
 }
+
+/* Transposed convolution, rows [first, end) of the result. The filter is outputs, rows, columns,
+   inputs of a group. */
+KERNEL transposed_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    const int32_t depth = k->depth / k->groups, outputs = k->out_depth / k->groups;
+    for (int32_t y = first; y < end; ++y) {
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t x = 0; x < k->out_width; ++x)
+            for (int32_t o = 0; o < k->out_depth; ++o) {
+                const int8_t *weights = k->filter + o * k->kernel_y * k->kernel_x * depth;
+                int32_t sum = k->bias[o];
+                for (int32_t row = 0; row < k->kernel_y; ++row) {
+                    const int32_t v = y + k->top - row * k->dilation_y;
+                    for (int32_t column = 0; column < k->kernel_x; ++column, weights += depth) {
+                        const int32_t u = x + k->left - column * k->dilation_x;
+                        if (!is_tap(v, k->stride_y, k->height) || !is_tap(u, k->stride_x, k->width))
+                            continue;
+                        const int8_t *from = (const int8_t *)in_row(in, v / k->stride_y);
+                        from += u / k->stride_x * k->depth + o / outputs * depth;
+                        for (int32_t i = 0; i < depth; ++i)
+                            sum += (from[i] + k->in_offset) * (weights[i] + k->filter_offset);
+                    }
+                }
+                const int32_t value = in_steps(k, sum, o * k->factor_step) + k->out_zero;
+                *to++ = (int8_t)clamped(value, k->low, k->high);
+            }
+    }
+}

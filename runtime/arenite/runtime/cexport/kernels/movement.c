@@ -63,6 +63,16 @@ KERNEL nearest_8(const int16_t *row_low, const int16_t *column_low, int32_t pixe
     }
 }
 
+/* Where the slices lie that a gather takes, in batches; `size` in bytes. */
+typedef struct {
+    int32_t batches, outer, length, count, size;
+} gather_layer;
+
+/* Three tensors, element by element; each may repeat along a row. */
+typedef struct {
+    int32_t width, step_a, step_b, step_c;
+} select_layer;
+
 /* A sum of 20 fractional bits, halves away from zero. */
 static inline int8_t blended_s8(int32_t sum)
 {
@@ -146,5 +156,47 @@ KERNEL THE_KERNEL(const THE_LAYER *k, in_rows in, out_rows out, int32_t first, i
                     (above[left + c] * (ONE - across) + above[right + c] * across) * (ONE - down) +
                     (below[left + c] * (ONE - across) + below[right + c] * across) * down);
         }
+    }
+}
+
+/* One for each of
+   THE_KERNEL | AN_INDEX
+   gather_32  | int32_t
+   gather_64  | int64_t */
+
+/* Slices by their index; one below 0 counts from the end, one out of range is clamped. */
+KERNEL THE_KERNEL(const gather_layer *k, const uint8_t *from, const uint8_t *indices, uint8_t *to)
+{
+    const AN_INDEX *index = (const AN_INDEX *)(const void *)indices;
+    for (int32_t batch = 0; batch < k->batches; ++batch, index += k->count)
+        for (int32_t row = 0; row < k->outer; ++row, from += k->length * k->size)
+            for (int32_t i = 0; i < k->count; ++i) {
+                const AN_INDEX wanted = index[i] < 0 ? index[i] + k->length : index[i];
+                const int32_t place = wanted < 0            ? 0
+                                      : wanted >= k->length ? k->length - 1
+                                                            : (int32_t)wanted;
+                for (int32_t c = 0; c < k->size; ++c)
+                    *to++ = from[place * k->size + c];
+            }
+}
+
+/* One for each of
+   THE_KERNEL | AN_ELEMENT
+   select_8   | uint8_t
+   select_16  | uint16_t
+   select_32  | uint32_t
+   select_64  | uint64_t */
+
+/* Elements of one tensor where a condition is true, of another elsewhere; rows [first, end). */
+KERNEL THE_KERNEL(const select_layer *k, in_rows conditions, in_rows one, in_rows other,
+                  out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const uint8_t *a = in_row(conditions, y);
+        const AN_ELEMENT *b = (const AN_ELEMENT *)(const void *)in_row(one, y);
+        const AN_ELEMENT *c = (const AN_ELEMENT *)(const void *)in_row(other, y);
+        AN_ELEMENT *to = (AN_ELEMENT *)(void *)out_row(out, y);
+        for (int32_t i = 0; i < k->width; ++i, a += k->step_a, b += k->step_b, c += k->step_c)
+            to[i] = *a ? *b : *c;
     }
 }

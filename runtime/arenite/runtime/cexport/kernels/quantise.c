@@ -1,5 +1,23 @@
 #include "common.h"
 
+/* A float without its fraction, within the range of 32 bits; NaN becomes 0. */
+static inline int32_t whole_32(float x)
+{
+    return x != x                ? 0
+           : x >= 2147483648.0f  ? 2147483647
+           : x <= -2147483648.0f ? -2147483647 - 1
+                                 : (int32_t)x;
+}
+
+/* The same of 64 bits. */
+static inline int64_t whole_64(float x)
+{
+    return x != x                         ? 0
+           : x >= 9223372036854775808.0f  ? INT64_MAX
+           : x <= -9223372036854775808.0f ? INT64_MIN
+                                          : (int64_t)x;
+}
+
 /* One for each of
    THE_KERNEL  | RESULT  | BEYOND | LOWEST | HIGHEST
    quantise_s8 | int8_t  | 512    | -128   | 127
@@ -76,5 +94,33 @@ KERNEL THE_KERNEL(float scale, int32_t zero, int32_t width, in_rows in, out_rows
         RESULT *to = (RESULT *)(void *)out_row(out, y);
         for (int32_t i = 0; i < width; ++i)
             to[i] = (RESULT)clamped(nearest_even(from[i] / scale) + zero, LOWEST, HIGHEST);
+    }
+}
+
+/* One for each of
+   THE_KERNEL       | SOURCE  | RESULT  | VALUE
+   convert_bool_f32 | uint8_t | float   | x != 0
+   convert_s32_f32  | int32_t | float   | x
+   convert_s64_f32  | int64_t | float   | x
+   convert_f32_bool | float   | uint8_t | x != 0.0f
+   convert_s32_bool | int32_t | uint8_t | x != 0
+   convert_s64_bool | int64_t | uint8_t | x != 0
+   convert_bool_s32 | uint8_t | int32_t | x != 0
+   convert_bool_s64 | uint8_t | int64_t | x != 0
+   convert_s32_s64  | int32_t | int64_t | x
+   convert_s64_s32  | int64_t | int32_t | x
+   convert_f32_s32  | float   | int32_t | whole_32(x)
+   convert_f32_s64  | float   | int64_t | whole_64(x) */
+
+/* Elements of one type to another; rows [first, end) of `width`. */
+KERNEL THE_KERNEL(int32_t width, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const SOURCE *from = (const SOURCE *)(const void *)in_row(in, y);
+        RESULT *to = (RESULT *)(void *)out_row(out, y);
+        for (int32_t i = 0; i < width; ++i) {
+            const SOURCE x = from[i];
+            to[i] = (RESULT)(VALUE);
+        }
     }
 }

@@ -1,14 +1,17 @@
-"""Convolutions and products with matrices."""
+"""Convolutions and products of matrices."""
+
+import math
 
 import numpy as np
 
 from arenite.planner import Array
+from arenite.planner.operators import Operands
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.base import Clamped, Pair, Sides
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
-from arenite.runtime.operators.linear import FullyConnected
+from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
+from arenite.runtime.operators.linear import FullyConnected, MatMul
 
 _BLOCK = 4
 """Outputs whose weights lie side by side."""
@@ -55,9 +58,20 @@ def fully_connected(t: StepWriter) -> None:
     """Write a product with a matrix: a window of one pixel over rows of one."""
     operator = t.operator
     assert isinstance(operator, FullyConnected)
-    source, result, weights = t.input(), t.output(), t.array(1)
-    depth, outputs = weights.shape[1], weights.shape[0]
+    source, result, (outputs, depth) = t.input(), t.output(), t.input(1).shape
     rows = source.num_elements // depth
+    if t.types("int8", "float32") == "int8" and not t.layout.is_constant(t.input(1).name):
+        bias = (
+            t.constant(per_output(t.array(2), np.int32, outputs), "bias") if t.has(2) else "NULL"
+        )
+        layer_of_two = {
+            "batches": 1, "matrices": 1, "rows": rows, "columns": outputs, "depth": depth,
+            "batch_a": 0, "matrix_a": 0, "batch_b": 0, "matrix_b": 0, "row_a": depth, "step_a": 1,
+            "column_b": depth, "step_b": 1,
+        }  # fmt: skip
+        _call_matmul(t, "int8", layer_of_two, operator.min, operator.max, bias)
+        return
+    weights = t.array(1)
     size = source.dtype.bits // 8
     filter_ = _blocks(weights.reshape(outputs, 1, 1, depth), 1)
     suffix, layer = _layer(
@@ -70,12 +84,111 @@ def fully_connected(t: StepWriter) -> None:
     )  # fmt: skip
 
 
+@writes(TransposedConv2D)
+def transposed_conv_2d(t: StepWriter) -> None:
+    """Write a transposed convolution, one call a plane."""
+    operator = t.operator
+    assert isinstance(operator, TransposedConv2D)
+    if operator.by_inputs:
+        raise NotWrittenError("a filter that the run makes is unsupported")
+    weights = t.array(1)
+    _write_spatial(t, "transposed", weights, weights.shape[1:3], operator, operator.groups)
+
+
+class UnpackedMatMul(MatMul):
+    """A MatMul whose kernel needs no working memory."""
+
+    __slots__ = ()
+
+    def scratch(self, operands: Operands) -> int:
+        """Return 0: the kernel reads the second matrix where it lies."""
+        return 0
+
+
+@writes(UnpackedMatMul)
+def matmul(t: StepWriter) -> None:
+    """Write the products of two batches of matrices."""
+    operator = t.operator
+    assert isinstance(operator, MatMul)
+    one, other, result = t.input(0), t.input(1), t.output()
+    kind = t.types("int8", "float32")
+    if one.dtype != other.dtype:
+        raise NotWrittenError(f"operands of {one.dtype.label} and {other.dtype.label}")
+    counts, steps = _batches(one.shape[:-2], other.shape[:-2], result.shape[:-2])
+    (rows, columns), depth = result.shape[-2:], one.shape[-2 if operator.transpose_a else -1]
+    layer = {
+        "batches": counts[0], "matrices": counts[1], "rows": rows, "columns": columns,
+        "depth": depth, "batch_a": steps[0][0] * rows * depth,
+        "matrix_a": steps[0][1] * rows * depth, "batch_b": steps[1][0] * columns * depth,
+        "matrix_b": steps[1][1] * columns * depth,
+        "row_a": 1 if operator.transpose_a else depth,
+        "step_a": rows if operator.transpose_a else 1,
+        "column_b": depth if operator.transpose_b else 1,
+        "step_b": 1 if operator.transpose_b else columns,
+    }  # fmt: skip
+    _call_matmul(t, kind, layer, -math.inf, math.inf, "NULL")
+
+
+def _call_matmul(
+    t: StepWriter, kind: str, layer: dict[str, int], low: float, high: float, bias: str
+) -> None:
+    one, other, result = t.input(0), t.input(1), t.output()
+    suffix = {"float32": "f32", "int8": "s8"}[kind]
+    if kind == "float32":
+        name = t.layer("matmul_layer_f32", **layer)
+    else:
+        if t.is_even:
+            raise NotWrittenError("a product of int8 tensors is unsupported with rounding=even")
+        ratio = scale_of(one) * scale_of(other) / scale_of(result)
+        factor, shift = quantised_multiplier(ratio)
+        least, most = t.clamp(low, high)
+        name = t.layer(
+            "matmul_layer", **layer, offset_a=-zero_of(one), offset_b=-zero_of(other),
+            factor=factor, shift=shift, out_zero=zero_of(result), low=least, high=most, bias=bias,
+        )  # fmt: skip
+    t.call(f"matmul_{suffix}", name, *(t.address(each) for each in (one, other, result)))
+
+
+def _batches(
+    one: tuple[int, ...], other: tuple[int, ...], result: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """Return the lengths of two batches of matrices, and for each operand its step in both.
+
+    Raises:
+        NotWrittenError: The operands repeat along more than two axes in turn.
+    """
+    groups: list[tuple[int, tuple[bool, bool]]] = []
+    for axis, length in enumerate(result):
+        missing = [len(result) - len(shape) for shape in (one, other)]
+        own = [
+            shape[axis - gap] == length if axis >= gap else False
+            for shape, gap in zip((one, other), missing, strict=True)
+        ]
+        if length == 1:
+            continue
+        varies = own[0], own[1]
+        if groups and groups[-1][1] == varies:
+            groups[-1] = (groups[-1][0] * length, varies)
+        else:
+            groups.append((length, varies))
+    if len(groups) > 2:
+        raise NotWrittenError("operands that repeat along more than two axes are unsupported")
+    while len(groups) < 2:
+        groups.insert(0, (1, (False, False)))
+    (outer, outer_varies), (inner, inner_varies) = groups
+    steps = tuple(
+        ((inner if inner_varies[side] else 1) * outer_varies[side], int(inner_varies[side]))
+        for side in range(2)
+    )
+    return (outer, inner), steps
+
+
 def _write_spatial(
     t: StepWriter,
     kernel: str,
     filter_: Array,
     window: tuple[int, ...],
-    operator: Conv2D | DepthwiseConv2D,
+    operator: Conv2D | DepthwiseConv2D | TransposedConv2D,
     groups: int,
 ) -> None:
     source, result = t.input(), t.output()
@@ -127,7 +240,7 @@ def _layer(
         "stride_y": strides[0], "stride_x": strides[1], "dilation_y": dilations[0],
         "dilation_x": dilations[1], "top": padding[0], "left": padding[3],
     }  # fmt: skip
-    is_blocked = kernel != "depthwise"
+    is_blocked = kernel not in ("depthwise", "transposed")
     if t.types("int8", "float32") == "float32":
         bias = per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
         suffix, (stored,) = t.weights(filter_)
@@ -151,7 +264,7 @@ def _layer(
     factors, shifts = multipliers(t)
     is_per_output = len(factors) > 1
     bias = per_output(t.array(2) if t.has(2) else None, np.int32, out_depth)
-    if kernel != "conv":
+    if kernel not in ("conv", "transposed"):
         bias = _with_offsets(bias, filter_, filter_zero, zero_of(source), is_blocked=is_blocked)
     if is_blocked:
         bias = _in_blocks(bias, groups)

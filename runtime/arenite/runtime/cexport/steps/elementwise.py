@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from arenite.planner import Array, Tensor
+from arenite.planner import Array, DType, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.base.text import number
@@ -19,6 +19,7 @@ from arenite.runtime.operators.elementwise import (
     BinaryFunction,
     Convert,
     MultiplyAdd,
+    Select,
     Unary,
     UnaryFunction,
 )
@@ -128,17 +129,27 @@ def definition(function: UnaryFunction) -> tuple[str, str]:
 
 B = BinaryFunction
 
-_FLOATS = frozenset(
-    {
-        B.ADD, B.SUBTRACT, B.MULTIPLY, B.DIVIDE, B.MAXIMUM, B.MINIMUM, B.SQUARED_DIFFERENCE,
-        B.PRELU,
-    }
+_NUMBERS = (
+    B.ADD, B.SUBTRACT, B.MULTIPLY, B.DIVIDE, B.MAXIMUM, B.MINIMUM, B.SQUARED_DIFFERENCE, B.PRELU,
 )  # fmt: skip
+_COMPARISONS = (B.EQUAL, B.NOT_EQUAL, B.LESS, B.LESS_EQUAL, B.GREATER, B.GREATER_EQUAL)
+_INTEGERS = (B.ADD, B.SUBTRACT, B.MULTIPLY, B.MAXIMUM, B.MINIMUM)
+_FUNCTIONS: Final[Mapping[tuple[str, str], Sequence[BinaryFunction]]] = {
+    ("float32", "float32"): (*_NUMBERS, B.POWER, B.MODULUS, B.FLOOR_DIVIDE),
+    ("float32", "bool"): _COMPARISONS,
+    ("int32", "int32"): _INTEGERS,
+    ("int32", "bool"): _COMPARISONS,
+    ("int64", "int64"): _INTEGERS,
+    ("int64", "bool"): _COMPARISONS,
+    ("bool", "bool"): (B.LOGICAL_AND, B.LOGICAL_OR, B.LOGICAL_XOR, B.EQUAL, B.NOT_EQUAL),
+}
+"""Functions of two numbers that have a kernel, by the types of operands and results."""
 
 ADD_SHIFT = 20
 """Bits that bytes are shifted left by before they are added."""
 
 _SUFFIXES = {"int8": "s8", "int16": "s16"}
+_PLAIN_SUFFIXES = {"bool": "bool", "int32": "s32", "int64": "s64", "float32": "f32"}
 _FROM_16_BITS = {
     "int8": "requantise_s16_s8", "int16": "requantise_s16_s16", "int32": "requantise_s16_s32",
 }  # fmt: skip
@@ -149,11 +160,15 @@ def unary(t: StepWriter) -> None:
     """Write a function of one number: of bytes a table."""
     operator = t.operator
     assert isinstance(operator, Unary)
-    if t.types("int8", "float32") == "int8":
+    kind = t.types("int8", "float32", "bool")
+    if kind == "bool" and operator.function is F.LOGICAL_NOT:
+        look_up(t, (np.arange(256) == 0).astype(np.uint8))
+        return
+    if kind == "int8":
         look_up(t, tables.unary(operator, t.input(), t.output(), t.file.rounding))
         return
-    if operator.function not in EXPRESSIONS:
-        raise NotWrittenError(f"there is no {operator.function.value} of floats")
+    if kind == "bool" or operator.function not in EXPRESSIONS:
+        raise NotWrittenError(f"function={operator.function.value} of {kind} is unsupported")
     function, text = definition(operator.function)
     t.define(text)
     rows, width = t.rows(t.output())
@@ -186,8 +201,19 @@ def convert(t: StepWriter) -> None:
         _through_scale(t, f"dequantise_{_SUFFIXES[kinds[0]]}", source)
     elif kinds[0] == "int16" and kinds[1] in _FROM_16_BITS:
         _requantise(t, _FROM_16_BITS[kinds[1]])
+    elif source.quantisation is None and result.quantisation is None and _has_plain(*kinds):
+        rows, width = t.rows(result)
+        t.call(
+            f"convert_{_PLAIN_SUFFIXES[kinds[0]]}_{_PLAIN_SUFFIXES[kinds[1]]}", width,
+            t.rows_of(source, source.dtype.bits // 8 * width),
+            t.rows_to(result, result.dtype.bits // 8 * width), 0, rows,
+        )  # fmt: skip
     else:
         raise NotWrittenError(f"it converts {kinds[0]} to {kinds[1]}")
+
+
+def _has_plain(one: str, other: str) -> bool:
+    return one != other and {one, other} <= _PLAIN_SUFFIXES.keys()
 
 
 def _check_shift(source: Tensor, result: Tensor) -> None:
@@ -281,39 +307,66 @@ def binary(t: StepWriter) -> None:
     operator = t.operator
     assert isinstance(operator, Binary)
     one, other, result = t.input(0), t.input(1), t.output()
-    kinds = {each.dtype.label for each in (one, other, result)}
+    types = one.dtype.label, other.dtype.label, result.dtype.label
     found = meet((one, other), result, t.rows(result))
     function = operator.function
-    if kinds == {"float32"} and function in _FLOATS:
-        steps = {"step_a": found.steps[0], "step_b": found.steps[1]}
-        layer = t.layer(
-            "binary_layer_f32", width=found.width, **steps, low=operator.min, high=operator.max
+    if types[0] == types[1] and function in _FUNCTIONS.get(types[1:], ()):
+        _call(
+            t, f"{function.value}_{_PLAIN_SUFFIXES[types[0]]}", _layer(t, operator, found), found
         )
-        _call(t, f"{function.value}_f32", layer, found, 4)
-    elif kinds != {"int8"}:
-        raise NotWrittenError(f"there is no {function.value} of {' and '.join(sorted(kinds))}")
+    elif set(types) != {"int8"}:
+        raise NotWrittenError(
+            f"function={function.value} of {types[0]} and {types[1]} to {types[2]} is unsupported"
+        )
     elif t.is_even:
         _binary_even(t, operator, found)
     elif function in (B.ADD, B.SUBTRACT):
-        _call(t, "add_s8", _sum(t, operator, found), found, 1)
+        _call(t, "add_s8", _sum(t, operator, found), found)
     elif function is B.MULTIPLY:
-        _call(t, "multiply_s8", _product(t, operator, found), found, 1)
+        _call(t, "multiply_s8", _product(t, operator, found), found)
     elif function in (B.MAXIMUM, B.MINIMUM):
-        _call(t, f"{function.value}_s8", _pair(t, operator, found), found, 1)
+        _call(t, f"{function.value}_s8", _pair(t, operator, found), found)
     else:
-        raise NotWrittenError(f"there is no {function.value} of bytes")
+        raise NotWrittenError(f"function={function.value} of int8 is unsupported")
 
 
-def _call(t: StepWriter, kernel: str, layer: str, found: BroadcastRows, size: int) -> None:
+def _layer(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
+    """Return the layer of plain numbers."""
+    fields = {"width": found.width, "step_a": found.steps[0], "step_b": found.steps[1]}
+    if t.output().dtype is DType.FLOAT32:
+        return t.layer("binary_layer_f32", **fields, low=operator.min, high=operator.max)
+    if (operator.min, operator.max) != (-math.inf, math.inf):
+        raise NotWrittenError(f"a clamp of {t.output().dtype.label} is unsupported")
+    return t.layer("binary_layer", **fields)
+
+
+def _call(t: StepWriter, kernel: str, layer: str, found: BroadcastRows) -> None:
+    operands = [t.input(position) for position in range(len(found.pitches))]
     t.call(
         kernel,
         layer,
-        t.rows_of(t.input(0), found.pitches[0] * size, count=found.rows),
-        t.rows_of(t.input(1), found.pitches[1] * size, count=found.rows),
-        t.rows_to(t.output(), found.width * size),
+        *(
+            t.rows_of(each, pitch * each.dtype.bits // 8, count=found.rows)
+            for each, pitch in zip(operands, found.pitches, strict=True)
+        ),
+        t.rows_to(t.output(), found.width * t.output().dtype.bits // 8),
         0,
         found.rows,
     )
+
+
+@writes(Select)
+def select(t: StepWriter) -> None:
+    """Write a choice of elements by a condition."""
+    values, result = (t.input(1), t.input(2)), t.output()
+    if t.input().dtype is not DType.BOOL:
+        raise NotWrittenError(f"a condition of {t.input().dtype.label} is unsupported")
+    if {each.quantisation for each in values} != {result.quantisation}:
+        raise NotWrittenError("operands of several scales are unsupported")
+    found = meet((t.input(), *values), result, t.rows(result))
+    steps = dict(zip(("step_a", "step_b", "step_c"), found.steps, strict=True))
+    layer = t.layer("select_layer", width=found.width, **steps)
+    _call(t, f"select_{result.dtype.bits}", layer, found)
 
 
 def addends(one: Tensor, other: Tensor, result: Tensor) -> tuple[tuple[int, int], ...]:
@@ -365,22 +418,22 @@ def _binary_even(t: StepWriter, operator: Binary, found: BroadcastRows) -> None:
             "add_even_layer", **layout, bias=bias + (1 << (shift - 1)), factor_a=factor_a,
             factor_b=factor_b, shift=shift,
         )  # fmt: skip
-        _call(t, "add_even_s8", layer, found, 1)
+        _call(t, "add_even_s8", layer, found)
     elif function is B.MULTIPLY:
         layer = t.layer(
             "multiply_even_layer", **layout, ratio=float(scales[0] * scales[1] / scales[2])
         )
-        _call(t, "multiply_even_s8", layer, found, 1)
-    elif function in _FLOATS:
+        _call(t, "multiply_even_s8", layer, found)
+    elif function in _NUMBERS:
         layer = t.layer(
             "numbers_layer", width=found.width, step_a=found.steps[0], step_b=found.steps[1],
             zero_a=zero_of(one), zero_b=zero_of(other), out_zero=zero_of(result),
             scale_a=scale_of(one), scale_b=scale_of(other), out_scale=scale_of(result),
             low=operator.min, high=operator.max,
         )  # fmt: skip
-        _call(t, f"{function.value}_numbers_s8", layer, found, 1)
+        _call(t, f"{function.value}_numbers_s8", layer, found)
     else:
-        raise NotWrittenError(f"there is no {function.value} of bytes")
+        raise NotWrittenError(f"function={function.value} of int8 is unsupported")
 
 
 def _of_bytes(t: StepWriter, operator: Binary, found: BroadcastRows) -> dict[str, int]:

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from arenite.planner import Array, Tensor
+from arenite.planner import Array, DType, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
-from arenite.runtime.operators.movement import Copy, Move, Resize2D
+from arenite.runtime.operators.movement import Copy, Gather, Move, Resize2D
 
 _DIMENSIONS = 4
 _MOST_SPLIT = 64
@@ -215,3 +215,26 @@ def _blend_even(t: StepWriter, operator: Resize2D, depth: int, out_width: int) -
         row_weight=weights(operator.row_weight),
         column_weight=weights(operator.column_weight),
     )
+
+
+@writes(Gather)
+def gather(t: StepWriter) -> None:
+    """Write a gather of slices by their index."""
+    operator = t.operator
+    assert isinstance(operator, Gather)
+    data, indices, result = t.input(0), t.input(1), t.output()
+    if indices.dtype not in (DType.INT32, DType.INT64):
+        raise NotWrittenError(f"indices of {indices.dtype.label} are unsupported")
+    axis, batch_axes = operator.axis, operator.batch_axes
+    if data.dtype.bits % 8 or data.quantisation != result.quantisation:
+        raise NotWrittenError("its result has another scale or elements of less than a byte")
+    layer = t.layer(
+        "gather_layer",
+        batches=math.prod(data.shape[:batch_axes]),
+        outer=math.prod(data.shape[batch_axes:axis]),
+        length=data.shape[axis],
+        count=math.prod(indices.shape[batch_axes:]),
+        size=math.prod(data.shape[axis + 1 :]) * data.dtype.bits // 8,
+    )
+    places = (t.address(each) for each in (data, indices, result))
+    t.call(f"gather_{indices.dtype.bits}", layer, *places)

@@ -13,7 +13,7 @@ from arenite.runtime.cexport.steps import tables
 from arenite.runtime.cexport.steps.elementwise import look_up
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.elementwise import Unary, UnaryFunction
-from arenite.runtime.operators.normalisation import Softmax
+from arenite.runtime.operators.normalisation import LayerNorm, Softmax
 from arenite.runtime.operators.reduction import ArgReduce, Pool2D, PoolKind, Reduce, ReduceFunction
 
 
@@ -244,3 +244,22 @@ def softmax(t: StepWriter) -> None:
         exponentials=t.constant(table, "exponentials"),
     )  # fmt: skip
     t.call("softmax_s8", layer, *places)
+
+
+@writes(LayerNorm)
+def layer_norm(t: StepWriter) -> None:
+    """Write a normalisation of floats over the last axes."""
+    operator = t.operator
+    assert isinstance(operator, LayerNorm)
+    t.types("float32")
+    source = t.input()
+    width = math.prod(source.shape[-operator.num_axes :])
+    factors, terms = (
+        t.constant(t.array(position), hint) if t.has(position) else "NULL"
+        for position, hint in ((1, "factors"), (2, "terms"))
+    )
+    t.call(
+        "layer_norm_f32", width, number(float(operator.epsilon)), factors, terms,
+        t.rows_of(source, 4 * width), t.rows_to(t.output(), 4 * width), 0,
+        source.num_elements // width,
+    )  # fmt: skip

@@ -1,5 +1,29 @@
 #include "common.h"
 
+/* Rows [first, end) of `width` floats less their mean, over their deviation; then times factors,
+   plus terms, each of which may be NULL. */
+KERNEL layer_norm_f32(int32_t width, float epsilon, const float *factors, const float *terms,
+                      in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    const float size = (float)width;
+    for (int32_t y = first; y < end; ++y) {
+        const float *from = (const float *)(const void *)in_row(in, y);
+        float *to = (float *)(void *)out_row(out, y);
+        float sum = 0.0f, squares = 0.0f;
+        for (int32_t i = 0; i < width; ++i)
+            sum += from[i];
+        const float mean = sum / size;
+        for (int32_t i = 0; i < width; ++i)
+            squares += (from[i] - mean) * (from[i] - mean);
+        const float factor = 1.0f / sqrtf(squares / size + epsilon);
+        for (int32_t i = 0; i < width; ++i) {
+            const float value = (from[i] - mean) * factor;
+            const float scaled = factors != NULL ? value * factors[i] : value;
+            to[i] = terms != NULL ? scaled + terms[i] : scaled;
+        }
+    }
+}
+
 /* Softmax of beta * x in rows of `width` floats; rows [first, end), each read before it is
    written. */
 KERNEL softmax_f32(int32_t width, float beta, in_rows in, out_rows out, int32_t first, int32_t end)
