@@ -101,9 +101,12 @@ def test_the_picture_of_bands_is_what_the_command_draws(tmp_path):
     assert (tmp_path / "bands.svg").read_text() == (DOCS / "bands.svg").read_text()
 
 
-def rows_of(page: str) -> Iterator[tuple[str, list[int]]]:
+def rows_of(page: str, section: str = "") -> Iterator[tuple[str, list[int]]]:
     """Yield the model and the numbers of each row of a page's tables that has any."""
-    for line in re.findall(r"^\| (\w[\w.]* \|.*) \|$", (DOCS / page).read_text(), re.MULTILINE):
+    text = (DOCS / page).read_text()
+    if section:
+        text = text.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    for line in re.findall(r"^\| (\w[\w.]* \|.*) \|$", text, re.MULTILINE):
         name, *cells = line.split(" | ")
         numbers = [int(cell.replace(",", "")) for cell in cells if re.fullmatch(r"[\d,]+", cell)]
         if numbers:
@@ -123,7 +126,9 @@ def test_the_arenas_on_the_page_of_the_raspberry_pi_are_those_that_are_planned(
     assert found["held"]["weights"] == weights
 
 
-@pytest.mark.parametrize(("model", "figures"), list(rows_of("other-tools.md")))
+@pytest.mark.parametrize(
+    ("model", "figures"), list(rows_of("benchmarks/arenas.md", "In bands of rows, beside others"))
+)
 def test_the_arenas_in_bands_are_those_that_are_found(model, figures):
     path = shared(f"models/tflite/{model}.tflite")
     frontier = json.loads(output_of(f"arenite fit {path} --json"))["frontier"]

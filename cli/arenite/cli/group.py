@@ -58,7 +58,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
 }
 """The commands, as the help of the group lists them."""
 
-GLANCE: Final = Entry("glance", "Say what a model needs and could need, and what to try next.")
+GLANCE: Final = Entry("glance", "Show the memory of a model, and commands to try next.")
 """What runs where a file stands in the place of a command."""
 
 ENTRIES: Final = {name: entry for part in SECTIONS.values() for name, entry in part.items()}
@@ -80,7 +80,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of the first word, or what is done with a model that stands there."""
+        """Return the command that the first word names, or `glance` if it names a file."""
         first = args[0]
         if first not in ENTRIES and _is_file(first):
             return "", GLANCE.load("glance"), args

@@ -82,7 +82,7 @@ def _failure(reason: str) -> int:
 
 
 def _streams_are_open() -> bool:
-    """Tell whether results have somewhere to go; if not, say so.
+    """Tell whether standard output is open; if not, print an error.
 
     A standard stream that is closed becomes the null device: the next file to be opened would
     take its number, and what any library prints would land in that file.

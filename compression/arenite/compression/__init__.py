@@ -1,4 +1,4 @@
-"""Deep Compression: prune, share weights, Huffman-code, retrain; and what it costs.
+"""Deep Compression: prune, share and Huffman-code weights, retrain, evaluate.
 
 One arrow per module::
 

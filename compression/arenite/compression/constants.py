@@ -1,4 +1,4 @@
-"""The constants of an ONNX graph: its initialisers, and what its Constant nodes hold."""
+"""The constants of an ONNX graph: its initialisers and the values of its Constant nodes."""
 
 import math
 from collections.abc import Mapping

@@ -35,7 +35,7 @@ from arenite.planner.errors import MissingDependencyError, ModelError
 
 Array: TypeAlias = NDArray[Any]
 Outputs: TypeAlias = list[Array | None]
-"""What one run makes; None for what is no array of numbers."""
+"""Outputs of one run; None for an output that is not an array of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class QuantiserError(ModelError):
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hold back warnings meanwhile: the quantiser logs its advice through the root logger.
+    """Hold back warnings in the block: the quantiser logs its advice through the root logger.
 
     It warns of numbers beyond its range too; what comes of them is evaluated.
     """
@@ -220,7 +220,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _as_one_error() -> Iterator[None]:
-    """Raise whatever goes wrong in the quantiser as one error."""
+    """Raise every error of the quantiser as a `QuantiserError`."""
     try:
         yield
     except Exception as error:

@@ -119,7 +119,7 @@ class OnnxModel:
         )
 
     def num_other_bytes(self) -> int:
-        """Return the bytes of the constants that are no layer and stay as they are."""
+        """Return the bytes of the constants that are not weights of a layer."""
         names = {layer.name for layer in self.layers}
         return sum(
             size

@@ -65,7 +65,7 @@ def open_step(model: Path, threads: int = 1) -> Iterator[OpenStep]:
                 )
             yield _ours(session)
         return
-    stock = StepRunner(model, threads=threads)  # refuses what is no step, and loads nothing yet
+    stock = StepRunner(model, threads=threads)  # refuses a model that is no step
     with tempfile.TemporaryDirectory(prefix="arenite-step-") as folder:
         program = Path(folder) / f"step{SUFFIX}"
         try:

@@ -47,7 +47,7 @@ class AreniteError(Exception):
 
 
 class FileError(AreniteError):
-    """A file, or what was read from it, cannot be used.
+    """A file or its contents cannot be used.
 
     Attributes:
         reason: Why not.
@@ -291,7 +291,7 @@ class InvalidTimelineError(PlanError):
 
 
 class DifferentValuesError(PlanError):
-    """A rewritten program does not compute what it did before.
+    """A rewritten program computes other values than before.
 
     Attributes:
         tensor: Name of the output or state.
@@ -303,7 +303,7 @@ class DifferentValuesError(PlanError):
 
 
 class UnmetBudgetError(PlanError):
-    """A policy does not get as low as the budget; another one may.
+    """A policy does not meet the budget; another one may.
 
     Attributes:
         policy: Its name.

@@ -91,7 +91,7 @@ def read_json(
     malformed: type[FileError],
     unreadable: type[FileError] | None = None,
 ) -> Any:
-    """Return the contents of a JSON file, whatever their shape.
+    """Return the contents of a JSON file, not checked further.
 
     Beyond plain syntax errors this refuses text that is not valid Unicode, duplicate keys,
     numbers that are infinite or thousands of digits long, and nesting too deep for the stack.

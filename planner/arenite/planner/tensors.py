@@ -102,7 +102,7 @@ class Memory:
 
 
 def alignments(memories: Iterable[Memory], alignment: int) -> dict[str, int]:
-    """Return by memory what its records are aligned to: no less than the memory itself."""
+    """Return the alignment of the records of each memory, at least that of the memory."""
     return {memory.name: max(alignment, memory.alignment) for memory in memories}
 
 

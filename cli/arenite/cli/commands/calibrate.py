@@ -1,4 +1,4 @@
-"""`arenite calibrate`: measure what this machine's work costs, once."""
+"""`arenite calibrate`: measure the speeds of this machine for predictions."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`arenite MODEL`: what a model needs, what it could need, and what to try next."""
+"""`arenite MODEL`: the memory of a model with and without reuse, and commands to try next."""
 
 import shlex
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from arenite.strategies import find
 @json_option
 @click.pass_context
 def glance(context: click.Context, reading: Reading, model: Path, as_json: bool) -> None:
-    """Plan MODEL, and say what it needs, what it could need, and what to try next."""
+    """Plan MODEL; show its memory with and without reuse, and commands to try next."""
     chosen = choose_target(reading, model)
     source = chosen.source
     plan = place(find("best"), source.problem, watched()).plan

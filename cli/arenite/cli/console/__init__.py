@@ -1,1 +1,1 @@
-"""What the user reads and what is written: results, files, the log, Ctrl-C."""
+"""Input and output of commands: results, files, streams, Ctrl-C."""

@@ -24,7 +24,7 @@ STANDARD_OUTPUT: Final = Path("-")
 
 
 class Results:
-    """Where one command writes what it found: every command writes through here alone."""
+    """The results of one command: every command writes through this class only."""
 
     def __init__(self, *, as_json: bool) -> None:
         """Start without files.

@@ -15,7 +15,7 @@ _PLAIN_DRAWING_WIDTH = 80
 
 
 class _Console(Console):
-    """A console that takes text as it is and leaves a broken pipe to the caller."""
+    """A console that does not interpret text and raises for a broken pipe."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

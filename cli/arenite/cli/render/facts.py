@@ -88,7 +88,7 @@ def memory_rows(problem: Problem, plan: Plan) -> list[tuple[str, RenderableType]
 
 
 def memories_as_json(problem: Problem, plan: Plan) -> list[dict[str, object]]:
-    """Return the memories with what is laid over each."""
+    """Return the memories with the records in each."""
     return [
         {"name": memory.name, "capacity": memory.capacity, "height": height}
         for memory, height in zip(problem.memories, plan.heights, strict=True)
@@ -114,7 +114,7 @@ def spread_as_json(spread: Spread) -> dict[str, object]:
 
 
 def facts(rows: Iterable[tuple[str, RenderableType]]) -> Table:
-    """Return labels and what they say, one a line."""
+    """Return labels and values, one a line."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

@@ -1,4 +1,4 @@
-"""The load over the steps as bars: the working set below, what is carried above it."""
+"""The load over the steps as bars: the working set below, carried tensors above it."""
 
 from collections.abc import Sequence
 

@@ -8,7 +8,7 @@ from arenite.planner.errors import FileError, PlanError
 
 
 class OptionsError(AreniteError):
-    """Options exclude each other, or a target decides what they ask for."""
+    """Options exclude each other, or the target decides their values."""
 
 
 class PlanTargetError(AreniteError):

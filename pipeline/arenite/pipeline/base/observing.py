@@ -34,7 +34,7 @@ class Observer:
     """An observer of searches that shows nothing and stops nothing; others derive from it."""
 
     is_shown: ClassVar[bool] = False
-    """Whether somebody sees what searches show."""
+    """Whether the progress of searches is shown."""
 
     @contextmanager
     def searching(self, _name: str, _keeps: str = "") -> Iterator[Search]:

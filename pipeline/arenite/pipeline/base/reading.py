@@ -11,7 +11,7 @@ from arenite.runtime.rewrites import WeightBudget
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the model files of a command are read; what is None the target decides.
+    """Options for reading a model; the target decides those that are None.
 
     Attributes:
         dims: Values of free dimensions, by name.
@@ -39,7 +39,7 @@ class Reading:
 
 
 def reading_of(plan_file: PlanFile, stated: Reading) -> Reading:
-    """Return how the model of a plan is read: what is stated, and else as for the plan."""
+    """Return the options for the model of a plan: stated ones, else those of the plan."""
     model = plan_file.model
     return Reading(
         {**model.dims, **stated.dims},

@@ -1,4 +1,4 @@
-"""Numbers as people read them, and names from files that nobody vouches for."""
+"""Numbers formatted for people, and names from untrusted files made printable."""
 
 from arenite.planner import Plan
 from arenite.planner.units import format_size

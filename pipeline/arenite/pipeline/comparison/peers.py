@@ -16,7 +16,7 @@ _PROCESSES = 1  # they measure: one at a time
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One peer and the model it is asked about."""
+    """A peer and the model to plan with it."""
 
     peer: "_Peer"
     model: Path

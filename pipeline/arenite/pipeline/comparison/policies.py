@@ -37,7 +37,7 @@ from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies import find_policy, known_policies
 
 ROUNDED = "keeps tensors as 16-bit floats meanwhile: the outputs are not the same to the bit"
-"""What is said of a policy that rounds."""
+"""The note on a policy that rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ STATES = "states"
 
 @dataclass(frozen=True, slots=True)
 class PolicyContest:
-    """What is compared.
+    """A comparison of policies on one model.
 
     Attributes:
         budgets: Budgets of each policy.

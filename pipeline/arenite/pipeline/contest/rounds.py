@@ -1,4 +1,4 @@
-"""Rounds of fresh processes, one for each engine, and what they show."""
+"""Rounds of fresh processes, one for each engine, and their measurements."""
 
 import json
 import statistics
@@ -75,7 +75,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """What is measured.
+    """A measurement to make.
 
     Attributes:
         model_format: Of the model.
@@ -101,7 +101,7 @@ def measure(
     report: Callable[[int, str], None],
     observer: Observer = SILENT,
 ) -> list[Measured]:
-    """Return what was measured; on Ctrl-C of the rounds that are complete.
+    """Return the measurements; on Ctrl-C those of the complete rounds.
 
     Args:
         contest: What is measured.
@@ -146,7 +146,7 @@ def outputs_of(contest: Contest, engine: str) -> Path:
 
 
 def ours(measured: Sequence[Measured]) -> Measured | None:
-    """Return what was measured of our own engine, if it took part."""
+    """Return the measurements of our own engine, if it took part."""
     return next((each for each in measured if each.engine == OURS), None)
 
 

@@ -14,7 +14,7 @@ from arenite.pipeline.contest.engines import CONVERTED, ENGINES
 
 
 def main(arguments: list[str]) -> None:
-    """Load a model, run it, and write what was measured as one line of JSON.
+    """Load a model, run it, and write the measurements as one line of JSON.
 
     Args:
         arguments: Format, engine, model, inputs (`.npz`), outputs to write or "", threads,

@@ -226,7 +226,7 @@ def _work(runnable: Runnable) -> int:
 
 
 def _bytes_touched(runnable: Runnable) -> int:
-    """Return what steps read and write, as predictions count it: twice what they make."""
+    """Return the bytes that steps read and write, as predictions count: twice their results."""
     program = runnable[0].program
     return 2 * sum(program.tensors[name].size for step in program.steps for name in step.writes)
 

@@ -52,7 +52,7 @@ class MachineCosts:
 
     @classmethod
     def known(cls, stated: Path | None = None) -> Self:
-        """Return what is known of this machine.
+        """Return the costs of this machine.
 
         Args:
             stated: A file that states another.

@@ -73,7 +73,7 @@ class CRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExportedC:
-    """What was written.
+    """An exported model.
 
     Attributes:
         request: What was asked for.
@@ -91,7 +91,7 @@ class ExportedC:
 
 
 def write_c(request: CRequest) -> ExportedC:
-    """Write a model as C source and return what was written.
+    """Write a model as C source and return the export.
 
     Raises:
         ModelError: It cannot be read, or has no C kernels; nothing is written.

@@ -64,7 +64,7 @@ _ROUND_S = 0.05
 """Seconds that a program runs in each round, at least."""
 _SEED = 0
 _LOWEST = 3
-"""Programs in bands, from the least on, of which a policy is asked for less."""
+"""Number of programs in bands, the smallest ones, that a policy tries to make smaller."""
 _ROWS = "offload-prefetch"
 """That policy: rows are too many for one that searches."""
 _FALLBACK = "joint"
@@ -140,7 +140,7 @@ class Fitting:
             budget: Of the arena.
             slowdown: Most of the predicted time over that of the whole program, less 1.
             policy: What trades time for memory in the place of bands; None for bands.
-            fallback: What does where bands do not get there; None for nothing.
+            fallback: Policy to try if bands miss the budget; None for none.
 
         Raises:
             BandsLimitError: Nothing gets as low as the budget.
@@ -213,7 +213,7 @@ class Fitting:
         return self.lowered.compiled(fit.derivation)
 
     def write(self, output: Path, fit: Candidate) -> SessionMemory:
-        """Write the program file, once it has been loaded, and return what it then holds.
+        """Load the program, write its file and return the bytes that a session holds.
 
         Raises:
             UnloadableError: No session runs it.
@@ -259,10 +259,7 @@ class Fitting:
         return fit
 
     def _within(self, budget: int, fallback: Policy | None) -> Candidate:
-        """Return the program in bands, or where they do not get there what else does.
-
-        That is the policy, and where that does not get there either, both.
-        """
+        """Return the program in bands, or else of the policy, or else of both."""
         try:
             return self._ahead(self._banding.within(budget), budget)
         except BandsLimitError as limit:

@@ -60,7 +60,7 @@ class ProgramFile:
         return len(self.root["steps"])
 
     def check(self) -> None:
-        """Check that its turns find what they read, and that its memories have their sizes.
+        """Check that its turns find the rows that they read, and the sizes of its memories.
 
         Raises:
             InvalidPlanError: By the subclass of the first rule broken.

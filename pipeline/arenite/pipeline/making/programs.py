@@ -63,7 +63,7 @@ def compile_by_plan(
 def write_program(
     output: Path, compiled: Compiled, outcome: Outcome, *, code: Code | None = None
 ) -> SessionMemory:
-    """Write a program with its plan, once it has been loaded, and return what it then holds.
+    """Load a program with its plan, write its file and return the bytes that a session holds.
 
     Args:
         output: The file.

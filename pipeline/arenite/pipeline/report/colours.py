@@ -31,7 +31,7 @@ class Groups:
 
     @classmethod
     def of(cls, sizes: Mapping[str, int]) -> Self:
-        """Group names by what they take."""
+        """Group names by their bytes."""
         ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
         shown, rest = ranked[: len(PALETTE)], ranked[len(PALETTE) :]
         index = {name: group for group, name in enumerate(shown)}

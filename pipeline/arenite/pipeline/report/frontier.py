@@ -71,7 +71,7 @@ class Frontier:
 
 
 def maps_of(fits: Sequence[Candidate]) -> list[tuple[str, RowMap]]:
-    """Return what the ends of a frontier are called, and what lies where in them."""
+    """Return titles and memory maps of the ends of a frontier."""
     ends = {"Whole": fits[0]} | ({"Least": fits[-1]} if len(fits) > 1 else {})
     return [(title, map_of(fit)) for title, fit in ends.items()]
 

@@ -25,7 +25,7 @@ _FRONTIER_HEIGHT = 400
 _MAP_HEIGHT = 420
 _NAME_LENGTH = 64
 _SLANT = pi / 4  # labels of neighbours that are close do not meet
-_NEAREST = 1.08  # of the memory of the next label; what is nearer goes without
+_NEAREST = 1.08  # of the memory of the next label; nearer points have no label
 _POINT_TOOLTIP = """
 <div class="arenite-tip"><b>@height{0,0} B</b>, @share of the whole<br>
 @time{0.00} times the time, @how<br>@turns{0,0} turns</div>
@@ -94,7 +94,7 @@ def frontier_figure(points: Sequence[Point], ratios: Sequence[float]) -> figure:
 
 
 def row_figure(rows: RowMap, groups: Groups, name: str) -> figure:
-    """Return what lies where, turn by turn.
+    """Return the memory map, turn by turn.
 
     Args:
         rows: What is drawn.
@@ -154,7 +154,7 @@ def _label(height: int, whole: int) -> str:
 
 
 def _labelled(heights: Sequence[int]) -> list[int]:
-    """Return the points that are labelled: the whole, the least, and what has room between."""
+    """Return the points to label: the whole, the least, and those with room between them."""
     last = len(heights) - 1
     found: list[int] = []
     for number, height in enumerate(heights):

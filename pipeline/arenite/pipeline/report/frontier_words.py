@@ -1,4 +1,4 @@
-"""What pages say of a frontier: its table, and what its times are."""
+"""The text of a frontier on pages: its table, and the origin of its times."""
 
 from collections.abc import Iterator, Sequence
 

@@ -11,7 +11,7 @@ from arenite.pipeline.report.summary import Standing, binds, lowest_first, stand
 from arenite.planner.units import format_size
 
 LAST = 1e300
-"""Sorts what is not known to the end."""
+"""Sorts unknown values to the end."""
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _NAME_LENGTH = 40

@@ -16,7 +16,7 @@ from bokeh.plotting import figure
 
 from arenite.pipeline.report.row_map import Numbers
 
-CROWDED = 150  # steps beyond which outlines would hide what they surround
+CROWDED = 150  # steps beyond which outlines would hide the rectangles
 MARGIN = 1.05  # above the highest byte
 _TICKS = """
     const units = ["B", "KiB", "MiB", "GiB", "TiB"];

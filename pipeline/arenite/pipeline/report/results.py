@@ -7,7 +7,7 @@ from arenite.planner import Diagnosis, Plan, Source, StrategyKind, TensorKind, d
 
 @dataclass(frozen=True, slots=True)
 class StrategyResult:
-    """A strategy's verified plan and what it took.
+    """The verified plan of a strategy, and its time.
 
     Attributes:
         strategy: Its name.

@@ -1,4 +1,4 @@
-"""What lies where in a program of many turns, in few bytes: all that its map draws."""
+"""The memory map of a program of many turns, in few bytes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _PARTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RowMap:
-    """Rectangles of a program's plan, and what they are.
+    """Rectangles of a program's plan, with their names and kinds.
 
     Attributes:
         height: Bytes of the arena.

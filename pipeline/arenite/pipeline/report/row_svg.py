@@ -17,7 +17,7 @@ _LINE = 22  # of the key
 _FINE = 10  # whole numbers of tenths of a pixel are short
 _NAME_LENGTH = 24
 _COLUMN = 164  # of the key
-_CROWDED = 150  # turns beyond which outlines would hide what they surround
+_CROWDED = 150  # turns beyond which outlines would hide the rectangles
 _STYLE = (
     ".p{fill:#fff}text{font:13px system-ui,sans-serif;fill:#1d2126}.s{fill:#5c646e}"
     ".b{stroke:#fff;stroke-width:7}.l{stroke:#8a8f96;fill:none}"

@@ -35,7 +35,7 @@ def section(
     *,
     alone: bool,
 ) -> ModelSection:
-    """Return what is said of a model.
+    """Return the section of a model.
 
     Args:
         report: The model.

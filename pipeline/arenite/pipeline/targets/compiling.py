@@ -151,11 +151,11 @@ class Lowered:
         return self.streaming is not None and self.streaming.at_once > 1
 
     def in_order(self, found: Derivation) -> Program:
-        """Return this program in the order of what was derived from it, no storage shared."""
+        """Return this program in the order of a derivation of it, no storage shared."""
         return self.program if found.order is None else self.program.reordered(found.order.steps)
 
     def ahead(self, found: Derivation, rules: Rules) -> Derivation:
-        """Return what was derived from this program, its weights loaded as early as can be."""
+        """Return a derivation of this program with its weights loaded as early as possible."""
         return derive_ahead(found, rules) if self.loads_beside else found
 
     def compiled(self, derivation: Derivation) -> Compiled:

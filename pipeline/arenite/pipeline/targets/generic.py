@@ -1,4 +1,4 @@
-"""The graph as it is written in the file, whatever runs it."""
+"""The graph as written in the file, independent of the runtime."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -21,7 +21,7 @@ class Generic:
     shares: ClassVar[tuple[AliasKind, ...]] = SAFE_KINDS
 
     def why_unsupported(self, _path: Path) -> str | None:
-        """Return None: whatever can be read can be planned."""
+        """Return None: every model that can be read can be planned."""
         return None
 
     def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:

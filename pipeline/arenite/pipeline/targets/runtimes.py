@@ -43,7 +43,7 @@ class Foreign:
         return Source(path.name, model_digest(path), None, problem)
 
     def reread(self, reading: Reading, path: Path, _plan_file: PlanFile) -> Source:
-        """Return the same for what is stated: the runtime decides all else."""
+        """Return the records again; the runtime decides all but dimensions and shapes."""
         return self.read(reading, path, None)
 
 

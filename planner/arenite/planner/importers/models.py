@@ -114,7 +114,7 @@ def read(
     aliases: Collection[AliasKind] = (),
     outlines: bool = False,
 ) -> Source:
-    """Read a model file and derive what is to be placed.
+    """Read a model file and derive the records to place.
 
     Args:
         path: `.onnx`, `.tflite`, `.lite` or `.csv`.

@@ -108,7 +108,7 @@ class Strips(Operator):
 
     @property
     def label(self) -> str:
-        """Name of the operator of the first layer, which computes what is made again."""
+        """Name of the operator of the first layer, which computes the repeated columns."""
         return self.layers[0].operator.label
 
     @property
@@ -116,7 +116,7 @@ class Strips(Operator):
         return self.layers[0].operator.computes_as
 
     def multiply_adds(self, operands: Operands) -> int:
-        """Return those of all strips, what they make again counted again."""
+        """Return those of all strips; repeated columns count again."""
         return sum(
             each.operator.multiply_adds(each.operands)
             for strip in self.strips

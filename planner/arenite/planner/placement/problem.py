@@ -163,7 +163,7 @@ class Problem:
     records: tuple[UsageRecord, ...]
     steps: tuple[str, ...] = ()
     memories: tuple[Memory, ...] = (Memory(),)
-    # What `lower_bounds` has found: every plan asks for it, and a search makes many.
+    # Cache of `lower_bounds`: every plan needs them, and a search makes many plans.
     _bounds: list[tuple[int, ...]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
@@ -339,7 +339,7 @@ def _lower_bound(records: Sequence[UsageRecord]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Live:
-    """Bytes that a record needs for some steps; each is itself alone, whatever it equals."""
+    """Bytes that a record needs for some steps; compared by identity."""
 
     size: int
     alignment: int
@@ -351,7 +351,7 @@ class _Live:
 def _pieces(record: UsageRecord) -> Iterator[_Live]:
     """Yield the rectangles of a record, each with the alignment that its first byte has."""
     if not record.outline:
-        # A record and what it may overlap are live together at its first step only.
+        # A record is live with the records that it may overlap at its first step only.
         spared = sum(overlap.size for overlap in record.overlaps)
         yield _Live(record.size, record.alignment, record.start, record.end, spared)
     for stair in record.outline:

@@ -75,7 +75,7 @@ class PlanFile:
             "format": FORMAT,
             "version": VERSION,
             "model": {
-                # A file name need not be valid Unicode; what is not becomes "?".
+                # A file name need not be valid Unicode; other bytes become "?".
                 "name": self.model.name.encode(errors="replace").decode(),
                 "sha256": self.model.sha256,
                 "dims": dict(sorted(self.model.dims.items())),

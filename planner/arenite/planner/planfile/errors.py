@@ -41,7 +41,7 @@ class UnknownFieldError(PlanFileError):
 
 
 class WrongTypeError(PlanFileError):
-    """A field is not what it should be."""
+    """A field has the wrong type or form."""
 
 
 class OutOfRangeError(PlanFileError):

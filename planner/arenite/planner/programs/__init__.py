@@ -1,4 +1,4 @@
-"""Programs: what they are, what they cost, what their records and their runs are."""
+"""Programs, their costs, their records and their runs."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What binds the peak: the working set of a step, or what is carried across it.
+"""The limit of the peak: the working set of a step, or the tensors carried across it.
 
 That decides which rewrite can help. Aliasing, fusing and tiling lower the working set;
 reordering, recomputing and spilling lower only what is carried.

@@ -1,4 +1,4 @@
-"""Prove that a rewritten program computes what it did before, without running it."""
+"""Prove that a rewritten program computes the same values as before, without running it."""
 
 from collections.abc import Iterator
 
@@ -44,7 +44,7 @@ def _expressions(
         return numbers.setdefault(expression, len(numbers))
 
     found: dict[str, int] = {}
-    parts: dict[str, list[tuple[int, int]]] = {}  # offset and expression of what is written in it
+    parts: dict[str, list[tuple[int, int]]] = {}  # offset and expression of each part
 
     def value(name: str) -> int:
         alias = program.tensors[name].alias

@@ -76,7 +76,7 @@ class Step:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     lane: str = COMPUTE
-    # Stored, as they are asked for dozens of times on the way to a plan.
+    # Stored, as planning uses them dozens of times.
     reads: tuple[str, ...] = field(init=False, repr=False, compare=False)
     writes: tuple[str, ...] = field(init=False, repr=False, compare=False)
 

@@ -1,4 +1,4 @@
-"""Check that every turn of a run finds what it reads, sharing no code with what makes runs.
+"""Check that every turn of a run finds the rows that it reads, independent of the search.
 
 The turns are walked in order over the bytes of each memory. Each byte knows which row of which
 tensor was written there last, and forgets it when the record that it lies in dies::
@@ -31,7 +31,7 @@ class OverwrittenRowsError(InvalidPlanError):
 
 
 class _Written(NamedTuple):
-    """What was written to some bytes last."""
+    """The last write to some bytes."""
 
     tensor: str
     row: int
@@ -164,7 +164,7 @@ class _LiveBytes:
         self._put(bisect_left(self._begins, begin), bisect_left(self._begins, end), [])
 
     def write(self, begin: int, end: int, written: _Written) -> bool:
-        """Note what is written to some bytes, or tell that some of them lie in no record."""
+        """Note a write to some bytes; tell whether all of them lie in records."""
         found = self._under(begin, end)
         if found is None:
             return False
@@ -180,7 +180,7 @@ class _LiveBytes:
         return True
 
     def read(self, begin: int, end: int) -> Iterator[_Written | None] | None:
-        """Return what was written to some bytes, None if some of them lie in no record."""
+        """Return the last writes to some bytes, None if some of them lie in no record."""
         found = self._under(begin, end)
         return None if found is None else (self._stretches[place].written for place in found)
 

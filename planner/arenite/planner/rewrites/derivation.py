@@ -88,7 +88,7 @@ def _peak(program: Program, rules: Rules, steps: tuple[str, ...]) -> int:
 
 
 def records(program: Program, rules: Rules) -> Problem:
-    """Return the records of a program, its storage as it is shared already."""
+    """Return the records of a program whose storage is shared already."""
     return liveness(
         program,
         boundary=rules.boundary,

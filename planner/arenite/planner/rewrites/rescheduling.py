@@ -27,7 +27,7 @@ ALIGNMENT = DEFAULT_ALIGNMENT
 
 
 def with_views(program: Program) -> Program:
-    """Return the program with its views in the storage of what they view."""
+    """Return the program with its views in the storage of their bases."""
     return share(program, (AliasKind.VIEWS,))
 
 
@@ -72,7 +72,7 @@ class SpillSpan:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """An order of steps with repetitions, and the spills meanwhile.
+    """An order of steps with repetitions, and the spills.
 
     A step reads the latest instance of each tensor. An instance is live up to its last reader
     before the next; when it dies is never written down.
@@ -309,7 +309,7 @@ class _Rescheduling:
     def _program_made(self, spills: bool) -> Program:
         used = {name for step in self._steps for name in (*step.reads, *step.writes)}
         used.update(self._program.input_tensors, self._program.output_tensors)
-        for name in list(used):  # parts need what they lie in, though no step may touch it whole
+        for name in list(used):  # parts need their whole, though no step may touch all of it
             while (alias := self._tensors[name].alias) is not None:
                 name = alias.tensor
                 used.add(name)

@@ -153,7 +153,7 @@ def _peak(records: list[UsageRecord], spans: tuple[Span, ...]) -> int:
     for record in records:
         if not spans:
             return sum(record.size for record in records)
-        # At one time, what comes first in the order is done first.
+        # At the same time, steps end in their order.
         events.append((spans[record.start].issued, 2 * record.start, record.size))
         events.append((spans[record.end - 1].end, 2 * record.end - 1, -record.size))
     peak = load = 0

@@ -13,7 +13,7 @@ from arenite.runtime.operators.movement import Copy, Move, Resize2D
 
 
 def copy_of(value: StoredValue) -> Copy:
-    """Return the operator that copies a value as it is stored."""
+    """Return the operator that copies the stored elements of a value."""
     return Copy(moves=(Move(shape=(math.prod(value.shape),), input_strides=(1,),
                             output_strides=(1,)),))  # fmt: skip
 

@@ -69,7 +69,7 @@ def fold_pads(program: Program) -> Program:
 
 
 def _unpadded(step: Step, pads: dict[str, _PaddedImage]) -> Step:
-    """Return a convolution that pads its image itself; any other step as it is."""
+    """Return a convolution that pads its image itself; any other step unchanged."""
     operator = step.operator
     pad = pads.get(step.inputs[0]) if step.inputs else None
     if pad is None or not isinstance(operator, Conv2D | DepthwiseConv2D):

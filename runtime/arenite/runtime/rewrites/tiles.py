@@ -110,7 +110,7 @@ class Kernels(StrEnum):
     DIRECT = "direct"
     """Those that need no working memory."""
     QUICK = "quick"
-    """The quickest kernels whose working memory fits the arena as it is."""
+    """The quickest kernels whose working memory fits the arena without growth."""
     FASTEST = "fastest"
     """The quickest; the arena may grow."""
 

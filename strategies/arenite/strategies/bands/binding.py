@@ -65,7 +65,7 @@ class BindingStep:
 
 
 class BandsLimitError(UnmetBudgetError):
-    """Bands do not get as low as the budget.
+    """Bands do not meet the budget.
 
     Attributes:
         binding: Binding step of the lowest program that was found; None if nothing is live in it.

@@ -131,7 +131,7 @@ def _programs(ways: StripsSearch, search: "_MemoriesSearch") -> Iterator[Candida
         if banded.height <= room:
             try:
                 yield ways.within(room)
-            except BandsLimitError:  # the search was stopped meanwhile
+            except BandsLimitError:  # the search was stopped
                 return
             return
 

@@ -14,7 +14,7 @@ from arenite.planner import UsageRecord
 
 _MOST_SETS = 2_000
 
-_Value: TypeAlias = tuple[float, int]  # what is saved, then bytes, of all that was taken
+_Value: TypeAlias = tuple[float, int]  # cost saved, then bytes, of all chosen records
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class MemoryGraph:
         max_bytes: int,
         should_stop: ShouldStop,
     ) -> "native.core.OrderResult":
-        """Return an order lower than the incumbent, or the incumbent and what is proved of it."""
+        """Return an order lower than the incumbent, or the incumbent with its proof."""
         return native.core.exact_order(self.problem, incumbent, max_states, max_bytes, should_stop)
 
     def is_proved(self, result: "native.core.OrderResult") -> bool:

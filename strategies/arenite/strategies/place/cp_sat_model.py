@@ -36,7 +36,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What is known when a search ends.
+    """The result of a search.
 
     Attributes:
         offsets: The lowest found; None if none stays under the ceiling.

@@ -91,7 +91,7 @@ class Optimal:
     def improve(
         self, problem: Problem, start: Plan, watch: Watch = silent, *, until_it_fits: bool = False
     ) -> Plan:
-        """Return a plan that is no higher than `start`, whatever the problem's capacity.
+        """Return a plan that is no higher than `start`; the capacity is ignored.
 
         Args:
             problem: What to place.

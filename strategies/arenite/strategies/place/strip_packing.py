@@ -98,7 +98,7 @@ class _Skyline:
             heapq.heappop(self._lowest)
 
     def put(self, start: int, end: int, height: int) -> None:
-        """Raise what lies over [start, end), a part of the lowest segment, to `height`."""
+        """Raise the part [start, end) of the lowest segment to `height`."""
         left, right, ground = self.lowest()
         self._remove(left)
         if left < start:

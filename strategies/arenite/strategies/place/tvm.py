@@ -26,7 +26,7 @@ class _Greedy(OnePass):
     size_first: ClassVar[bool]
 
     def order(self, problem: Problem) -> Sequence[int]:
-        """Return the indices by size and conflicts, or the other way round, descending."""
+        """Return the indices by size and conflicts, or by conflicts and size, descending."""
         records = problem.records
         conflicts = count_conflicts(records)
 

@@ -1,1 +1,1 @@
-"""Schedules: which step runs when and how often, and which tensors are spilled meanwhile."""
+"""Schedules: the order and repetition of steps, and the tensors that are spilled."""

@@ -119,7 +119,7 @@ class Draft:
         slots = self._slots
         found: list[tuple[Instance, int]] = []
         for instance in self.removable() if among is None else among:
-            # Most end before the slot, so that is asked first.
+            # Most end before the slot, so this is tested first.
             if not instance.readers or slots[instance.readers[-1]] <= slot:
                 continue
             if self.slot(instance.maker) < slot:

@@ -77,7 +77,7 @@ class _JointSearch:
                 quickest = choice, capped
         if limit:
             self._spill_more(*quickest)
-        # If chains miss the limit, spill what is read last, beside chains or instead of them.
+        # If chains miss the limit, spill tensors that are read last, with or without chains.
         for most_steps in (limits.most_steps, 0):
             if should_stop():
                 break

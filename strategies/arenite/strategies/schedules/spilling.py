@@ -324,7 +324,7 @@ class _Timing:
             self._fetch(self._queue.popleft(), slot)
 
     def _arrive(self, slot: int) -> list[SpillSpan]:
-        """Wait for the copies back of what this slot reads."""
+        """Wait for the fetches of the tensors that this slot reads."""
         spills: list[SpillSpan] = []
         for gap in [each for each in self._arrivals if self._draft.slot(each.back) == slot]:
             returns, done = self._arrivals.pop(gap)

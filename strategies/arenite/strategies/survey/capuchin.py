@@ -84,7 +84,7 @@ class Capuchin(SchedulePolicy):
         for _, storage, gap, overhead in sorted(priced, key=lambda each: each[:2]):
             if freed >= required:
                 break
-            # An instance chosen meanwhile may have been a source of this one.
+            # An instance chosen since may have been a source of this one.
             chain = _chain(draft, gap, peak_slot, limits)
             if chain is not None and chain.seconds <= overhead:
                 draft.insert(chain.steps, draft.slot(gap.back))

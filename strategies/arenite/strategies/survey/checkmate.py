@@ -74,7 +74,7 @@ Kept = dict[tuple[int, int], float]
 
 
 def closure(work: Work, kept: Kept, threshold: float) -> list[int]:
-    """Return the steps that run, in order, so that what is kept above a threshold can be.
+    """Return the steps that run, in order, so that tensors above a threshold can be kept.
 
     Source: Jain et al. 2020, section 5.2 (two-phase rounding).
     """
@@ -103,7 +103,7 @@ class _Closure:
         if step in self._present:
             return
         if step != stage and (not work.may_repeat[step] or work.closed_by[step] <= stage):
-            return  # what it made once stays
+            return  # its result is kept
         for storage in work.reads[step]:
             maker = work.makers[storage]
             if 0 <= maker < step:  # a later one changes a state after the step has read it

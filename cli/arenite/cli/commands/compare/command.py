@@ -251,14 +251,14 @@ def _check_page_name(page: Path | None) -> None:
 
 
 def _note_unwritten(*paths: Path | None) -> None:
-    """Say that files are left as they are because there is nothing to write to them."""
+    """Note the files that are not written because no model was compared."""
     unwritten = [str(path) for path in paths if path is not None]
     if unwritten:
         note(f"no model was compared, so this is not written: {', '.join(unwritten)}")
 
 
 def _check_without_budget(context: click.Context) -> None:
-    """Check that nothing is asked for that a comparison of policies does not do.
+    """Check that no option was given that a comparison of policies does not take.
 
     Raises:
         UsageError: Something is.

@@ -1,4 +1,4 @@
-"""The page of a frontier: memory against time, and what lies where."""
+"""The page of a frontier: memory against time, and the memory maps."""
 
 import shlex
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB")
 
 @dataclass(frozen=True, slots=True)
 class MapWords:
-    """What is said of a memory map.
+    """The text beside a memory map.
 
     Attributes:
         title: Its program.

@@ -47,7 +47,7 @@ def fit_as_json(
     held: SessionMemory,
     output: Path | None,
 ) -> dict[str, Any]:
-    """Return what was chosen, for programs."""
+    """Return the chosen program as JSON."""
     bands = InBands.of(fit)
     return {
         "model": str(fitting.model),
@@ -111,7 +111,7 @@ def fit_text(
     held: SessionMemory,
     output: Path | None,
 ) -> Show:
-    """Return what prints what was chosen, in words and bytes."""
+    """Return a function that prints the chosen program."""
 
     def show(console: Console) -> None:
         console.print(name(fitting.lowered.name, "bold"), soft_wrap=True)
@@ -247,7 +247,7 @@ def _lines(text: RenderableType) -> RenderableType:
 
 
 def _distance(fit: Candidate) -> str:
-    """Return how far the arena is above its bound; what is spilled lies elsewhere."""
+    """Return the gap of the arena to its bound; spilled tensors are not counted."""
     plan = fit.plan
     if len(plan.heights) > 1 and fit.note(OverMemories) is not None:
         return f"in {len(plan.heights)} memories"
@@ -258,7 +258,7 @@ def _distance(fit: Candidate) -> str:
 
 
 def _means(fit: Candidate) -> list[tuple[str, str]]:
-    """Return in words by which means the arena is what it is."""
+    """Return the rows that name the bands, strips, recomputed steps and spills."""
     rescheduled, bands = fit.note(Rescheduled), InBands.of(fit)
     in_bands = [
         ("in bands", _regions_in_words(bands.base, bands.regions)),

@@ -67,7 +67,7 @@ def remedies(chosen: Chosen, model: Path, sharing: Aliasing | None) -> Iterator[
 
 
 def sharing(chosen: Chosen, model: Path) -> Aliasing | None:
-    """Return all that could share storage, and what is against the rest.
+    """Return the tensors that could share storage, and the reasons against the others.
 
     None where that is not open: for records alone, and where the target decides it.
 

@@ -188,7 +188,7 @@ def _stated_bytes(tensor: onnx.TensorProto) -> int | None:
 
 
 def _fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
-    """Return what is wrong with the file of a constant, None if that is not known here."""
+    """Return the fault of the file of a constant, None if none is known here."""
     stated = {entry.key: entry.value for entry in tensor.external_data}
     location = stated.get("location", "")
     if not isinstance(location, str):  # protobuf returns damaged text as bytes

@@ -129,7 +129,7 @@ class NodeChecker:
             raise self.refusal(node, name, error) from error
 
     def refusal(self, node: onnx.NodeProto, name: str, reason: object) -> ModelFormatError:
-        """Return the error that says what is wrong with a node."""
+        """Return the error for a node."""
         text = " ".join(str(reason).split())
         return ModelFormatError(f"operator {name!r} ({op_type(node)}): {text}")
 

@@ -22,7 +22,7 @@ from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_d
 MAX_ELEMENTS = 65_536
 """Values of more elements are weights, not shapes; they are not computed to size a model."""
 MAX_FOLDED_BYTES = 1 << 30
-"""Bytes of constants that operators may compute whatever the file holds: a few bytes can state an
+"""Bytes of constants that operators may compute for any file: a few bytes can state an
 array that fills memory. Networks of the onnx package state their weights so (VGG-19: 575 MB)."""
 MAX_FOLDED_GROWTH = 16
 """Further bytes for each byte read: int8 weights become floats and pass several operators."""
@@ -113,7 +113,7 @@ class Values:
     def add_weights(
         self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> None:
-        """Add the node that computes weights, whatever its operator, if weights are wanted."""
+        """Add the node that computes weights, of any operator, if weights are wanted."""
         if self._weights and outputs[0].name not in self._known:
             self._add_source(node, inputs, outputs)
 
@@ -243,7 +243,7 @@ class Values:
 
 
 class Constants(Mapping[str, Array]):
-    """The constants of a program, each read or computed when it is asked for.
+    """The constants of a program, each read or computed on first use.
 
     Args:
         values: Known values of the model.

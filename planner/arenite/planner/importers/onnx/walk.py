@@ -65,7 +65,7 @@ _UNPACKING = frozenset({"com.microsoft.DequantizeLinear", "com.microsoft.Quantiz
 
 
 class Walk:
-    """One pass over a model's nodes that types every tensor and folds what is constant.
+    """One pass over a model's nodes that types every tensor and folds constants.
 
     Attributes:
         dialect: Operator set versions of the model.
@@ -263,7 +263,7 @@ class Walk:
             self.values.add_tensor(name, tensor)
 
     def _name_operators(self, graph: onnx.GraphProto) -> list[str]:
-        """Return a name for each node, given ones first so that they stay as they are."""
+        """Return a unique name for each node; names in the file are unchanged."""
         names = [self.operator_names.take(node.name) if node.name else "" for node in graph.node]
         return [
             name or self.operator_names.take(f"{node.op_type}_{index}")

@@ -200,7 +200,7 @@ class TfliteContents(Mapping[str, Array]):
             raise ModelFormatError(f"operator {step}: its options lie outside the file") from error
 
     def _intermediates(self, operator: Any) -> dict[str, int | float]:
-        """Return how a recurrent operator quantises what it computes on the way."""
+        """Return the quantisation of the intermediate results of a recurrent operator."""
         found: dict[str, int | float] = {}
         for position in range(min(operator.IntermediatesLength(), _MAX_INTERMEDIATES)):
             index = operator.Intermediates(position)

@@ -121,7 +121,7 @@ class _TransposeConv(Imported):
 
 
 class SubgraphEntry(Imported):
-    """Copies what it reads to the inputs of a subgraph, whose steps follow until its exit."""
+    """Copies its inputs to the inputs of a subgraph, whose steps follow until its exit."""
 
     __slots__ = ()
 

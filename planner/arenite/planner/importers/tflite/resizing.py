@@ -64,7 +64,7 @@ VALUES: Mapping[str, Callable[[Resized, list[Array]], list[Array]]] = {
     "TRANSPOSE": lambda _r, a: [a[0].transpose(a[1])],
     "UNPACK": lambda r, a: list(np.moveaxis(a[0], r.integer("Axis"), 0)),
 }
-"""Shape arithmetic that converters emit: the elements of the outputs, whatever their type."""
+"""Shape arithmetic that converters emit: the elements of the outputs, of any type."""
 
 
 _MOST_BYTES = 2**62

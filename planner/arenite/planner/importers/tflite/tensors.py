@@ -91,7 +91,7 @@ def tensor_of(name: str, tensor: FileTensor, kind: TensorKind) -> Tensor:
 
 
 def notes(tensors: Mapping[str, Tensor], in_file: Mapping[str, FileTensor]) -> Iterator[str]:
-    """Yield what was decided about sizes that the file leaves open."""
+    """Yield the notes on sizes that the file leaves open."""
     placed = {
         name: tensor for name, tensor in tensors.items() if tensor.kind is not TensorKind.CONSTANT
     }

@@ -98,7 +98,7 @@ def explain(
 ) -> Aliasing:
     """Do what `share` does, and report what each kind achieved and why not more."""
     rewrite = _Rewrite(program, kinds, boundary, alignment)
-    for step in program.steps:  # first, as what is kept may be a view of a result
+    for step in program.steps:  # first, as a kept tensor may be a view of a result
         rewrite.view(step)
     for number, step in enumerate(program.steps):
         rewrite.overwrite(step, number)

@@ -298,7 +298,7 @@ def scatter_elements(t: OnnxTranslation) -> None:
 
 
 def _behind_views(t: OnnxTranslation, name: str) -> Step | None:
-    """Return the step that makes the elements of a tensor, whatever their shape."""
+    """Return the step that makes the elements of a tensor, of any shape."""
     maker = t.producers.get(name)
     while maker is not None and maker.operator.label in ("Flatten", "Reshape"):
         maker = t.producers.get(maker.inputs[0])

@@ -266,7 +266,7 @@ def _along_axis(t: OnnxTranslation, operator: RuntimeOperator) -> None:
 
 
 def _last(t: OnnxTranslation, value: StoredValue, axis: int) -> StoredValue:
-    """Return the value with an axis stored last, the others as they are."""
+    """Return the value with an axis stored last, the others in their order."""
     if value.shape[axis] == 1:
         others = [each for each in value.order if each != axis]
         return t.builder.in_order(value, (*others, axis), t.target)

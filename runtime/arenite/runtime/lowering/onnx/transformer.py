@@ -273,7 +273,7 @@ def _heads(
 
 
 def _masked(t: OnnxTranslation, position: int, scores: Shape) -> StoredValue:
-    """Return what is added to the scores so that masked keys do not count."""
+    """Return the addend of the scores that excludes masked keys."""
     mask = t.builder.as_written(t.value(position), t.target)
     require_type(mask.dtype, DType.INT32)
     batch, _, num_queries, num_keys = scores
@@ -313,7 +313,7 @@ def _masked_score(t: OnnxTranslation) -> float:
 
 
 def _causal(t: OnnxTranslation, num_queries: int, num_keys: int) -> StoredValue:
-    """Return what is added to the scores so that no query sees later keys."""
+    """Return the addend of the scores that hides later keys from a query."""
     if num_queries * num_keys > _MOST_KEYS**2 // 256:
         raise unsupported("queries * keys", num_queries * num_keys, _MOST_KEYS**2 // 256)
     later = np.triu(np.ones((num_queries, num_keys), np.float32), num_keys - num_queries + 1)

@@ -160,7 +160,7 @@ def lower_tflite(
 
 
 def _initial(tensor: Tensor) -> Array | None:
-    """Return what TFLite starts a state from: of int8 what stands for 0, of all else zeros."""
+    """Return the initial value of a TFLite state: its zero point for int8, else zeros."""
     stated = tensor.quantisation
     if tensor.dtype is not DType.INT8 or stated is None or not stated.zero_point:
         return None

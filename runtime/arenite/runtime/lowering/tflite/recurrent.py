@@ -103,7 +103,7 @@ def svdf(t: TfliteTranslation) -> None:
 
 @translates("READ_VARIABLE")
 def read_variable(t: TfliteTranslation) -> None:
-    """Translate READ_VARIABLE: the state itself, or what was assigned to it before."""
+    """Translate READ_VARIABLE: the state itself, or the value assigned to it before."""
     if t.builder.model.tensors[t.source()].kind is not TensorKind.STATE:
         raise NotLoweredError("the variable has no resource that is known before the run")
     value = t.value()

@@ -202,7 +202,7 @@ def as_numbers(t: TfliteTranslation, value: StoredValue) -> StoredValue:
 def through_numbers(
     t: TfliteTranslation, operator: RuntimeOperator, values: Sequence[StoredValue]
 ) -> None:
-    """Make the first output by an operator of numbers, whatever the types of its operands."""
+    """Make the first output by an operator on floats, for operands of any type."""
     numbers = [as_numbers(t, value) for value in values]
     if t.dtype is DType.FLOAT32:
         t.finish(t.emit(operator, numbers))

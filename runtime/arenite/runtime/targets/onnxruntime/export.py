@@ -180,7 +180,7 @@ def _optimised(onnx: Any, path: Path, destination: Path) -> tuple[Any, Any]:
 
 
 def _whole(onnx: Any, path: Path) -> bytes:
-    """Return the model as it is, but with what lies in files beside it inside."""
+    """Return the model with its external data inside."""
     data = read_model(path)
     model = onnx.ModelProto.FromString(data)
     if not _embed(model.graph, path):

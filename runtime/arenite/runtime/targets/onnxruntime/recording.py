@@ -187,7 +187,7 @@ def onnxruntime_problem(
     shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
     values: Mapping[str, float] | None = None,
 ) -> Problem:
-    """Return what ONNX Runtime asks for in one run of a model, kernel scratch included.
+    """Return the allocations of ONNX Runtime in one run of a model, kernel scratch included.
 
     Of the orders that its nodes may run in it is the one that needs least; the same in every
     process.
@@ -331,7 +331,7 @@ def stock_memory(
 
 
 def _above_start(notes: Sequence[Mapping[str, Any]], key: str, delta_key: str) -> int:
-    """Return the most there was of something, above what was there before the first kernel."""
+    """Return the largest value of a counter above its value before the first kernel."""
     start = int(notes[0][key]) - int(notes[0][delta_key])
     return max(int(note[key]) for note in notes) - start
 

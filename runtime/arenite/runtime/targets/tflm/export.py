@@ -67,7 +67,7 @@ class TflmExport:
 def export_tflm(
     path: Path, strategy: Callable[[Problem], Plan], stock_strategy: Callable[[Problem], Plan]
 ) -> TflmExport:
-    """Return the model with our plan, or as it is if that is no gain.
+    """Return the model with our plan, or unchanged if our plan is not better.
 
     Args:
         path: The model.
@@ -218,7 +218,7 @@ def _buffer_plan(export: TflmExport, prefix: str) -> Iterator[str]:
 
 
 def _lists_every_request(export: TflmExport) -> bool:
-    """Tell whether the interpreter asks for the planned tensors and nothing else."""
+    """Tell whether the interpreter allocates the planned tensors and nothing else."""
     model = export.model
     empty = any(
         tensor.size == 0 and tensor.kind not in (TensorKind.CONSTANT, TensorKind.STATE)

@@ -48,7 +48,7 @@ def attempt(function: Callable[[], Any]) -> Any:
                 answer.write(json.dumps(function()).encode())
                 answer.flush()
                 code = 0
-            except BaseException as error:  # whatever it is, it ends with this process
+            except BaseException as error:  # every error ends with this process
                 os.write(2, f"{error}\n".encode())
             os._exit(code)
         status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])

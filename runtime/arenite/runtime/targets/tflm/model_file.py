@@ -24,7 +24,7 @@ PLAN_NAME: Final = b"OfflineMemoryAllocation"
 
 _FORMAT_VERSION: Final = 1
 _ALIGNMENT: Final = 64
-"""No FlatBuffer of a TFLite file asks for more than 16; weights may like a cache line."""
+"""FlatBuffers of TFLite files need at most 16; weights gain from a cache line."""
 
 # Fields by number, as the schema declares them.
 _MODEL_FIELDS: Final = 8
