@@ -86,6 +86,74 @@ def test_outputs_are_copies_unless_views_are_asked_for(program):
         assert not np.array_equal(kept, seen)
 
 
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_a_loop_gets_its_results_where_those_before_the_last_lay(program):
+    with Session(program) as session:
+        feeds = random_feeds(session)
+        places = []
+        for _ in range(6):
+            outputs = session.run(feeds)
+            places.append(address(outputs["y"]))
+        assert len(set(places)) == 2
+        assert places[2:] == places[:-2]
+        assert outputs["y"].flags.owndata
+
+
+HOLDERS = {
+    "the array": lambda array: array,
+    "a view": lambda array: array[..., :1],
+    "a view of a view": lambda array: array.reshape(-1)[1:],
+    "a buffer": lambda array: memoryview(array)[:1],
+    "an array over its buffer": lambda array: np.frombuffer(array, np.uint8),
+    "a closure": lambda array: lambda: array,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_results_that_something_refers_to_are_never_written_again(holder, program):
+    with Session(program) as session:
+        one, other = random_feeds(session, 1), random_feeds(session, 2)
+        held = []
+        for _ in range(4):
+            array = session.run(one)["y"]
+            held.append((HOLDERS[holder](array), address(array), array.copy()))
+            del array
+        for _ in range(4):
+            found = session.run(other)["y"]
+            assert address(found) not in {place for _, place, _ in held}
+        for each, _, expected in held:
+            seen = each() if callable(each) else np.asarray(each)
+            whole = HOLDERS[holder](expected)
+            whole = whole() if callable(whole) else np.asarray(whole)
+            np.testing.assert_array_equal(seen, whole)
+
+
+def test_a_result_that_its_caller_reshaped_is_not_given_out_again(program):
+    with Session(program) as session:
+        feeds = random_feeds(session)
+        expected = session.run(feeds, copy=False)["y"].copy()
+        for edit in (
+            lambda array: setattr(array, "shape", (-1,)),
+            lambda array: array.setflags(write=False),
+        ):
+            for _ in range(3):
+                edit(session.run(feeds)["y"])
+            found = session.run(feeds)["y"]
+            assert found.flags.writeable
+            assert found.shape == expected.shape
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_results_outlive_their_session(program):
+    with Session(program) as session:
+        kept = session.run(random_feeds(session))["y"]
+        expected = kept.copy()
+    np.testing.assert_array_equal(kept, expected)
+
+
 def test_an_array_in_any_memory_order_is_fed(program):
     with Session(program) as session:
         feeds = random_feeds(session)

@@ -1,7 +1,9 @@
 """Open a program, run it, and close it."""
 
 import os
+import sys
 import threading
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -81,6 +83,48 @@ class _Turn:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+
+
+class _Results:
+    """Copies of outputs that are made where earlier ones lay, once nobody has these any longer.
+
+    The pages of new arrays cost more than the copies themselves. Two sets are kept: callers have
+    the results of a run until those of the next are there.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, count: int) -> None:
+        self._kept: list[deque[Array]] = [deque(maxlen=2) for _ in range(count)]
+
+    def copy(self, index: int, view: Array) -> Array:
+        """Return a copy of an output, in an array that nobody else refers to."""
+        kept = self._kept[index]
+        for place in range(len(kept)):
+            if _references(kept, place) == _UNSHARED and _is_plain(kept[place], view):
+                np.copyto(kept[place], view)
+                return kept[place]
+        made = np.array(view, order="C")
+        kept.append(made)  # which gives up the older one
+        return made
+
+
+def _references(kept: deque[Any], place: int) -> int:
+    return sys.getrefcount(kept[place])
+
+
+_UNSHARED = _references(deque([object()]), 0)
+"""References to an object that only the collection has; views and buffers count as references."""
+
+
+def _is_plain(array: Array, view: Array) -> bool:
+    """Tell whether a caller left the array as it was made: its shape and type can be assigned."""
+    flags = array.flags
+    return (
+        array.shape == view.shape
+        and array.dtype == view.dtype
+        and bool(flags.c_contiguous and flags.writeable and flags.owndata)
+    )
 
 
 class Session:
@@ -166,6 +210,7 @@ class Session:
         self._inputs = ports_of(self._native, self._native.inputs())
         self._inputs_by_name = {port.name: port for port in self._inputs}
         self._outputs = ports_of(self._native, self._native.outputs())
+        self._results = _Results(len(self._outputs))
         self._segments = segments_of(self._native, label, options.threads)
 
     @classmethod
@@ -260,7 +305,8 @@ class Session:
 
         Args:
             inputs: An array for each input, of its shape and element type.
-            copy: Return copies; otherwise views that the next run overwrites.
+            copy: Return copies, which later runs do not change: their memory is used again once
+                nothing refers to them. Otherwise views that the next run overwrites.
 
         Raises:
             InputNameError: An input is missing, or there is none of a name.
@@ -279,8 +325,8 @@ class Session:
                 native.feed(index, np.ascontiguousarray(inputs[port.name]))
             self._run_steps()
             return {
-                port.name: np.array(port.view, order="C") if copy else port.view
-                for port in self._outputs
+                port.name: self._results.copy(index, port.view) if copy else port.view
+                for index, port in enumerate(self._outputs)
             }
 
     def invoke(self) -> None:
@@ -335,6 +381,7 @@ class Session:
             self._segments = (_refuse,)
             self._inputs = self._outputs = ()
             self._inputs_by_name = {}
+            self._results = _Results(0)
             self._open_core = None
 
     def __reduce__(self) -> NoReturn:
