@@ -13,7 +13,7 @@ namespace arenite {
 
 // In order of preference: the first maker that accepts the operands makes the step.
 enum class KernelSet {
-  plain_integers,  // our own, of integers whose filters lie as they are
+  plain_integers,  // our own, rounded as LiteRT's reference kernels round
   integers,        // our own, of quantised numbers whose filters are packed
   xnnpack,
   arenite,

@@ -52,6 +52,21 @@ SOUND = {
         (i8(1, 2, 2, 3, **SCALED),)),
     "dense of the run": OneStep(
         "FullyConnected", (i8(2, 8, **SCALED), i8(3, 8, **SCALED)), (i8(2, 3, **SCALED),)),
+    "conv of 16 bits": OneStep(
+        "Conv2D",
+        (i16(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED)),
+        (i16(1, 2, 2, 3, **SCALED),)),
+    "sum of 16 bits": OneStep(
+        "Binary", (i16(4, **SCALED), i16(4, **SCALED)), (i16(4, **SCALED),), {"function": "add"}),
+    "softmax of 16 bits": OneStep("Softmax", (i16(2, 4, **SCALED),), (i16(2, 4, **SCALED),)),
+    "tanh of 16 bits": OneStep(
+        "Unary", (i16(4, **SCALED),), (i16(4, scales=[2.0**-15], zero_point=0),),
+        {"function": "hyperbolic_tangent"}),
+    "pool of 16 bits": OneStep(
+        "Pool2D", (i16(1, 4, 4, 2, **SCALED),), (i16(1, 3, 3, 2, **SCALED),),
+        {"kind": "average", "window": [2, 2]}),
+    "rescaled": OneStep(
+        "Convert", (i16(4, **SCALED),), (i8(4, **SCALED),), {"rescales": True}),
     "depthwise": OneStep("DepthwiseConv2D", (f32(1, 4, 4, 2), weights(1, 3, 3, 2)),
                          (f32(1, 2, 2, 2),)),
     "transposed": OneStep("TransposedConv2D", (f32(1, 2, 2, 2), weights(3, 3, 3, 2)),
@@ -158,6 +173,37 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "its bias does not fit"),
     "weights of the run with scales too far apart": (
         "dense of the run", {"out": {0: i8(2, 3, scales=[1e-30], zero_point=0)}}, "too far apart"),
+    "images of 16 bits with a zero point": (
+        "conv of 16 bits", {"in": {0: i16(1, 4, 4, 2, scales=[0.5], zero_point=3)}},
+        "must have a zero point of 0"),
+    "a filter of 16 bits": (
+        "conv of 16 bits", {"in": {1: weights(3, 3, 3, 2, dtype="int16", **SCALED)}},
+        "its filter must be int8"),
+    "a filter of images of 16 bits with a zero point": (
+        "conv of 16 bits",
+        {"in": {1: weights(3, 3, 3, 2, dtype="int8", scales=[0.5], zero_point=3)}},
+        "its filter has a zero point"),
+    "images of 16 bits with a bias too short": (
+        "conv of 16 bits",
+        {"ins": (i16(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED), i64(2))},
+        "its bias does not fit"),
+    "sums of 16 bits with scales too far apart": (
+        "sum of 16 bits", {"out": {0: i16(4, scales=[1e-30], zero_point=0)}}, "too far apart"),
+    "rows of 16 bits too long to add up": (
+        "softmax of 16 bits", {"in": {0: i16(1, 2**16, **SCALED)},
+                               "out": {0: i16(1, 2**16, **SCALED)}}, "its rows are too long"),
+    "a tangent of 16 bits with another scale": (
+        "tanh of 16 bits", {"out": {0: i16(4, **SCALED)}}, "must have a scale of 1/32768"),
+    "a tangent of 16 bits of large numbers": (
+        "tanh of 16 bits", {"in": {0: i16(4, scales=[99.0], zero_point=0)}},
+        "its scale is too large"),
+    "a pool of 16 bits that changes the scale": (
+        "pool of 16 bits", {"out": {0: i16(1, 3, 3, 2, scales=[0.25], zero_point=0)}},
+        "differ in scale"),
+    "a pool of 16 bits that counts padding": (
+        "pool of 16 bits", {"told": {"count_padding": True}}, "cannot count padding"),
+    "a change of scale of numbers": (
+        "rescaled", {"in": {0: f32(4)}}, "have one scale each"),
     "a filter of other channels": (
         "conv", {"in": {1: weights(1, 3, 3, 5, 16)}}, "groups and channels do not fit"),
     "a panel too many": (

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/fixed_point.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
 #include "kernels/quantised.hpp"
@@ -211,7 +212,13 @@ class QuantisedReduceStep final : public Step {
         in_(Scale::of(*operands.inputs[0])),
         out_(Scale::of(*operands.outputs[0])),
         layout_(layout),
-        function_(function) {}
+        function_(function) {
+    if constexpr (sizeof(T) == 2) {
+      rescaled_ = Multiplier::of(static_cast<double>(in_.scale) / out_.scale);
+      require(operands, rescaled_.fits(), "its scales are too far apart");
+      if (function == ReduceFunction::mean) { divide(); }
+    }
+  }
 
   void run() override {
     const std::size_t width = layout_.run_is_kept ? layout_.run : 1;
@@ -224,6 +231,16 @@ class QuantisedReduceStep final : public Step {
   }
 
  private:
+  // Makes the multiplier one of means, as LiteRT's reference kernel has it.
+  void divide() {
+    const std::size_t count = layout_.reduced.count() * (layout_.run_is_kept ? 1 : layout_.run);
+    int shift = 63 - __builtin_clzll(static_cast<unsigned long long>(count));
+    shift = std::min({shift, 32, 31 + rescaled_.shift});
+    rescaled_.factor = static_cast<std::int32_t>((std::int64_t{rescaled_.factor} << shift) /
+                                                 static_cast<std::int64_t>(count));
+    rescaled_.shift -= shift;
+  }
+
   T reduced(std::size_t start, std::size_t depth) const {
     std::int64_t sum = 0;
     T lowest = std::numeric_limits<T>::max();
@@ -241,6 +258,13 @@ class QuantisedReduceStep final : public Step {
       case ReduceFunction::minimum: return out_.quantise<T>(in_.dequantise(lowest));
       case ReduceFunction::maximum: return out_.quantise<T>(in_.dequantise(highest));
       default: {
+        if constexpr (sizeof(T) == 2) {
+          const std::int64_t count64 = static_cast<std::int64_t>(layout_.reduced.count() * depth);
+          const auto exact = static_cast<std::int32_t>(sum - in_.zero_point * count64);
+          return static_cast<T>(std::clamp<std::int64_t>(
+              std::int64_t{rescaled_.times(exact)} + out_.zero_point, std::numeric_limits<T>::min(),
+              std::numeric_limits<T>::max()));
+        }
         const float total =
             in_.scale * (static_cast<float>(sum) - count * static_cast<float>(in_.zero_point));
         return out_.quantise<T>(function_ == ReduceFunction::mean ? total / count : total);
@@ -254,6 +278,7 @@ class QuantisedReduceStep final : public Step {
   Scale out_;
   ReduceLayout layout_;
   ReduceFunction function_;
+  Multiplier rescaled_;  // of 16 bits: from a sum to the result
 };
 
 template <typename T>
@@ -304,6 +329,10 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
     case Type::int64: return make_of<std::int64_t>(operands, function, layout, count);
     case Type::int8: return make_of_quantised<std::int8_t>(operands, function, layout);
     case Type::uint8: return make_of_quantised<std::uint8_t>(operands, function, layout);
+    case Type::int16:
+      return source.is_quantised() && target.is_quantised()
+                 ? make_of_quantised<std::int16_t>(operands, function, layout)
+                 : nullptr;
     default: return nullptr;
   }
 }

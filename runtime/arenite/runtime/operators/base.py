@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
-from arenite.planner import Tensor
+from arenite.planner import DType, Tensor
 from arenite.planner.operators import Operands, Operator, Region
 from arenite.planner.tensors import ROW_AXIS
 
@@ -70,6 +70,11 @@ def is_one_image(tensor: Tensor | None) -> bool:
 def makes_one_image(operands: Operands) -> bool:
     """Tell whether a step has one output, which is one image or one list of rows."""
     return len(operands.outputs) == 1 and is_one_image(operands.result)
+
+
+def has_16_bits(operands: Operands) -> bool:
+    """Tell whether the first input is of integers of 16 bits."""
+    return operands.source is not None and operands.source.dtype is DType.INT16
 
 
 class RowWise(Operator):

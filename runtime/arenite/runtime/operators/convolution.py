@@ -15,6 +15,7 @@ from arenite.runtime.operators.base import (
     Pair,
     RuntimeOperator,
     Sides,
+    has_16_bits,
     makes_one_image,
 )
 
@@ -165,9 +166,10 @@ class Conv2D(Convolution):
         return self.sliding(operands) is not None and makes_one_image(operands)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
-        """Tell whether its filter is packed, and it is not made by tiles."""
-        is_by_tiles = self.tile or self.tuned_tile
-        return not is_by_tiles and filter_of(operands, 3, 5) is not None
+        """Tell whether its filter is packed or of 16-bit images, and it is not made by tiles."""
+        if self.tile or self.tuned_tile:
+            return False
+        return filter_of(operands, 3, 5) is not None or has_16_bits(operands)
 
     def _window(self, operands: Operands) -> Pair | None:
         weights = filter_of(operands, 3, 4, 5)
@@ -210,10 +212,10 @@ class DepthwiseConv2D(Convolution):
         return self.sliding(operands) is not None and makes_one_image(operands)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
-        """Tell whether it computes in floats, or in integers that have scales of sums."""
+        """Tell whether it computes in floats, 16 bits, or integers that have scales of sums."""
         weights = filter_of(operands, 4)
         is_float = weights is not None and weights.dtype is DType.FLOAT32
-        return is_float or operands.input(self.SCALES) is not None
+        return is_float or has_16_bits(operands) or operands.input(self.SCALES) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,6 +111,13 @@ class Select(RowWise, ElementWise, RuntimeOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convert(RowWise, ElementWise, RuntimeOperator):
-    """Converts to the output's type; also quantises and dequantises."""
+    """Converts to the output's type; also quantises and dequantises.
+
+    Attributes:
+        rescales: Whether quantised integers change their scale by a multiplier of 31 bits, as
+            LiteRT has it, rather than as numbers.
+    """
 
     number: ClassVar[int] = 21
+
+    rescales: bool = False

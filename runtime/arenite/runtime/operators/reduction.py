@@ -15,6 +15,7 @@ from arenite.runtime.operators.base import (
     Pair,
     RuntimeOperator,
     Sides,
+    has_16_bits,
     is_one_image,
     makes_one_image,
 )
@@ -63,6 +64,9 @@ class Pool2D(Clamped):
     def makes_rows(self, operands: Operands) -> bool:
         is_image = self.sliding(operands) is not None and makes_one_image(operands)
         return is_image and not self.accumulates_rows(operands)
+
+    def has_kernel_by_rows(self, operands: Operands) -> bool:
+        return not has_16_bits(operands)
 
     def accumulates_rows(self, operands: Operands) -> int:
         """Return the bytes of a sum for each element, if the result of an average has one row."""

@@ -213,14 +213,15 @@ def logistic_16() -> Array:
     """Return the logistic function at multiples of 1/24, with 16 fractional bits.
 
     Numbers between them are found on lines, which run below the function: half of the largest
-    distance is added.
+    distance is added. The last is what larger numbers have.
 
     Source: TensorFlow Lite, kernels/internal/common.h, sigmoid_table_uint16.
     """
     step = 1 / 24
     y = 1 / (1 + np.exp(-step * np.arange(256)))
     raised = y + step**2 / 16 * y * (1 - y) * (2 * y - 1)
-    table: Array = np.minimum(np.floor(raised * 65536 + 0.5), 65535).astype(np.uint16)
+    table: Array = np.floor(raised * 65536 + 0.5).astype(np.uint16)
+    table[-1] = 65535
     return table
 
 

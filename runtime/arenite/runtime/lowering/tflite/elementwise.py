@@ -130,7 +130,9 @@ def convert(t: TfliteTranslation) -> None:
         widened = t.builder.constant(array.astype("float32"), t.source())
         t.builder.bind(t.target, widened)
         return
-    t.finish(t.emit(Convert(), [value]))
+    is_wide = DType.INT16 in (value.dtype, t.dtype)
+    rescales = t.kind == "QUANTIZE" and is_wide and value.dtype is not DType.FLOAT32
+    t.finish(t.emit(Convert(rescales=rescales), [value]))
 
 
 def _stands_for_itself(t: TfliteTranslation, name: str) -> bool:

@@ -239,7 +239,7 @@ def transpose_conv(t: TfliteTranslation) -> None:
     t.finish(t.emit(operator, [image, weights, _bias(t, 3)]))
 
 
-@translates("FULLY_CONNECTED", int16=True)
+@translates("FULLY_CONNECTED")
 def fully_connected(t: TfliteTranslation) -> None:
     """Translate FULLY_CONNECTED, whose weights may be made in the run."""
     if t.integer("WeightsFormat", 0):

@@ -171,11 +171,50 @@ def _initial(tensor: Tensor) -> Array | None:
     return np.full(tensor.shape, stated.zero_point, np.int8)
 
 
+_SCALED_16 = frozenset(
+    {
+        "ADD", "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "LEAKY_RELU",
+        "LOGISTIC", "MAXIMUM", "MAX_POOL_2D", "MEAN", "MINIMUM", "MUL", "REDUCE_MAX", "REDUCE_MIN",
+        "RELU", "RELU6", "RELU_N1_TO_1", "SUB", "TANH", "TRANSPOSE_CONV",
+    }
+)  # fmt: skip
+"""Operators with kernels of quantised integers of 16 bits."""
+_OF_ONE_SCALE_16 = frozenset(
+    {"AVERAGE_POOL_2D", "MAXIMUM", "MAX_POOL_2D", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"}
+)
+_FRACTIONS_16 = frozenset({"LOGISTIC", "TANH"})
+_FRACTION = 2.0**-15
+
+
 def _check_integers(t: TfliteTranslation) -> None:
+    """Check that a step has a kernel if it reads or makes integers of 16 bits.
+
+    Raises:
+        NotLoweredError: It has none, or only for other scales.
+    """
     tensors = t.builder.model.tensors
-    names = (*t.step.reads, *t.step.writes)
-    if not TRANSLATORS.takes_int16(t.kind) and any(tensors[n].dtype is DType.INT16 for n in names):
+    names = [n for n in (*t.step.reads, *t.step.writes) if tensors[n].dtype is DType.INT16]
+    if not names or TRANSLATORS.takes_int16(t.kind):
+        return
+    if t.kind not in _SCALED_16 or t.dtype is not DType.INT16:
         raise NotLoweredError("element type int16 is unsupported for this operator")
+    stated = [t.builder.stated_quantisation(name) for name in names]
+    if any(each is None or len(each.scales) != 1 or each.zero_point for each in stated):
+        raise NotLoweredError(
+            "int16 tensors without one scale and a zero point of 0 are unsupported for this "
+            "operator"
+        )
+    scales = {each.scales[0] for each in stated if each is not None}
+    if t.kind in _OF_ONE_SCALE_16 and len(scales) > 1:
+        raise NotLoweredError(
+            f"int16 tensors of scales {sorted(scales)} are unsupported for this operator, "
+            "supported: one scale"
+        )
+    made = stated[-1]
+    if t.kind in _FRACTIONS_16 and made is not None and made.scales[0] != _FRACTION:
+        raise NotLoweredError(
+            f"an int16 output of scale {made.scales[0]} is unsupported, supported: 1/32768"
+        )
 
 
 def _translate(t: TfliteTranslation) -> None:

@@ -90,7 +90,8 @@ def reduction(t: TfliteTranslation) -> None:
     rank = len(value.shape)
     axes = tuple(sorted({axis % rank for axis in t.integers(1)})) or tuple(range(rank))
     function = REDUCTIONS[t.kind]
-    if t.builder.means_as_pools and function is R.MEAN and rank == 4 and axes == (1, 2):
+    is_pool = t.builder.means_as_pools and value.dtype is not DType.INT16
+    if is_pool and function is R.MEAN and rank == 4 and axes == (1, 2):
         operator = Pool2D.whole(PoolKind.AVERAGE, value.shape[1:3])
         shape = (value.shape[0], 1, 1, value.shape[3])
         t.finish(t.emit(operator, [value], shape=shape))
@@ -123,7 +124,7 @@ def softmax(t: TfliteTranslation) -> None:
     is_log = t.kind == "LOG_SOFTMAX"
     operator = Softmax(logarithm=is_log, beta=1.0 if is_log else t.number("Beta", 1.0))
     value = t.value()
-    if value.dtype is t.dtype is not DType.INT16:
+    if value.dtype is t.dtype and not (is_log and value.dtype is DType.INT16):
         t.finish(t.emit(operator, [value]))
         return
     through_numbers(t, operator, [value])
