@@ -186,18 +186,26 @@ struct PairedSums {
   // A sum of two products does, unless both are (-128) * (-128).
   ARENITE_INLINE void add_two(const std::int8_t* weights, const int8x16_t (&first)[Pixels],
                               const int8x16_t (&second)[Pixels]) {
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < kParts; ++j) {
-      const int8x16_t a = vld1q_s8(weights + 16 * j);
-      const int8x16_t b = vld1q_s8(weights + kQuadBytes + 16 * j);
 #pragma GCC unroll 2
-      for (std::size_t p = 0; p < Pixels; ++p) {
-        int16x8_t low = vmull_s8(vget_low_s8(a), vget_low_s8(first[p]));
-        int16x8_t high = vmull_high_s8(a, first[p]);
-        low = vmlal_s8(low, vget_low_s8(b), vget_low_s8(second[p]));
-        high = vmlal_high_s8(high, b, second[p]);
-        sums[p][2 * j] = vpadalq_s16(sums[p][2 * j], low);
-        sums[p][2 * j + 1] = vpadalq_s16(sums[p][2 * j + 1], high);
+    for (std::size_t j = 0; j < kParts; j += 2) {
+      int8x16_t a[2] = {vld1q_s8(weights + 16 * j), vld1q_s8(weights + 16 * j + 16)};
+      asm("" : "+w"(a[0]), "+w"(a[1]));  // loaded as a pair
+      weights += kQuadBytes;
+      int8x16_t b[2] = {vld1q_s8(weights + 16 * j), vld1q_s8(weights + 16 * j + 16)};
+      asm("" : "+w"(b[0]), "+w"(b[1]));
+      weights -= kQuadBytes;
+#pragma GCC unroll 2
+      for (std::size_t i = 0; i < 2; ++i) {
+#pragma GCC unroll 2
+        for (std::size_t p = 0; p < Pixels; ++p) {
+          int32x4_t* to = sums[p] + 2 * (j + i);
+          int16x8_t low = vmull_s8(vget_low_s8(a[i]), vget_low_s8(first[p]));
+          int16x8_t high = vmull_high_s8(a[i], first[p]);
+          low = vmlal_s8(low, vget_low_s8(b[i]), vget_low_s8(second[p]));
+          high = vmlal_high_s8(high, b[i], second[p]);
+          to[0] = vpadalq_s16(to[0], low);
+          to[1] = vpadalq_s16(to[1], high);
+        }
       }
     }
   }
@@ -226,6 +234,7 @@ ARENITE_INLINE void make_some_without(const Int8Tile& tile, std::size_t pixel) {
 #pragma GCC unroll 2
       for (std::size_t p = 0; p < Pixels; ++p) {
         bytes[p] = vld1q_s8(reinterpret_cast<const std::int8_t*>(from + p * step));
+        asm("" : "+w"(bytes[p]));  // or GCC loads each quad by itself
         first[p] = quad_of<0>(bytes[p]);
         second[p] = quad_of<1>(bytes[p]);
       }
@@ -493,16 +502,143 @@ class DepthwiseRow {
   std::uint8_t nothing_[kChannels];  // a pixel of the padding
 };
 
+// Windows of 3 x 3 of 16 signed channels, by dot products: the three rows of a column lie side by
+// side for each channel, with a fourth that is not used.
+template <std::size_t Stride>
+class DotRows {
+  struct Column {
+    int8x16_t parts[kParts];
+  };
+
+ public:
+  ARENITE_FOR_DOT_PRODUCTS DotRows(const Int8DepthwiseRows& given, std::size_t channel)
+      : given_(given), requantised_(given.convolution.store), channel_(channel) {
+    const QuantisedStore& store = given.convolution.store;
+    const std::int8_t* filter = given.convolution.filter + channel;
+    const std::size_t step = given.result.channels;
+    const int32x4_t zero = vdupq_n_s32(128 - given.zero);
+    for (std::size_t v = 0; v < kParts; ++v) {
+      start_[v] = store.bias == nullptr ? vdupq_n_s32(0) : vld1q_s32(store.bias + channel + 4 * v);
+    }
+    for (std::size_t j = 0; j < 3; ++j) {
+      weights_[j] = interleaved(vld1q_s8(filter + j * step), vld1q_s8(filter + (3 + j) * step),
+                                vld1q_s8(filter + (6 + j) * step));
+      for (std::size_t v = 0; v < kParts; ++v) {
+        const int32x4_t sums = vdotq_s32(vdupq_n_s32(0), weights_[j].parts[v], vdupq_n_s8(1));
+        start_[v] = vmlaq_s32(start_[v], sums, zero);
+      }
+    }
+    std::memcpy(scales_, store.scales + channel, sizeof scales_);
+    std::memset(nothing_, given.zero ^ given.flip, sizeof nothing_);
+  }
+
+  ARENITE_FOR_DOT_PRODUCTS void make(std::size_t row) const {
+    const auto& window = given_.convolution.window;
+    const std::uint8_t* from[3];
+    std::int64_t steps[3];
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::uint8_t* found = row_under(window, given_.source, row, i);
+      from[i] = found == nullptr ? nothing_ : found + channel_;
+      steps[i] = found == nullptr ? 0 : static_cast<std::int64_t>(given_.source.pixel_stride);
+    }
+    const auto columns = static_cast<std::int64_t>(given_.source.columns);
+    const auto column = [&](std::int64_t x) ARENITE_FOR_DOT_PRODUCTS {
+      const bool is_inside = static_cast<std::uint64_t>(x) < static_cast<std::uint64_t>(columns);
+      const auto bytes = [&](std::size_t i) {
+        const std::uint8_t* at = is_inside ? from[i] + x * steps[i] : nothing_;
+        return vld1q_s8(reinterpret_cast<const std::int8_t*>(at));
+      };
+      return interleaved(bytes(0), bytes(1), bytes(2));
+    };
+    std::uint8_t* to = given_.result.row(row) + channel_;
+    const std::size_t step = given_.result.pixel_stride;
+    const std::size_t count = given_.result.columns;
+    std::int64_t x = window.place(1, 0);
+    Column first = column(x);
+    if constexpr (Stride == 1) {
+      Column second = column(x + 1);
+      std::size_t c = 0;
+      for (; c + 2 < count; c += 3) {
+        const Column third = column(x + 2);
+        store(first, second, third, to);
+        first = column(x + 3);
+        store(second, third, first, to + step);
+        second = column(x + 4);
+        store(third, first, second, to + 2 * step);
+        to += 3 * step;
+        x += 3;
+      }
+      if (c < count) {
+        const Column third = column(x + 2);
+        store(first, second, third, to);
+        if (c + 1 < count) { store(second, third, column(x + 3), to + step); }
+      }
+    } else {
+      for (std::size_t c = 0; c < count; ++c) {
+        const Column third = column(x + 2);
+        store(first, column(x + 1), third, to);
+        first = third;
+        to += step;
+        x += 2;
+      }
+    }
+  }
+
+ private:
+  ARENITE_INLINE static Column interleaved(int8x16_t a, int8x16_t b, int8x16_t c) {
+    const auto low = vreinterpretq_s16_s8(vzip1q_s8(a, b));
+    const auto high = vreinterpretq_s16_s8(vzip2q_s8(a, b));
+    const int8x16_t nothing = vdupq_n_s8(0);
+    const auto low_rest = vreinterpretq_s16_s8(vzip1q_s8(c, nothing));
+    const auto high_rest = vreinterpretq_s16_s8(vzip2q_s8(c, nothing));
+    return {{vreinterpretq_s8_s16(vzip1q_s16(low, low_rest)),
+             vreinterpretq_s8_s16(vzip2q_s16(low, low_rest)),
+             vreinterpretq_s8_s16(vzip1q_s16(high, high_rest)),
+             vreinterpretq_s8_s16(vzip2q_s16(high, high_rest))}};
+  }
+
+  ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void store(const Column& a, const Column& b,
+                                                     const Column& c, std::uint8_t* to) const {
+    int32x4_t sums[kParts];
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < kParts; ++v) {
+      sums[v] = vdotq_s32(start_[v], a.parts[v], weights_[0].parts[v]);
+      sums[v] = vdotq_s32(sums[v], b.parts[v], weights_[1].parts[v]);
+      sums[v] = vdotq_s32(sums[v], c.parts[v], weights_[2].parts[v]);
+    }
+    vst1q_u8(to, requantised_.sixteen(sums, scales_));
+  }
+
+  const Int8DepthwiseRows& given_;
+  Requantised requantised_;
+  std::size_t channel_;
+  Column weights_[3];
+  int32x4_t start_[kParts];
+  float scales_[kInt8Panel];
+  std::uint8_t nothing_[kInt8Panel];  // a pixel of the padding
+};
+
 template <bool IsSigned, std::size_t Halves>
 void make_channels(const Int8DepthwiseRows& given, std::size_t channel) {
   const auto& window = given.convolution.window;
   const auto rows = [&](const auto& maker) {
     for (std::size_t i = 0; i < given.rows.count; ++i) { maker.make(given.rows.first + i); }
   };
-  const bool is_known = window.dilations[1] == 1 && window.kernel[1] == 3;
+  const bool is_known = window.dilations[1] == 1 && window.kernel[1] == 3 && window.strides[1] <= 2;
+  if constexpr (IsSigned && Halves == 2) {
+    if (is_known && window.kernel[0] == 3 && given.convolution.filter_zero_point == 0 &&
+        has_dot_products()) {
+      if (window.strides[1] == 1) {
+        rows(DotRows<1>(given, channel));
+      } else {
+        rows(DotRows<2>(given, channel));
+      }
+      return;
+    }
+  }
   if (is_known && window.strides[1] == 1) {
     rows(DepthwiseRow<IsSigned, Halves, 3, 1>(given, channel));
-  } else if (is_known && window.strides[1] == 2) {
+  } else if (is_known) {
     rows(DepthwiseRow<IsSigned, Halves, 3, 2>(given, channel));
   } else {
     rows(DepthwiseRow<IsSigned, Halves, 0, 0>(given, channel));
