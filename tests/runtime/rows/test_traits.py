@@ -176,6 +176,15 @@ def test_a_row_depends_on_the_rows_that_it_is_said_to(name):
                         assert (low, high) == (min(needed), max(needed) + 1) if needed else True
 
 
+@pytest.mark.parametrize("name", ["joined", "cut and filled", "every other row"])
+def test_the_rows_of_a_copy_are_those_of_its_regions(name):
+    operator, inputs, output, _ = CASES[name]
+    operands = operands_of(inputs, output)
+    for position in range(len(inputs)):
+        expected = list(Operator.rows_read(operator, operands, position))
+        assert list(operator.rows_read(operands, position)) == expected
+
+
 def tensor(*shape, dtype=DType.FLOAT32):
     return Tensor("t", dtype, shape)
 

@@ -164,3 +164,12 @@ def test_without_the_core_it_is_named_as_missing(tmp_path):
     program = lowered(tmp_path, PADDED)
     with pytest.raises(MissingDependencyError, match="running in bands"):
         Regions(program, COSTS)
+
+
+def test_once_the_time_is_up_no_step_is_looked_at(tmp_path, monkeypatch):
+    program = lowered(tmp_path, PADDED)
+    asked = []
+    monkeypatch.setattr(module, "row_step", lambda program, step: asked.append(step))
+    regions = Regions(program, COSTS, should_stop=lambda: len(asked) == 1)
+    assert regions.steps == (None,) * len(program.steps)
+    assert len(asked) == 1

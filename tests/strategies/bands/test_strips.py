@@ -10,6 +10,7 @@ from arenite.planner.operators.strips import Strips
 from arenite.planner.operators.windows import Sliding, Window
 from arenite.planner.programs.program import Program, Step
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
+from arenite.strategies.bands.paths import SearchStoppedError
 from arenite.strategies.bands.strips import fuse, unfold
 
 
@@ -119,3 +120,10 @@ def test_bands_know_the_tensors_and_steps_of_the_model():
         assert step.operator.model_step in ("one", "two", "three")
         assert step.operator.inputs[0].model_tensor in ("x", "a", "b")
         assert step.operator.outputs[0].model_tensor in ("a", "b", "y")
+
+
+def test_once_the_time_is_up_strips_are_not_unfolded():
+    fused = fuse(program(), 0, 2, 2)
+    assert fused is not None
+    with pytest.raises(SearchStoppedError):
+        unfold(fused, lambda: True)

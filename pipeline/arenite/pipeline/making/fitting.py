@@ -285,6 +285,8 @@ class Fitting:
         found: list[Candidate] = []
         reached = limit.reached
         for banded in bands[: -_LOWEST - 1 : -1]:
+            if self._should_stop():
+                break
             try:
                 found.append(self._traded_from(banded, find_policy(_ROWS), budget))
             except UnmetBudgetError as error:

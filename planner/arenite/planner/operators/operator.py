@@ -1,12 +1,12 @@
 """The traits of operators; the base class promises nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from arenite.planner.operators.parts import Part
 from arenite.planner.operators.windows import Sliding
-from arenite.planner.tensors import Tensor
+from arenite.planner.tensors import ROW_AXIS, Tensor
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
 """A half-open range of indices for each axis of a tensor."""
@@ -179,6 +179,20 @@ class Operator:
             return whole(tensor)
         channels = (each.shape[sliding.channel_axis] for each in (tensor, result))
         return sliding.input_region(region, *channels)
+
+    def rows_read(self, operands: Operands, position: int) -> Iterator[tuple[int, int]]:
+        """Yield the rows of an input that each row of the result depends on, (0, 0) for none.
+
+        Args:
+            operands: Operands of the step.
+            position: Position of an input that has rows.
+        """
+        result = operands.result
+        assert result is not None
+        region = list(whole(result))
+        for row in range(result.shape[ROW_AXIS]):
+            region[ROW_AXIS] = (row, row + 1)
+            yield self.input_region(operands, position, tuple(region))[ROW_AXIS]
 
 
 def same_layout(one: Tensor | None, other: Tensor | None) -> bool:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from arenite.planner.operators.operator import Operands, whole
+from arenite.planner.operators.operator import Operands
 from arenite.planner.programs.program import Program, Step
-from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, has_rows, num_rows
+from arenite.planner.tensors import Tensor, TensorKind, has_rows, num_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def row_step(program: Program, step: Step) -> RowStep | None:
             return None
         if not has_rows(operand) or not step.operator.reads_rows(position):
             continue
-        reads.append(_reads(step, operands, position, operand, result))
+        reads.append(_reads(step, operands, position, operand))
     if not reads:
         return None
     overwritable = tuple(
@@ -112,16 +112,11 @@ def _accumulating(
     return RowStep(step, result, rows, accumulators, (reads,), (), work, 0)
 
 
-def _reads(
-    step: Step, operands: Operands, position: int, operand: Tensor, result: Tensor
-) -> RowReads:
+def _reads(step: Step, operands: Operands, position: int, operand: Tensor) -> RowReads:
     """Return the rows of an operand that each row reads."""
-    region = list(whole(result))
     first: list[int] = []
     stop: list[int] = []
-    for row in range(num_rows(result)):
-        region[ROW_AXIS] = (row, row + 1)
-        low, high = step.operator.input_region(operands, position, tuple(region))[ROW_AXIS]
+    for low, high in step.operator.rows_read(operands, position):
         # A row that reads padding alone still has an operand: the row next to it.
         first.append(min(low, num_rows(operand) - 1))
         stop.append(max(high, first[-1] + 1))

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, TypeAlias
@@ -220,6 +221,15 @@ class Copy(RuntimeOperator):
         taken = [row for made in range(*region[ROW_AXIS]) for row in found[position].get(made, ())]
         rows = (min(taken), max(taken) + 1) if taken else (0, 0)
         return (everything[0], rows, *everything[ROW_AXIS + 1 :])
+
+    def rows_read(self, operands: Operands, position: int) -> Iterator[tuple[int, int]]:
+        """Yield the rows that are moved to each row: their map is looked up once for all."""
+        found, result = self._rows(operands), operands.result
+        assert found is not None
+        assert result is not None
+        for row in range(result.shape[ROW_AXIS]):
+            first, last = found[position].get(row, (0, -1))
+            yield first, last + 1
 
     def _rows(self, operands: Operands) -> "tuple[MovedRows, ...] | None":
         """Return, of each input, the rows that are moved to each row of the result."""

@@ -65,7 +65,8 @@ def bands_for_cache(
     """
     if not native.is_built():
         return None
-    regions = Regions(program, SD_CARD, is_allowed)  # any costs: the choice does not ask for time
+    # Any costs: the choice does not ask for time.
+    regions = Regions(program, SD_CARD, is_allowed, should_stop=should_stop)
     chosen = beyond_cache(regions)
     try:
         return run_in_bands(regions, chosen, should_stop) if chosen else None

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from arenite.planner import Costs, Program
-from arenite.planner.programs import RowStep, Uses, row_step
+from arenite.planner import Costs, Program, ShouldStop
+from arenite.planner.programs import RowStep, Uses, never, row_step
 from arenite.planner.tensors import has_rows, num_rows, row_bytes
 from arenite.strategies.base import native
 
@@ -97,6 +97,7 @@ class Regions:
         costs: Costs,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
         outside: Container[str] = (),
+        should_stop: ShouldStop = never,
     ) -> None:
         """Find which steps can run row by row.
 
@@ -105,6 +106,7 @@ class Regions:
             costs: Speeds of the machine.
             is_allowed: Whether a step that could run row by row may.
             outside: Tensors that the caller holds; they take no bytes of the arena.
+            should_stop: Asked at each step; from then on no step can run in bands.
 
         Raises:
             MissingDependencyError: There is no native core.
@@ -112,7 +114,7 @@ class Regions:
         """
         native.require("running in bands")
         self.program = program
-        found = (row_step(program, step) for step in program.steps)
+        found = (None if should_stop() else row_step(program, step) for step in program.steps)
         self.steps = tuple(
             each if each is not None and is_allowed(each) else None for each in found
         )

@@ -82,7 +82,11 @@ class BandsSearch:
         self._place = place
         outside = (*program.input_tensors, *program.output_tensors)
         self._regions = Regions(
-            program, costs, is_allowed, outside if rules.boundary is Boundary.EXCLUDE else ()
+            program,
+            costs,
+            is_allowed,
+            outside if rules.boundary is Boundary.EXCLUDE else (),
+            should_stop,
         )
         self._known: dict[tuple[Region, ...], Candidate] = {}
         whole = derive(program, rules)
@@ -182,8 +186,11 @@ class BandsSearch:
         regions = tuple(edge.region for edge in path if edge.region is not None)
         known = self._known.get(regions)
         if known is None:
+            banded = run_in_bands(self._regions, regions, self._edges.should_stop)
+            if self._edges.should_stop():
+                raise SearchStoppedError
             known = self._known[regions] = Candidate.of(
-                run_in_bands(self._regions, regions, self._edges.should_stop),
+                banded,
                 self._rules,
                 self._place,
                 sum(edge.seconds for edge in path),
@@ -214,7 +221,7 @@ def run_in_bands(
             region.start, tuple(steps), regions.turns(region), regions.surroundings(region)
         )
 
-    return unfold(expand(regions.program, map(banded, chosen), should_stop))
+    return unfold(expand(regions.program, map(banded, chosen), should_stop), should_stop)
 
 
 def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:

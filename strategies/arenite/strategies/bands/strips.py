@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from arenite.planner import Alias, Program, Step, Tensor, TensorKind
+from arenite.planner import Alias, Program, ShouldStop, Step, Tensor, TensorKind
 from arenite.planner.operators import (
     Band,
     NarrowLayer,
@@ -20,8 +20,9 @@ from arenite.planner.operators import (
     WideLayer,
     in_strips,
 )
-from arenite.planner.programs import Names
+from arenite.planner.programs import Names, never
 from arenite.planner.tensors import has_rows, num_rows, row_bytes
+from arenite.strategies.bands.paths import SearchStoppedError
 
 
 def fuse(program: Program, start: int, stop: int, width: int) -> Program | None:
@@ -73,8 +74,15 @@ def _is_chain(program: Program, steps: Sequence[Step]) -> bool:
     return True
 
 
-def unfold(program: Program) -> Program:
+def unfold(program: Program, should_stop: ShouldStop = never) -> Program:
     """Return the program with its steps in strips as ordinary steps.
+
+    Args:
+        program: The program.
+        should_stop: Asked at each step in strips.
+
+    Raises:
+        SearchStoppedError: It told to stop.
 
     Cost: O(rows of the results x layers of all strips).
     """
@@ -87,6 +95,8 @@ def unfold(program: Program) -> Program:
     for step in program.steps:
         operator = _whole_operator(step)
         if isinstance(operator, Strips):
+            if should_stop():
+                raise SearchStoppedError
             steps += _StripSteps(operator, step, tensors, labels).steps()
         else:
             steps.append(step)

@@ -13,8 +13,9 @@ def lowest_plan(
 ) -> Plan | None:
     """Return the lowest plan, the first of equals; None if none supports the problem.
 
-    Stops at a plan that reaches the lower bound, or when `watch` stops it. Once there is a
-    plan, a watch that can abandon a strategy need not wait for the next.
+    Stops at a plan that reaches the lower bound, or when `watch` stops it, but not before the
+    second plan: the first strategy may be the baseline that reuses nothing. Once there is a plan,
+    a watch that can abandon a strategy need not wait for the next.
     """
     lower_bound = problem.lower_bound
     best: Plan | None = None
@@ -23,7 +24,7 @@ def lowest_plan(
             with _stoppable(watch, best):
                 plan = run(strategy, problem)
                 lowest = plan if best is None or plan.height < best.height else best
-                is_stopped = watch(lowest, lower_bound)
+                is_stopped = watch(lowest, lower_bound) and best is not None
         except UnsupportedProblemError:
             continue
         except AbandonedError:

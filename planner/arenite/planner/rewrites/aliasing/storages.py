@@ -57,6 +57,7 @@ class Storages:
         self._program = program
         self._places: dict[str, _Place] = {}
         self._members: dict[str, list[str]] = {}
+        self._holders: dict[str, list[str]] = {}  # of each value, all in one storage
         self._last_read: dict[str, int] = {}
         self._views: dict[str, Alias] = {}
         self._kept: set[str] = set()
@@ -76,6 +77,7 @@ class Storages:
             root, offset = program.root(name)
             self._places[name] = _Place(root, offset, tensor.size, -1, -1, name)
             self._members.setdefault(root, []).append(name)
+            self._holders[name] = [name]
         written = {name for step in program.steps for name in step.writes}
         for name, tensor in program.tensors.items():
             if tensor.alias is not None and name not in written:
@@ -236,10 +238,11 @@ class Storages:
         target, place = self._places[alias.tensor], self._places[name]
         old = place.value
         shift = target.value_offset + alias.offset - place.value_offset
-        for member in self._members[place.root]:
-            other = self._places[member]
-            if other.value == old:
-                other.value, other.value_offset = target.value, other.value_offset + shift
+        holders = self._holders.pop(old)
+        for holder in holders:
+            other = self._places[holder]
+            other.value, other.value_offset = target.value, other.value_offset + shift
+        self._holders.setdefault(target.value, []).extend(holders)
 
     def _moved(self, place: _Place, part: Part, offset: int) -> _Place:
         """Return where a tensor of `part.inner`'s storage would lie."""
