@@ -9,7 +9,7 @@ import math
 import random
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +43,11 @@ SANITIZED = (
 _SHARE = 1e-4
 """Floats may differ by this part of the scale: sums of random numbers cancel."""
 
+_MOVES = ("Reshape", "Slice", "Transpose")
+_EXACT = (*_MOVES, "Concat", "Max", "Min", "Neg", "Relu")
+"""Operators whose results have no other bits in another order of sums."""
+_MOST_ELEMENTS = 3000
+
 Shape = tuple[int, int, int]
 
 
@@ -57,6 +62,7 @@ class _Network:
         self.shapes: dict[str, Shape] = {
             "x": (draw.randint(1, 5), draw.randint(3, 8), draw.randint(3, 8))
         }
+        self.exact = {"x"}
 
     def constant(self, array: np.ndarray) -> str:
         name = f"c{len(self.constants)}"
@@ -67,10 +73,16 @@ class _Network:
         size = math.sqrt(math.prod(shape[1:]))
         return self.constant((self.numbers.standard_normal(shape) / size).astype(np.float32))
 
-    def add(self, kind: str, inputs: list[str], shape: Shape, **fields: object) -> None:
+    def node(self, kind: str, inputs: list[str], **fields: object) -> str:
         name = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [name], name=f"n_{name}", **fields))
+        return name
+
+    def add(self, kind: str, inputs: list[str], shape: Shape, **fields: object) -> None:
+        name = self.node(kind, inputs, **fields)
         self.shapes[name] = shape
+        if kind in _EXACT and self.exact.issuperset(inputs[:1] if kind in _MOVES else inputs):
+            self.exact.add(name)
 
     def any(self) -> tuple[str, Shape]:
         """Return a tensor, most often the last."""
@@ -160,6 +172,115 @@ class _Network:
         made[axis] = end - first
         self.add("Slice", [name, *limits], (made[0], made[1], made[2]))
 
+    def multiply(self) -> None:
+        name, (depth, rows, columns) = self.any()
+        draw = self.draw
+        fitting = [
+            each
+            for each, other in self.shapes.items()
+            if other[1] == columns and (other[0] == depth or 1 in (other[0], depth))
+        ]
+        if fitting and draw.random() < 0.6:
+            other = draw.choice(fitting)
+            batch, _, width = self.shapes[other]
+        elif draw.random() < 0.5:
+            other = self.node("Transpose", [name], perm=[0, 1, 3, 2])
+            batch, width = depth, rows
+        else:
+            batch, width = draw.choice([1, depth]), draw.randint(1, 6)
+            other = self.weights(1, batch, columns, width)
+        self.add("MatMul", [name, other], (max(depth, batch), rows, width))
+
+    def normalise(self) -> None:
+        name, shape = self.any()
+        axis = self.draw.randint(1, 2)
+        operands = [name, self.weights(*shape[axis:])]
+        if self.draw.random() < 0.7:
+            operands.append(self.weights(*shape[axis:]))
+        self.add("LayerNormalization", operands, shape, axis=axis + 1, epsilon=0.1)
+
+    def gather(self) -> None:
+        name, shape = self.any()
+        axis, count = self.draw.randrange(3), self.draw.randint(2, 5)
+        made = list(shape)
+        if self.draw.random() < 0.5:
+            kind = self.draw.choice([np.int32, np.int64])
+            indices = self.numbers.integers(-shape[axis], shape[axis], count).astype(kind)
+            made[axis] = count
+            operands = [name, self.constant(indices)]
+            self.add("Gather", operands, (made[0], made[1], made[2]), axis=axis + 1)
+            return
+        name, shape = self.any_exact()
+        places = self.node("ArgMax", [name], axis=3, keepdims=0)
+        table = self.weights(shape[2], count)
+        self.add("Gather", [table, places], (shape[0], shape[1], count), axis=0)
+
+    def any_exact(self) -> tuple[str, Shape]:
+        """Return a tensor whose bits are certain, for results that jump."""
+        name = self.draw.choice(sorted(self.exact))
+        return name, self.shapes[name]
+
+    def select(self) -> None:
+        name, shape = self.any_exact()
+        draw = self.draw
+        threshold = self.constant(np.array(draw.uniform(-0.5, 0.5), np.float32))
+        kind = draw.choice(["Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal"])
+        condition = self.node(kind, [name, threshold])
+        if draw.random() < 0.4:
+            positive = self.node("Greater", [self.any_of(shape, self.exact), threshold])
+            joined = self.node(draw.choice(["And", "Or", "Xor"]), [condition, positive])
+            condition = self.node("Not", [joined]) if draw.random() < 0.5 else joined
+        if draw.random() < 0.2:
+            self.add("Cast", [condition], shape, to=onnx.TensorProto.FLOAT)
+            return
+        values = [self.any_of(shape, self.shapes), self.weights(*draw.choice([(1,), shape[1:]]))]
+        draw.shuffle(values)
+        self.add("Where", [condition, *values], shape)
+
+    def any_of(self, shape: Shape, names: Iterable[str]) -> str:
+        return self.draw.choice(sorted(each for each in names if self.shapes[each] == shape))
+
+    def count(self) -> None:
+        """Add arithmetic of integers: floats become some, and they become floats."""
+        name, shape = self.any_exact()
+        draw = self.draw
+        kind = draw.choice([onnx.TensorProto.INT32, onnx.TensorProto.INT64])
+        whole = self.node("Cast", [name], to=kind)
+        dtype = helper.tensor_dtype_to_np_dtype(kind)
+        other = self.constant(self.numbers.integers(-3, 4, (1, *shape)).astype(dtype))
+        made = self.node(draw.choice(["Add", "Sub", "Mul", "Max", "Min"]), [whole, other])
+        if draw.random() < 0.3:
+            made = self.node(draw.choice(["Equal", "Less"]), [whole, made])
+        self.add("Cast", [made], shape, to=onnx.TensorProto.FLOAT)
+
+    def spread(self) -> None:
+        name, (depth, rows, columns) = self.any()
+        draw = self.draw
+        kernel = [draw.randint(1, 3), draw.randint(1, 3)]
+        strides = [draw.randint(1, 3), draw.randint(1, 3)]
+        pads = [draw.randrange(kernel[i % 2]) for i in range(4)]
+        added = [draw.randrange(each) for each in strides]
+        sizes = [
+            (length - 1) * strides[i] - pads[i] - pads[i + 2] + kernel[i] + added[i]
+            for i, length in enumerate((rows, columns))
+        ]
+        if min(sizes) < 1 or depth * sizes[0] * sizes[1] > _MOST_ELEMENTS:
+            self.map()
+            return
+        groups = depth if draw.random() < 0.3 else 1
+        outputs = draw.randint(1, 3)
+        inputs = [name, self.weights(depth, outputs, *kernel), self.weights(groups * outputs)]
+        self.add(
+            "ConvTranspose", inputs, (groups * outputs, sizes[0], sizes[1]), kernel_shape=kernel,
+            strides=strides, pads=pads, output_padding=added, group=groups,
+        )  # fmt: skip
+
+    def power(self) -> None:
+        name, shape = self.any()
+        positive = self.node("Sigmoid", [name])
+        exponent = self.constant(np.array(self.draw.uniform(0.5, 3), np.float32))
+        self.add("Pow", [positive, exponent], shape)
+
     def reduce(self) -> None:
         name, (depth, _, _) = self.any()
         self.add("GlobalAveragePool", [name], (depth, 1, 1))
@@ -168,6 +289,8 @@ class _Network:
         kinds: list[Callable[[], None]] = [
             self.convolve, self.convolve, self.convolve, self.pool, self.map, self.map,
             self.combine, self.combine, self.join, self.join, self.turn, self.cut, self.reduce,
+            self.multiply, self.multiply, self.normalise, self.gather, self.select, self.count,
+            self.spread, self.power,
         ]  # fmt: skip
         self.convolve()
         for _ in range(self.draw.randint(2, 7)):
@@ -179,7 +302,7 @@ class _Network:
         ]
         outputs = [port for port in ports[1:] if port.name not in read]
         graph = helper.make_graph(self.nodes, "random", ports[:1], outputs, self.constants)
-        opset = helper.make_opsetid("", 13)
+        opset = helper.make_opsetid("", 17)
         return helper.make_model(graph, opset_imports=[opset], ir_version=8)
 
 
