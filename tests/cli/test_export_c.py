@@ -35,6 +35,38 @@ def test_a_model_becomes_a_folder_whose_test_passes(model, tmp_path, run):
     assert "tiny: 0 wrong" in done.stdout
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_each_compiler_has_its_own_objects_and_a_test_for_another_processor_is_emulated(
+    model, tmp_path, run_json
+):
+    cross = "arm-linux-gnueabihf"
+    if shutil.which(f"{cross}-gcc") is None:
+        pytest.skip(f"needs {cross}-gcc")
+    folder = tmp_path / "out"
+    run_json("export", model, "--to", "c", "-o", folder)
+    other = [f"CC={cross}-gcc", f"AR={cross}-ar"]
+
+    def made(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["make", "-C", str(folder), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def machine() -> bytes:
+        return (folder / "libtiny.a").read_bytes().partition(b"\x7fELF")[2][14:16]
+
+    machines = []
+    for arguments in ([], other, []):
+        assert made(*arguments).returncode == 0
+        machines.append(machine())
+    assert machines[0] == machines[2] != machines[1]
+    refused = made("check", *other, "RUNNER=")
+    assert refused.returncode != 0
+    assert f"the test is for {cross}, this machine is" in refused.stderr
+    emulated = made("check", *other)
+    if shutil.which("qemu-arm") or shutil.which("qemu-arm-static"):
+        assert "qemu-arm" in emulated.stdout
+        assert "tiny: 0 wrong" in emulated.stdout
+
+
 def test_json_says_what_was_written(model, tmp_path, run_json):
     said = run_json("export", model, "--to", "c", "-o", tmp_path / "out", "--name", "eye")
     folder = tmp_path / "out"
@@ -68,15 +100,13 @@ def test_alignment_is_the_users(model, tmp_path, run_json):
 
 
 def test_a_model_without_kernels_is_refused_before_anything_is_written(tmp_path, refused):
-    path = tmp_path / "gather.tflite"
-    indices = weights(np.array([1, 0], np.int32))
+    path = tmp_path / "sums.tflite"
+    axis = weights(np.array(1, np.int32))
     path.write_bytes(
-        operator_model(
-            "GATHER", [Given((3, 4)), indices], [Given((2, 4))], ("GatherOptions", {"axis": 0})
-        )
+        operator_model("CUMSUM", [Given((3, 4)), axis], [Given((3, 4))], ("CumsumOptions", {}))
     )
     said = refused("export", path, "--to", "c", "-o", tmp_path / "out")
-    assert "Gather" in said
+    assert "CumulativeSum" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -26,28 +26,52 @@ CMSIS_NN_LIBRARY ?= $(CMSIS_NN)/build/libcmsis-nn.a
 """
         include, library = " -I$(CMSIS_NN)/Include", " $(CMSIS_NN_LIBRARY)"
         link = f"target_link_libraries(${{{name}_target}} PUBLIC cmsis-nn)\n"
-    makefile = f"""# Builds {name} as a library, and `make check` runs its test.
+    makefile = f"""# Builds {name}; `make check` runs its test, by RUNNER if it is set.
 CFLAGS ?= -Os -std=c99 -Wall -Wextra
 DIRECTORY := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
 DEFINES := -D{macro}_WEIGHTS_FILE='"$(DIRECTORY){name}_weights.bin"'
-OBJECTS := {name}.o {name}_weights.o
 {where}
-lib{name}.a: $(OBJECTS)
+# Every compiler has a folder of objects: its target, and a checksum of how it is called.
+HOST := $(shell cc -dumpmachine 2>/dev/null || uname -m)
+TARGET := $(or $(shell $(CC) $(CFLAGS) -dumpmachine 2>/dev/null),$(HOST))
+BUILD := objects/$(TARGET)-$(firstword $(shell echo "$(CC) $(AR) $(CFLAGS)" | cksum))
+OBJECTS := $(BUILD)/{name}.o $(BUILD)/{name}_weights.o
+
+PROCESSOR := $(firstword $(subst -, ,$(TARGET)))
+ifneq ($(PROCESSOR),$(firstword $(subst -, ,$(HOST))))
+OTHER := yes
+ifneq ($(findstring linux,$(TARGET)),)
+QEMU := qemu-$(PROCESSOR) qemu-$(PROCESSOR)-static
+RUNNER ?= $(firstword $(foreach each,$(QEMU),$(shell command -v $(each) 2>/dev/null)))
+STATIC := -static
+endif
+endif
+
+lib{name}.a: $(BUILD)/lib{name}.a FORCE
+	@cmp -s $< $@ || cp $< $@
+
+$(BUILD)/lib{name}.a: $(OBJECTS)
 	$(AR) rcs $@ $(OBJECTS)
 
-%.o: $(DIRECTORY)%.c $(DIRECTORY){name}.h
+$(BUILD)/%.o: $(DIRECTORY)%.c $(DIRECTORY){name}.h
+	@mkdir -p $(BUILD)
 	$(CC) $(CFLAGS) -ffp-contract=off $(DEFINES) -I$(DIRECTORY){include} -c -o $@ $<
 
-{name}_test: {name}_test.o lib{name}.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ {name}_test.o lib{name}.a{library} -lm
+$(BUILD)/{name}_test: $(BUILD)/{name}_test.o $(BUILD)/lib{name}.a
+	$(CC) $(CFLAGS) $(STATIC) $(LDFLAGS) -o $@ $^{library} -lm
 
-check: {name}_test
-	./{name}_test
+ifeq ($(OTHER)$(RUNNER),yes)
+check:
+	@echo "the test is for $(TARGET), this machine is $(HOST): pass RUNNER, an emulator" >&2; false
+else
+check: $(BUILD)/{name}_test
+	$(RUNNER) ./$(BUILD)/{name}_test
+endif
 
 clean:
-	$(RM) {name}_test {name}_test.o lib{name}.a $(OBJECTS)
+	$(RM) -r objects lib{name}.a
 
-.PHONY: check clean
+.PHONY: check clean FORCE
 """
     cmake = f"""# With ESP-IDF a component; else a library, {name}, that other targets link.
 if(ESP_PLATFORM)
