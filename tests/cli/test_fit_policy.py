@@ -134,3 +134,12 @@ def test_a_program_file_without_states_trains_nothing(run, tmp_path):
     code, _, err = run("run", output, "--steps", 2)
     assert code == 1
     assert "the model has no states to train; `arenite train` makes a step that has" in err
+
+
+def test_a_policy_is_asked_about_the_order_of_the_model_too(run_json, refused, step):
+    chosen = ("fit", step, "--budget", "85%", "--policy", "sqrt")
+    # The searched order is lower, but mixes the passes: too few points cut it.
+    assert "reaches" in refused(*chosen, "--order", "best")
+    found = run_json(*chosen)
+    assert found["height"] == run_json(*chosen, "--order", "given")["height"]
+    assert found["height"] <= found["budget"] < found["whole_height"]

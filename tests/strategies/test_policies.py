@@ -44,4 +44,4 @@ def test_the_policies_of_the_survey_are_registered_each_by_its_name() -> None:
     }
     assert entries == {each.name: origin for origin, each in classes.items()}
     assert {*known_policies()} >= {*entries}
-    assert len(entries) == 18
+    assert len(entries) == 19

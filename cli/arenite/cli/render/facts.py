@@ -25,7 +25,8 @@ def held_as_json(held: SessionMemory) -> dict[str, int]:
 def held_row(held: SessionMemory) -> tuple[str, str]:
     """Return the bytes that stay beside the arena as a row of facts."""
     beside = held.total - held.memories
-    return "resident", f"{both(beside)} beside the arena: weights, kernels and the program"
+    what = "beside the arena and the 128 B behind it: weights, kernels and the program"
+    return "resident", f"{both(beside)} {what}"
 
 
 def tuned_rows(tuned: Tuned | None) -> list[tuple[str, str]]:

@@ -271,9 +271,29 @@ class Fitting:
                 return self._traded_in_bands(budget, limit)
 
     def _traded(self, policy: Policy, budget: int) -> Candidate:
+        """Return the quickest program of a policy, from the searched and the model's order.
+
+        Policies look for points after which one tensor is live. An order of the least peak may
+        have few of them, as it moves steps of the backward pass forwards.
+        """
         if self.whole.height <= budget:
             return self._ahead(self.whole, budget)
-        return self._traded_from(self.whole, policy, budget)
+        starts = [self.whole]
+        if self._reading.order_name is None and self.program != self.lowered.program:
+            given = Candidate.of(self.lowered.program, rules(), self._placed, self.whole.seconds)
+            starts.append(replace(given, before=self.whole))
+        found: list[Candidate] = []
+        missed: list[UnmetBudgetError] = []
+        for start in starts:
+            try:
+                found.append(self._traded_from(start, policy, budget))
+            except UnmetBudgetError as error:
+                missed.append(error)
+            if found and self._should_stop():
+                break
+        if not found:
+            raise min(missed, key=lambda error: error.reached)
+        return min(found, key=lambda fit: fit.seconds)
 
     def _traded_in_bands(self, budget: int, limit: BandsLimitError) -> Candidate:
         """Return the quickest of programs in bands of which rows are spilled.

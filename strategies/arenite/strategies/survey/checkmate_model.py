@@ -13,33 +13,37 @@ class Model:
     Args:
         work: The program.
         limit: Most bytes live at once.
+        chosen: Storages that are kept or not; the others stay to their last use.
 
     Source: Jain et al. 2020, arXiv 1910.02653, equations 1 to 9.
     """
 
-    def __init__(self, work: Work, limit: int) -> None:
+    def __init__(self, work: Work, limit: int, chosen: frozenset[int]) -> None:
         self._work = work
         self._limit = limit
         num_steps = work.num_steps
         self._sizes = [
-            sum(work.sizes[storage] for storage in written if work.makers[storage] == step)
-            for step, written in enumerate(work.writes)
+            sum(work.sizes[each] for each in its if each in chosen and work.makers[each] == step)
+            for step, its in enumerate(work.writes)
         ]
         self._before = [
-            sorted({work.makers[s] for s in read if 0 <= work.makers[s] < step})
-            for step, read in enumerate(work.reads)
+            sorted(
+                {work.makers[each] for each in its if each in chosen and work.makers[each] < step}
+            )
+            for step, its in enumerate(work.reads)
         ]
         self._after: list[list[int]] = [[] for _ in range(num_steps)]
         for step, before in enumerate(self._before):
             for each in before:
                 self._after[each].append(step)
-        given = [size for storage, size in enumerate(work.sizes) if work.makers[storage] < 0]
-        self._given = sum(given)
-        self._stays = {
-            work.makers[storage]
-            for storage, kept in enumerate(work.is_kept)
-            if kept and work.makers[storage] >= 0
-        }
+        last = {each: step for step, its in enumerate(work.reads) for each in its}
+        self._lasting = [0] * num_steps
+        for storage, size in enumerate(work.sizes):
+            if storage not in chosen:
+                first = max(0, work.makers[storage])
+                end = num_steps - 1 if work.is_kept[storage] else last.get(storage, first)
+                for stage in range(first, end + 1):
+                    self._lasting[stage] += size
 
     def relaxed(self) -> dict[tuple[int, int], float] | None:
         """Return the tensors that the relaxation keeps; None if the limit cannot be met."""
@@ -70,9 +74,7 @@ class Model:
                 if step < stage - 1:
                     earlier = earlier + kept[stage - 1, step]
                 solver.Add(kept[stage, step] <= earlier)
-                if step in self._stays or not work.may_repeat[step]:
-                    solver.Add(kept[stage, step] == 1)
-                elif work.closed_by[step] <= stage:
+                if not work.may_repeat[step] or work.closed_by[step] <= stage:
                     solver.Add(computed[stage, step] == 0)
             for step in range(stage + 1):
                 for before in self._before[step]:
@@ -88,7 +90,7 @@ class Model:
         work = self._work
         scale = 1 / self._limit
         used = solver.Sum([self._sizes[i] * scale * kept[stage, i] for i in range(stage)])
-        used += self._given * scale
+        used += self._lasting[stage] * scale
         for step in range(stage + 1):
             load = solver.NumVar(0, 1 - work.scratch[step] * scale, "")
             solver.Add(load == used + self._sizes[step] * scale * computed[stage, step])
@@ -100,8 +102,6 @@ class Model:
                 hazards += solver.Sum([computed[stage, after] for after in later])
                 if stage + 1 < work.num_steps:
                     hazards += kept[stage + 1, each]
-                elif each in self._stays:
-                    hazards += 1
                 most = 2 + len(later)
                 solver.Add(1 - free <= hazards)
                 solver.Add(hazards <= most * (1 - free))

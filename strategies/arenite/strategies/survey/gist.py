@@ -18,7 +18,8 @@ class Gist(SchedulePolicy):
     Exact encodings are steps of the program already: the mask of where a ReLU's result is above
     zero, a byte an element, or the places of a pool's largest elements. Each is made as soon as
     the forward pass is done with what it reads, and kept instead, if no other step of the
-    backward pass reads that.
+    backward pass reads that. The paper's masks take a bit an element, and it codes sparse
+    tensors by rows (CSR): programs here have steps for neither, so those bytes are not saved.
 
     Attributes:
         ratio: Bytes made for each byte read, at most.
@@ -26,7 +27,9 @@ class Gist(SchedulePolicy):
 
     name: ClassVar[str] = "gist"
     source: ClassVar[str] = "Jain et al. 2018, Gist, ISCA, section 3 (exact encodings)"
-    decides: ClassVar[str] = "which encodings are made early and kept instead of tensors"
+    decides: ClassVar[str] = (
+        "which encodings are made early and kept instead of tensors: masks of bytes, no sparse code"
+    )
 
     ratio: float = 0.9
 

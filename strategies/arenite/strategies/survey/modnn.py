@@ -19,7 +19,7 @@ class MoDNN(SchedulePolicy):
     """
 
     name: ClassVar[str] = "modnn"
-    source: ClassVar[str] = "Chen et al. 2018, moDNN, DATE; 2020, IEEE TPDS"
+    source: ClassVar[str] = "Chen et al. 2018, moDNN, DATE; 2019, IEEE TPDS 30(3)"
     decides: ClassVar[str] = "which tensors are spilled, by next use, back as soon as they fit"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:

@@ -102,8 +102,9 @@ def fit(
     """Fit MODEL into a budget of memory at the least price in time.
 
     Parts of the network run in bands of rows: each step computes only the rows that the next
-    step needs, and a row is freed after its last reader. Bands change neither the output bits nor
-    the number of multiply-adds. Smaller budgets recompute some rows; the output states how many.
+    step needs, and a row is freed after its last reader. Bands change neither the number of
+    multiply-adds nor the output bits of `arenite build --kernels direct`; they do not use Winograd
+    kernels. Smaller budgets recompute some rows; the output states how many.
 
     If bands do not meet the budget, or --policy names a policy, tensors that no step uses for a
     while are recomputed later, or spilled to a temporary file and read back during the
