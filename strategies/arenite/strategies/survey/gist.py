@@ -28,7 +28,7 @@ class Gist(SchedulePolicy):
     name: ClassVar[str] = "gist"
     source: ClassVar[str] = "Jain et al. 2018, Gist, ISCA, section 3 (exact encodings)"
     decides: ClassVar[str] = (
-        "which encodings are made early and kept instead of tensors: masks of bytes, no sparse code"
+        "which encodings are made early and kept instead of tensors: masks of bytes, no CSR"
     )
 
     ratio: float = 0.9
