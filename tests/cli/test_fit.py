@@ -39,6 +39,40 @@ def whole(run_json, network):
     return run_json("plan", network)["height"]
 
 
+def test_inputs_and_outputs_of_the_caller_lie_in_a_memory_of_their_own(
+    run, run_json, misused, network, tmp_path
+):
+    frontiers = [
+        [each["height"] for each in run_json("fit", network, *boundary)["frontier"]]
+        for boundary in ((), ("--boundary", "exclude"))
+    ]
+    least = min(frontiers[1])
+    assert least < INPUT_BYTES < min(frontiers[0])
+    output, entire = tmp_path / "callers.arena", tmp_path / "whole.arena"
+    chosen = ("fit", network, "--boundary", "exclude")
+    found = run_json(*chosen, "--budget", least, "-o", output)
+    assert found["height"] == least
+    assert found["callers_bytes"] >= INPUT_BYTES
+    run_json("build", network, "--kernels", "direct", "-o", entire)
+    with Session(entire) as session:
+        feeds = random_feeds(session)
+        expected = {name: array.tobytes() for name, array in session.run(feeds).items()}
+    theirs = np.zeros(found["callers_bytes"] + 256, np.uint8)
+    theirs = theirs[-theirs.ctypes.data % 128 :]
+    for buffers in ({}, {"caller": theirs}):
+        with Session(output, buffers=buffers, poison=0xA5) as session:
+            assert {each.name: each.size for each in session.memories} == {
+                "arena": least, "caller": found["callers_bytes"],
+            }  # fmt: skip
+            assert {n: a.tobytes() for n, a in session.run(feeds).items()} == expected
+    assert theirs.any()
+    _, out, _ = run(*chosen, "--budget", least)
+    assert "of inputs and outputs, in a memory of their own" in out
+    assert "not a plan file" in misused(*chosen, "--budget", least, "-o", tmp_path / "plan.json")
+    with_policy = (*chosen, "--budget", least, "--policy", "joint")
+    assert "goes without --memory and --policy" in misused(*with_policy)
+
+
 def test_without_a_budget_it_says_what_each_size_costs(run_json, network, whole):
     found = run_json("fit", network)
     assert found.keys() >= {"model", "frontier", "costs", "output"}

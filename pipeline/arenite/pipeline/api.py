@@ -14,7 +14,7 @@ from arenite.pipeline.making.building import Built, build_by_plan, build_model
 from arenite.pipeline.making.fitting import FittedFrontier, FittedModel, Fitting, fit_model
 from arenite.pipeline.making.planning import PlannedModel, plan_model
 from arenite.pipeline.making.programs import code_of
-from arenite.planner import Budget, Strategy
+from arenite.planner import Boundary, Budget, Strategy
 from arenite.planner.units import parse_size
 from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find, known
@@ -129,6 +129,7 @@ def fit(
     *,
     slowdown: float | None = None,
     policy: str | None = None,
+    boundary: str = "include",
     order: str | None = None,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -143,6 +144,8 @@ def fit(
         budget: Most bytes that the arena may take, or a share of the whole such as `50%`.
         slowdown: Most of the predicted time over that of the whole program, less 1: 0.1 for 10 %.
         policy: Policy that recomputes and spills in the place of bands of rows.
+        boundary: `exclude` leaves inputs and outputs to the caller: the budget does not count
+            them, and they lie in a memory of their own, `caller`.
         order: As in `plan`.
         dims: As in `plan`.
         shapes: As in `plan`.
@@ -159,8 +162,9 @@ def fit(
     if budget is None and slowdown is None:
         raise OptionsError("fit takes a budget or a slowdown; fit_frontier shows all sizes")
     reading = _reading(
-        dims, shapes, values, order=order, weights=weights, time_limit_s=time_limit_s
-    )
+        dims, shapes, values, boundary=boundary, order=order, weights=weights,
+        time_limit_s=time_limit_s,
+    )  # fmt: skip
     wanted = None if budget is None else Budget.parse(str(budget))
     return fit_model(Fitting(Path(model), reading), wanted, slowdown=slowdown, policy=policy)
 
@@ -168,6 +172,7 @@ def fit(
 def fit_frontier(
     model: ModelPath,
     *,
+    boundary: str = "include",
     order: str | None = None,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -180,8 +185,9 @@ def fit_frontier(
     Arguments and errors are those of `fit`.
     """
     reading = _reading(
-        dims, shapes, values, order=order, weights=weights, time_limit_s=time_limit_s
-    )
+        dims, shapes, values, boundary=boundary, order=order, weights=weights,
+        time_limit_s=time_limit_s,
+    )  # fmt: skip
     fitting = Fitting(Path(model), reading)
     return FittedFrontier(fitting, tuple(fitting.frontier()))
 
@@ -243,6 +249,7 @@ def _reading(
     values: Mapping[str, float] | None,
     *,
     target: str | None = None,
+    boundary: str = "include",
     order: str | None = None,
     weights: Size | None = None,
     time_limit_s: float | None = None,
@@ -251,6 +258,7 @@ def _reading(
         dims or {},
         shapes or {},
         values or {},
+        Boundary(boundary),
         order_name=order,
         target=target,
         weight_budget=None if weights is None else WeightBudget.parse(str(weights)),

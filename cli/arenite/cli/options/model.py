@@ -80,7 +80,7 @@ _target_option = click.option(
     f"[default: {ARENITE.name}; {GENERIC.name} if our runtime cannot run the model, for a CSV, "
     "and with --boundary, --align or --alias]",
 )
-_boundary_option = click.option(
+boundary_option = click.option(
     "--boundary",
     type=click.Choice([boundary.value for boundary in Boundary]),
     default=Boundary.INCLUDE.value,
@@ -114,7 +114,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
     @dim_option
     @shape_option
     @value_option
-    @_boundary_option
+    @boundary_option
     @_align_option
     @_alias_option
     @weight_budget_option

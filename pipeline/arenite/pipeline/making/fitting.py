@@ -20,7 +20,13 @@ from arenite.pipeline.base.placing import Outcome
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, exact, percent
 from arenite.pipeline.making.costs import MachineCosts
-from arenite.pipeline.making.programs import SUFFIX, held_bytes, random_inputs, write_program
+from arenite.pipeline.making.programs import (
+    SUFFIX,
+    held_bytes,
+    random_inputs,
+    with_callers,
+    write_program,
+)
 from arenite.pipeline.making.trading import Rescheduled, one_lane, trade
 from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, lower_model, rules, runs_by_rows
@@ -98,8 +104,9 @@ class Fitting:
         self._reading = reading
         self.machine = machine or MachineCosts.known()
         self.lowered = lower_model(model, reading)
+        self._rules = replace(rules(), boundary=reading.boundary)
         order = order_finder(reading.order_name or "best", reading.limits)
-        found = derive(self.lowered.program, rules(), order)
+        found = derive(self.lowered.program, self._rules, order)
         self.program: Program = self.lowered.in_order(found)
         self._search = Search()
         self._is_over = reading.limits.is_over()
@@ -109,7 +116,7 @@ class Fitting:
         with self._stoppable():
             self._banding = StripsSearch(
                 self.program,
-                rules(),
+                self._rules,
                 costs,
                 self._placed,
                 self._should_stop,
@@ -187,7 +194,8 @@ class Fitting:
         Raises:
             UnloadableError: None runs it.
         """
-        return held_bytes(self.compiled(fit), fit.plan)
+        whole = self._with_callers(fit)
+        return held_bytes(self.compiled(whole), whole.plan)
 
     def latencies(self, fits: Sequence[Candidate]) -> list[float]:
         """Return the median latency of each program on one thread, in seconds.
@@ -205,7 +213,8 @@ class Fitting:
 
     def session(self, fit: Candidate) -> Session:
         """Return a session of a program, for the caller to close."""
-        pieces = list(program_pieces(self.compiled(fit).assemble(fit.plan)))
+        whole = self._with_callers(fit)
+        pieces = list(program_pieces(self.compiled(whole).assemble(whole.plan)))
         return Session.of_pieces(pieces, self.lowered.name)
 
     def compiled(self, fit: Candidate) -> Compiled:
@@ -219,15 +228,32 @@ class Fitting:
             UnloadableError: No session runs it.
             OutputError: It cannot be written.
         """
-        outcome = Outcome(fit.plan, 0.0, interrupted=False)
-        return write_program(output, self.compiled(fit), outcome)
+        whole = self._with_callers(fit)
+        outcome = Outcome(whole.plan, 0.0, interrupted=False)
+        return write_program(output, self.compiled(whole), outcome)
+
+    @property
+    def has_callers(self) -> bool:
+        """Whether inputs and outputs are the caller's, outside the arena."""
+        return self._rules.boundary is Boundary.EXCLUDE
+
+    def callers_bytes(self, fit: Candidate) -> int:
+        """Return the bytes of inputs and outputs outside the arena."""
+        whole = self._with_callers(fit)
+        return sum(whole.plan.heights) - sum(fit.plan.heights)
+
+    def _with_callers(self, fit: Candidate) -> Candidate:
+        return with_callers(fit, self._rules.alignment) if self.has_callers else fit
 
     def plan_file(self, fit: Candidate) -> PlanFile:
         """Return the plan of a program as a file that `arenite build --plan` takes.
 
         Raises:
             UnplannableError: It does not run in bands alone.
+            OptionsError: It leaves inputs and outputs to the caller.
         """
+        if self.has_callers:
+            raise OptionsError("--boundary exclude writes a program, MODEL.arena, not a plan file")
         rescheduled = fit.note(Rescheduled)
         if rescheduled is not None:
             raise UnplannableError(rescheduled.policy)
@@ -250,7 +276,7 @@ class Fitting:
     def _ahead(self, fit: Candidate, room: int | None = None) -> Candidate:
         """Return the same, its weights loaded beside the computation as early as there is room."""
         room = room or fit.height
-        counted = replace(rules(), outlines=fit.problem.has_outlines)
+        counted = replace(self._rules, outlines=fit.problem.has_outlines)
         for limit in (room, fit.problem.lower_bound) if self.lowered.loads_beside else ():
             ahead = derive_ahead(fit.derivation, counted, limit)
             plan = self._placed(ahead.problem)
@@ -280,7 +306,9 @@ class Fitting:
             return self._ahead(self.whole, budget)
         starts = [self.whole]
         if self._reading.order_name is None and self.program != self.lowered.program:
-            given = Candidate.of(self.lowered.program, rules(), self._placed, self.whole.seconds)
+            given = Candidate.of(
+                self.lowered.program, self._rules, self._placed, self.whole.seconds
+            )
             starts.append(replace(given, before=self.whole))
         found: list[Candidate] = []
         missed: list[UnmetBudgetError] = []
@@ -321,7 +349,13 @@ class Fitting:
         """Return what a policy makes of the program that runs whole, or of one in bands."""
         in_turn = replace(given, unshared=loads_in_turn(given.unshared))
         return trade(
-            in_turn, policy, Budget(budget), self._costs, rules(), self._placed, self._should_stop
+            in_turn,
+            policy,
+            Budget(budget),
+            self._costs,
+            self._rules,
+            self._placed,
+            self._should_stop,
         )
 
     def _should_stop(self) -> bool:
@@ -454,6 +488,8 @@ def fit_model(
         MemoriesLimitError: No program that was found fits the memories.
         OptionsError: Options exclude each other.
     """
+    if fitting.has_callers and (memories or policy is not None):
+        raise OptionsError("--boundary exclude goes without --memory and --policy")
     if memories:
         if budget is not None or slowdown is not None or policy is not None:
             raise OptionsError("--memory goes without --budget, --slowdown and --policy")
@@ -463,7 +499,8 @@ def fit_model(
     if budget is None and slowdown is None:
         raise OptionsError("state a budget, a slowdown or memories")
     named = None if policy is None else find_policy(policy)
-    found = fitting.within(budget, slowdown, named, fallback=find_policy(_FALLBACK))
+    fallback = None if fitting.has_callers else find_policy(_FALLBACK)
+    found = fitting.within(budget, slowdown, named, fallback=fallback)
     return FittedModel(fitting, found)
 
 

@@ -16,10 +16,21 @@ from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
 from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, rules
-from arenite.planner import Plan, Program, Source, derive, planfile
+from arenite.planner import (
+    Candidate,
+    Memory,
+    Plan,
+    Program,
+    Source,
+    UsageRecord,
+    derive,
+    liveness,
+    planfile,
+)
 from arenite.planner.errors import MissingDependencyError, OrderError, about_file
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import StaleRecordsError
+from arenite.planner.programs import in_memories
 from arenite.runtime import ProgramError, Session, SessionMemory
 from arenite.runtime.program import Code, program_pieces, write_assembly
 from arenite.strategies import find
@@ -109,6 +120,34 @@ def code_of(*, huffman: bool = True) -> Code:
         return None if found is None else bytes(found)
 
     return code
+
+
+CALLER = "caller"
+"""Memory of inputs and outputs that are the caller's; a session takes a buffer or makes one."""
+
+
+def with_callers(fit: Candidate, alignment: int) -> Candidate:
+    """Return a candidate whose inputs and outputs, which its problem leaves out, have a memory.
+
+    There they lie end to end, as the caller's arrays would.
+    """
+    outlines = fit.problem.has_outlines
+    known = {record.name: index for index, record in enumerate(fit.problem.records)}
+    records: list[UsageRecord] = []
+    offsets: list[int] = []
+    end = 0
+    for record in liveness(fit.program, alignment=alignment, outlines=outlines).records:
+        if record.name in known:
+            records.append(fit.problem.records[known[record.name]])
+            offsets.append(fit.plan.offsets[known[record.name]])
+        else:
+            records.append(replace(record, memory=CALLER, outline=()))
+            offsets.append(end)
+            end += record.size
+    memories = (*fit.problem.memories, Memory(CALLER))
+    problem = replace(fit.problem, records=tuple(records), memories=memories)
+    plan = Plan.of(problem, tuple(offsets), fit.plan.strategy, fit.plan.parameters)
+    return replace(fit, program=in_memories(fit.program, problem), problem=problem, plan=plan)
 
 
 def held_bytes(compiled: Compiled, plan: Plan) -> SessionMemory:

@@ -11,6 +11,7 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option, refuse_beside, time_limit_option
 from arenite.cli.options.fitting import link_option
 from arenite.cli.options.model import (
+    boundary_option,
     dim_option,
     memories_option,
     order_option,
@@ -23,7 +24,7 @@ from arenite.cli.options.types import BudgetType, PercentType
 from arenite.pipeline.base import Reading
 from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
 from arenite.pipeline.report import as_svg, check_packages, maps_of
-from arenite.planner import Budget, InputValues, Link, Shapes
+from arenite.planner import Boundary, Budget, InputValues, Link, Shapes
 from arenite.planner.programs import CostedMemory
 from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find_policy
@@ -69,6 +70,7 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
 )  # fmt: skip
 @link_option
 @memories_option
+@boundary_option
 @order_option
 @dim_option
 @shape_option
@@ -91,6 +93,7 @@ def fit(
     policy_name: str | None,
     link: Link | None,
     memories: tuple[CostedMemory, ...],
+    boundary: str,
     order_name: str | None,
     dims: Mapping[str, int],
     shapes: Shapes,
@@ -138,7 +141,8 @@ def fit(
     if is_page:
         check_packages()
     reading = Reading(
-        dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
+        dims, shapes, values, Boundary(boundary), order_name=order_name,
+        weight_budget=weight_budget,
         limits=watched(time_limit_s),
     )  # fmt: skip
     fitting = Fitting(model, reading, MachineCosts.known(costs_path), link)

@@ -62,6 +62,7 @@ def fit_as_json(
         "resident_bytes": held.total,
         "held": held_as_json(held),
         "whole_height": fitting.whole.height,
+        "callers_bytes": fitting.callers_bytes(fit),
         "regions": [_region_as_json(bands.base, region) for region in bands.regions],
         "strips": [
             {
@@ -120,6 +121,9 @@ def fit_text(
             ("whole", _whole(fit)),
             *_rows_of_memories(fit),
         ]
+        if fitting.has_callers:
+            callers = both(fitting.callers_bytes(fit))
+            rows.append(("caller", f"{callers} of inputs and outputs, in a memory of their own"))
         if budget is not None:
             size = budget.bytes_of(fitting.whole.height)
             assert size is not None
