@@ -1,5 +1,6 @@
 """`arenite compare --policies`: policies side by side."""
 
+import itertools
 import json
 import re
 
@@ -7,6 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from arenite.cli.commands.compare import policy_page
 from arenite.cli.main import main
 from arenite.pipeline.making.costs import FLOAT, cache_file, processor_name, with_measured
 from arenite.planner.programs.costs import Costs, Link
@@ -135,6 +137,17 @@ def test_the_page_draws_the_frontier_and_holds_all_it_needs(compare, step, tmp_p
     assert "polyline" in text
     assert "<b>step" not in text
     assert "http" not in text
+    assert "--accent" in text  # the style of all pages
+    assert "policies compared" in text
+
+
+@pytest.mark.parametrize("most", [0.0, 0.02, 0.4, 9.0, 22.6, 400.0])
+def test_labels_of_the_axis_of_time_reach_the_slowest_and_do_not_overlap(most):
+    ticks = policy_page.time_ticks(most)
+    assert ticks[0] == 0
+    assert most <= ticks[-1] <= max(0.01, 4 * most)
+    places = [policy_page._up(tick, ticks[-1]) for tick in ticks]
+    assert all(low - high >= 17 for low, high in itertools.pairwise(places))
 
 
 def test_records_without_steps_are_said(compare, tmp_path):

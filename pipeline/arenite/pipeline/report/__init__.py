@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         remark,
     )
     from arenite.pipeline.report.model import Cell
-    from arenite.pipeline.report.page import check_packages, render
+    from arenite.pipeline.report.page import check_packages, render, stylesheet
     from arenite.pipeline.report.records import record_facts
     from arenite.pipeline.report.results import (
         FailedModel,
@@ -41,4 +41,5 @@ __all__ = [
     "SkippedStrategy", "StrategyResult", "as_csv", "as_item", "as_markdown", "as_svg", "as_trace",
     "check_packages", "frontier_columns", "frontier_figure", "frontier_rows", "made_with",
     "maps_of", "price", "read_compression", "record_facts", "remark", "render", "row_figure",
+    "stylesheet",
 ]  # fmt: skip

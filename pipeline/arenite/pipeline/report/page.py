@@ -30,6 +30,11 @@ def check_packages() -> None:
             raise MissingDependencyError(package, "report", "an HTML report")
 
 
+def stylesheet() -> str:
+    """Return the style of all pages."""
+    return (_TEMPLATES / "style.css").read_text()
+
+
 def render(template: str, page: object, figures: object) -> str:
     """Return a page.
 

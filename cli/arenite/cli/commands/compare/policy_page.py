@@ -1,26 +1,29 @@
 """Policies side by side as a page: the frontier of memory against time, and the tables."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 
-from arenite.pipeline.base import both, duration, grouped, percent, printable
+from arenite.pipeline.base import both, duration, grouped, percent, plural, printable
 from arenite.pipeline.comparison import ModelPolicies, PolicyResult
+from arenite.pipeline.report import made_with, stylesheet
+from arenite.planner.units import format_size
 
 _COLOURS = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777", "#ee8866",
     "#44bb99", "#bbcc33",
 )  # fmt: skip
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 760, 420, 60, 44
-_TICKS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_DASHES = ("", "5 3", "1 3")
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 800, 440, 74, 46, 12
+_LEGEND, _LINE = 230, 18
+_NEAREST = 17.0
+"""Fewest pixels between two labels of an axis."""
+_KNEE = 0.03
+"""Extra time up to which the axis of time is about linear; beyond, it is logarithmic."""
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-  color: #222; background: #fff; }
-table { border-collapse: collapse; margin: .5rem 0 2rem; } td, th { padding: .15rem .7rem;
-  text-align: right; border-bottom: 1px solid #ddd; } td:first-child, th:first-child {
-  text-align: left; } .best { font-weight: bold; } .none { color: #888; }
-text { font-size: 12px; fill: currentColor; } .axis { stroke: #bbb; }
-@media (prefers-color-scheme: dark) { body { color: #ddd; background: #181818; }
-  td, th { border-color: #444; } .axis { stroke: #555; } }
+svg { width: 100%; height: auto; } svg text { font-size: 13px; fill: var(--ink); }
+svg .tick { fill: var(--soft); } svg .axis { stroke: var(--rule); }
+tr.none td { color: var(--soft); } td { font-weight: inherit; }
 """
 
 
@@ -31,12 +34,36 @@ def as_policy_page(models: Sequence[ModelPolicies], command: Sequence[str]) -> s
         models: What the policies made of each model.
         command: What was asked for, to be shown.
     """
-    body = "".join(map(_model, models))
     said = escape(printable(" ".join(map(str, command))))
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Policies compared</title>'
-        f"<style>{_STYLE}</style><h1>Memory against time</h1><p><code>{said}</code></p>"
-        f"{body}</html>\n"
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><title>Policies compared</title>'
+        f'<link rel="icon" href="data:,"><style>{stylesheet()}{_STYLE}</style></head><body>'
+        '<header><p class="brand">Arenite <span>policies compared</span></p>'
+        f"<h1>{_headline(models)}</h1></header><main>{''.join(map(_model, models))}"
+        '<section class="made"><h2>How this was made</h2>'
+        f"<p><code>{said}</code></p><p>{escape(made_with())}</p></section></main></body></html>\n"
+    )
+
+
+def _headline(models: Sequence[ModelPolicies]) -> str:
+    """Return the quickest program at the lowest budget of a single model, else the count."""
+    if len(models) != 1:
+        return f"Memory against time of {plural(len(models), 'model')}"
+    (model,) = models
+    name = f'<span class="file">{escape(printable(model.model.rpartition("/")[2]))}</span>'
+    made = [
+        (each.limit or math.inf, each.extra_time, each.peak, each.policy)
+        for each in model.results
+        if each.peak is not None and each.extra_time is not None
+    ]
+    if not made:
+        return f"{name}: no policy meets a budget"
+    _, extra, peak, policy = min(made)
+    return (
+        f"{name} computes in <b>{format_size(peak)}</b> instead of {format_size(model.peak)} at "
+        f"{percent(max(0.0, extra))} more time, by {escape(policy)}"
     )
 
 
@@ -46,12 +73,19 @@ def _model(model: ModelPolicies) -> str:
         _table(model, budget, [each for each in model.results if each.budget == budget])
         for budget in budgets
     )
+    figures = (
+        ("peak without a policy", both(model.peak)),
+        ("largest working set", both(model.working_set)),
+        ("predicted time", duration(model.seconds)),
+        ("steps", grouped(model.num_steps)),
+    )
+    said = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
     return (
-        f"<h2>{escape(printable(model.model))}</h2><p>{grouped(model.num_steps)} steps, peak "
-        f"{both(model.peak)}, largest working set {both(model.working_set)}, predicted "
-        f"{duration(model.seconds)} by the {escape(printable(model.whose))}. "
-        f"{escape(printable(model.advice))}</p>"
-        f"{_frontier(model)}{tables}"
+        f'<section><h2>{escape(printable(model.model))}</h2><dl class="figures">{said}</dl>'
+        f'<p class="advice">{escape(printable(model.advice))}</p>'
+        f"<h3>Memory against time</h3>{_frontier(model)}"
+        f'<p class="fine">Predicted by the {escape(printable(model.whose))}. A row in grey misses '
+        f"its budget; in brackets the lowest peak that it reaches.</p>{tables}</section>"
     )
 
 
@@ -72,12 +106,16 @@ def _table(model: ModelPolicies, budget: str, results: Sequence[PolicyResult]) -
                 duration(each.stalled_s or 0.0),
                 duration(each.decide_s),
             )
-            kind, title = ("best" if each.extra_time == min(times) else ""), ""
-        marked = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+            kind, title = ("wins" if each.extra_time == min(times) else ""), ""
+        first, *others = map(escape, cells)
+        marked = f"<td>{first}</td>" + "".join(f'<td class="n">{cell}</td>' for cell in others)
         rows.append(f'<tr class="{kind}" title="{title}">{marked}</tr>')
-    heads = ("policy", "peak, B", "extra time", "moved, B", "stalls", "decided in")
-    head = "".join(f"<th>{each}</th>" for each in heads)
-    return f"<h3>Budget {escape(budget)}</h3><table><tr>{head}</tr>{''.join(rows)}</table>"
+    heads = ("peak, B", "extra time", "moved, B", "stalls", "decided in")
+    head = "<th>policy</th>" + "".join(f'<th class="n">{each}</th>' for each in heads)
+    return (
+        f'<h3>Budget {escape(budget)}</h3><div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
 
 
 def _frontier(model: ModelPolicies) -> str:
@@ -87,26 +125,30 @@ def _frontier(model: ModelPolicies) -> str:
         if each.peak is not None and each.extra_time is not None and model.peak:
             place = (each.peak / model.peak, max(0.0, each.extra_time))
             points.setdefault(each.policy, []).append(place)
-    most = max((y for its in points.values() for _, y in its), default=0.0)
+    ticks = time_ticks(max((y for its in points.values() for _, y in its), default=0.0))
+    most = ticks[-1]
+    height = max(_HEIGHT, _TOP + _LINE * (len(points) + 1))
     parts = [
-        f'<svg viewBox="0 0 {_WIDTH + 200} {_HEIGHT}" role="img" '
+        f'<svg viewBox="0 0 {_WIDTH + _LEGEND} {height}" role="img" '
         'aria-label="extra time by memory, for each policy">'
     ]
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x = _across(share)
         parts.append(
-            f'<line class="axis" x1="{x:.1f}" y1="10" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}"/>'
-            f'<text x="{x:.1f}" y="{_HEIGHT - 24}" text-anchor="middle">{share:.0%}</text>'
+            f'<line class="axis" x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}"/>'
+            f'<text class="tick" x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">'
+            f"{share:.0%}</text>"
         )
-    for tick in [tick for tick in _TICKS if tick <= max(most * 1.5, 0.01)]:
+    for tick in ticks:
         y = _up(tick, most)
         parts.append(
             f'<line class="axis" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH}" y2="{y:.1f}"/>'
-            f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">+{tick:.0%}</text>'
+            f'<text class="tick" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">'
+            f"+{tick:,.0%}</text>"
         )
     parts.append(
-        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 6}" text-anchor="middle">peak, of that without a '
-        "policy</text>"
+        f'<text class="tick" x="{(_LEFT + _WIDTH) / 2}" y="{_HEIGHT - 6}" text-anchor="middle">'
+        "peak, of that without a policy</text>"
     )
     for index, (policy, its) in enumerate(points.items()):
         parts.append(_curve(index, policy, sorted(its), most))
@@ -115,20 +157,36 @@ def _frontier(model: ModelPolicies) -> str:
 
 def _curve(index: int, policy: str, its: Sequence[tuple[float, float]], most: float) -> str:
     colour = _COLOURS[index % len(_COLOURS)]
-    dash = ' stroke-dasharray="5 3"' if index >= len(_COLOURS) else ""
+    dashes = _DASHES[index // len(_COLOURS) % len(_DASHES)]
+    dash = f' stroke-dasharray="{dashes}"' if dashes else ""
     line = " ".join(f"{_across(x):.1f},{_up(y, most):.1f}" for x, y in its)
     dots = "".join(
-        f'<circle cx="{_across(x):.1f}" cy="{_up(y, most):.1f}" r="3.5" fill="{colour}">'
+        f'<circle cx="{_across(x):.1f}" cy="{_up(y, most):.1f}" r="4" fill="{colour}">'
         f"<title>{escape(policy)}: {x:.1%}, +{y:.2%}</title></circle>"
         for x, y in its
     )
-    y = 20 + 18 * index
+    y = _TOP + _LINE * (index + 1)
     return (
-        f'<polyline points="{line}" fill="none" stroke="{colour}"{dash}/>{dots}'
-        f'<line x1="{_WIDTH + 16}" y1="{y - 4}" x2="{_WIDTH + 40}" y2="{y - 4}" '
+        f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"{dash}/>{dots}'
+        f'<line x1="{_WIDTH + 20}" y1="{y - 4}" x2="{_WIDTH + 46}" y2="{y - 4}" '
         f'stroke="{colour}" stroke-width="2"{dash}/>'
-        f'<text x="{_WIDTH + 46}" y="{y}">{escape(policy)}</text>'
+        f'<circle cx="{_WIDTH + 33}" cy="{y - 4}" r="4" fill="{colour}"/>'
+        f'<text x="{_WIDTH + 54}" y="{y}">{escape(policy)}</text>'
     )
+
+
+def time_ticks(most: float) -> list[float]:
+    """Return the extra times that are labelled, up to the first that is above the most."""
+    wanted = [0.0]
+    while len(wanted) < 2 or wanted[-1] < most:
+        power, second = divmod(len(wanted) - 1, 2)
+        wanted.append((0.03 if second else 0.01) * 10.0**power)
+    top = wanted[-1]
+    kept = [0.0]
+    for tick in wanted[1:-1]:
+        if min(_up(kept[-1], top) - _up(tick, top), _up(tick, top) - _up(top, top)) >= _NEAREST:
+            kept.append(tick)
+    return [*kept, top]
 
 
 def _across(share: float) -> float:
@@ -136,7 +194,7 @@ def _across(share: float) -> float:
 
 
 def _up(time: float, most: float) -> float:
-    """Return the height of a time; its cube root, so that little and much are both told apart."""
-    top = max(most * 1.1, 0.01)
-    part = float((min(time, top) / top) ** (1 / 3))
-    return _HEIGHT - _BOTTOM - part * (_HEIGHT - _BOTTOM - 10)
+    """Return the height of a time: little and much are both told apart."""
+    top = math.log1p(max(most, 0.01) / _KNEE)
+    part = math.log1p(min(time, max(most, 0.01)) / _KNEE) / top
+    return _HEIGHT - _BOTTOM - part * (_HEIGHT - _BOTTOM - _TOP)
