@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -317,7 +318,43 @@ static int forked(const char* path) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
 }
 
+enum { STACK = 1 << 20, PAINT = 0x5A };
+
+static unsigned char* run_top;
+
+static void* run_painted(void* session) {
+  unsigned char here = 0;
+  run_top = &here;
+  check(arenite_session_run(session));
+  return NULL;
+}
+
+/* Prints the bytes of stack that a run takes, painted before. */
+static int measure_stack(const char* path) {
+  arenite_model* model;
+  arenite_session* session;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  unsigned char* stack = aligned_to(4096, STACK);
+  memset(stack, PAINT, STACK);
+  check(arenite_model_open(path, &model));
+  check(arenite_session_create(model, NULL, &session));
+  if (pthread_attr_init(&attributes) != 0 ||
+      pthread_attr_setstack(&attributes, stack, STACK) != 0 ||
+      pthread_create(&thread, &attributes, run_painted, session) != 0) {
+    return 3;
+  }
+  pthread_join(thread, NULL);
+  const unsigned char* lowest = stack;
+  while (*lowest == PAINT) { ++lowest; }
+  printf("%zu\n", (size_t)(run_top - lowest));
+  arenite_session_destroy(session);
+  arenite_model_close(model);
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  if (argc == 3 && strcmp(argv[1], "stack") == 0) { return measure_stack(argv[2]); }
   if (argc == 3 && strcmp(argv[1], "forked") == 0) { return forked(argv[2]); }
   if (argc == 5) { return run(argv[1], argv[2], argv[3], argv[4]); }
   if (argc == 3) { return strcmp(argv[1], "open") == 0 ? open_wrong(argv[2]) : misuse(argv[2]); }

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.making.building import build_model
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.placement import strategy
 from arenite.planner.programs.costs import LEAST
@@ -17,7 +18,7 @@ from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
 from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import accumulator, classifier
-from support.trading import CARRIED, assembled, traded
+from support.trading import CARRIED, assembled, step_file, traded
 from support.two_memories import FAST, in_two_memories
 
 TWO_LAYERS = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v>
@@ -274,3 +275,16 @@ def test_the_runner_says_what_is_wrong(prefix, tmp_path, arguments, status, text
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert text in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("float", 40_960), ("quantised", 32_768), ("training step", 49_152)]
+)
+def test_the_stack_of_a_run_is_bounded(check, tmp_path, kind, most):
+    path = classifier(tmp_path, quantised=True)
+    if kind != "quantised":
+        network = with_random_weights(parse(TWO_LAYERS))
+        model = save(tmp_path, network) if kind == "float" else step_file(tmp_path)
+        path = tmp_path / "model.arena"
+        build_model(model).write(path)
+    assert 0 < int(check("stack", path)) <= most

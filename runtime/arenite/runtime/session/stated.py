@@ -113,8 +113,9 @@ class ArenaMemory:
 class SessionMemory:
     """Bytes that a session holds while it is open.
 
-    Not counted: threads and their stacks, the Python interpreter, what ONNX Runtime holds for the
-    steps that it runs, and up to two copies of the outputs that `run` keeps to use them again.
+    Not counted: threads and their stacks, of which a run takes at most 48 KiB each, the Python
+    interpreter, what ONNX Runtime holds for the steps that it runs, and up to two copies of the
+    outputs that `run` keeps to use them again.
 
     Attributes:
         memories: Memories of the plan, with the 128 B behind each that kernels may read; not

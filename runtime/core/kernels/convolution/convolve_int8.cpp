@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "kernels/convolution/int8_kernel.hpp"
@@ -41,8 +42,8 @@ constexpr std::size_t kPair = kPanels * kInt8Panel;
 constexpr std::size_t kSlack = 3 * kInt8Vector;  // behind a copied row
 
 struct alignas(kInt8Vector) Stack {
-  std::uint8_t rows[kRowBytes];  // of pieces: the sums, and then the gathered bytes
-  std::uint8_t gathered[kGatheredBytes];
+  std::uint8_t* rows;  // of pieces: the sums, and then the gathered bytes
+  std::uint8_t* gathered;
   std::int32_t start[kInt8Block];
   float scales[kInt8Block];
   std::int32_t addends[kSummed];
@@ -101,6 +102,12 @@ class Work {
 
   void run(std::size_t first, std::size_t count) const {
     Stack stack;
+    // As much of the stack as the convolution takes, not the most that any may take.
+    const std::size_t rows_bytes = round_up(bytes_of_rows(), kInt8Vector);
+    auto* room = static_cast<std::uint8_t*>(
+        __builtin_alloca(rows_bytes + bytes_of_gathered() + kInt8Vector));
+    stack.rows = room + (-reinterpret_cast<std::uintptr_t>(room) & (kInt8Vector - 1));
+    stack.gathered = stack.rows + rows_bytes;
     std::int64_t held[kMostRuns];  // the row of the source in each slot of the stack
     const std::uint8_t* runs[kMostRuns];
     for (std::size_t index = first; index < first + count;) {
@@ -215,6 +222,19 @@ class Work {
   std::size_t row_bytes(std::size_t count) const {
     const std::size_t pixels = (count - 1) * window_.strides[1] + window_.extent(1);
     return round_up(pixels * inputs_ * element_, kInt8Vector) + kSlack;
+  }
+
+  // Bytes of the stack for copied rows, with those that vectors reach behind the last.
+  std::size_t bytes_of_rows() const {
+    if (in_pieces_) { return kRowBytes + kSlack; }
+    return is_in_place_ ? 0 : window_.kernel[0] * slot_size_ + kSlack;
+  }
+
+  // The same for gathered pixels.
+  std::size_t bytes_of_gathered() const {
+    if (in_pieces_ || !is_gathered_) { return 0; }
+    const std::size_t copies = kernel_.widen == nullptr ? 1 : 1 + kernel_.element_bytes;
+    return std::min(most_, std::min(part_, columns_)) * copies * stride_ + kSlack;
   }
 
   // Columns of the result whose rows of the source fit so many bytes.

@@ -19,7 +19,9 @@ namespace {
 constexpr std::size_t kVectors = 2;
 constexpr std::size_t kColumns = kVectors * kLanes;  // that are multiplied together
 constexpr std::size_t kMostRows = kLanes == 16 ? 12 : 6;
-constexpr std::size_t kPixels = 512;  // that are copied together, on the stack
+// Pixels that are copied together, on the stack: at most 32 KiB. The sums of that many are added
+// up.
+constexpr std::size_t kPixels = 256;
 
 // Columns that lie side by side in a pixel of the image.
 struct Piece {
