@@ -109,6 +109,15 @@ def test_a_policy_that_rounds_is_compared_where_it_is_named_and_says_so(compare,
     assert "not the same to the bit" in " ".join(out.split())
 
 
+def test_figures_of_assumed_zeros_say_so(compare, step, tmp_path):
+    chosen = (step, "--policies", "75%", "--no-bands", "--strategy", "cdma")
+    _, out, _ = compare(*chosen, "-o", tmp_path / "page.html")
+    for text in (" ".join(out.split()), (tmp_path / "page.html").read_text()):
+        assert "assume that 60 % of the results of clamps are zeros" in text
+    (model,) = json.loads(compare(*chosen, "--json")[1])["models"]
+    assert "programs that 'arenite fit' writes move all bytes" in model["results"][0]["assumes"]
+
+
 def test_a_slow_link_makes_swaps_dear(compare, step):
     times = []
     for link in ("1TB/s", "1MB/s:2MB/s"):

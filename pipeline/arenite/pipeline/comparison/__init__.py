@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     )
     from arenite.pipeline.comparison.model_files import find_model_files, readings_of
     from arenite.pipeline.comparison.policies import (
-        ROUNDED,
         ModelPolicies,
         PolicyContest,
         PolicyResult,
@@ -26,7 +25,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "ROUNDED", "Compared", "Comparison", "Difference", "ModelPolicies", "PolicyContest",
+    "Compared", "Comparison", "Difference", "ModelPolicies", "PolicyContest",
     "PolicyResult", "TargetReport", "Task", "chosen_policies", "compare_each", "compare_policies",
     "differences", "find_model_files", "read_baseline", "readings_of",
 ]  # fmt: skip

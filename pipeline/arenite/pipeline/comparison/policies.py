@@ -31,7 +31,13 @@ from arenite.planner.errors import (
     ModelError,
     UnmetBudgetError,
 )
-from arenite.planner.programs import COMPUTE, AnytimePolicy, check_same_values, is_exact
+from arenite.planner.programs import (
+    COMPUTE,
+    AnytimePolicy,
+    assumption_of,
+    check_same_values,
+    is_exact,
+)
 from arenite.planner.rewrites import peak_of, problem_of
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies import find_policy, known_policies
@@ -60,6 +66,7 @@ class PolicyResult:
         reason: Why it made nothing, if it did not.
         rounds: Whether outputs are not the same to the bit.
         wrong: Whether what it made does not stand the checks.
+        assumes: What its bytes and times assume, if no program keeps it.
     """
 
     policy: str
@@ -77,6 +84,7 @@ class PolicyResult:
     reason: str = ""
     rounds: bool = False
     wrong: bool = False
+    assumes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,15 @@ class ModelPolicies:
         """Whose speeds predict times, in words."""
         link = in_speeds(self.stated.costs.link)
         return f"{self.stated.words}; link {link}, {self.stated.link_origin}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be known of the figures of some policies."""
+        rounding = {each.policy: ROUNDED for each in self.results if each.rounds}
+        assuming = {each.policy: each.assumes for each in self.results if each.assumes}
+        return tuple(
+            f"{name}: {text}" for each in (rounding, assuming) for name, text in each.items()
+        )
 
     def as_json(self) -> dict[str, object]:
         """Return the figures."""
@@ -315,8 +332,9 @@ def _result(
 ) -> PolicyResult:
     begin = time.perf_counter()
     result = PolicyResult(
-        policy.name, str(budget), budget.bytes_of(peak_of(program)), rounds=not is_exact(policy)
-    )
+        policy.name, str(budget), budget.bytes_of(peak_of(program)),
+        rounds=not is_exact(policy), assumes=assumption_of(policy),
+    )  # fmt: skip
     try:
         if isinstance(policy, AnytimePolicy):
             made = policy.search(program, budget, costs, should_stop)

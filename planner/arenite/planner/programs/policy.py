@@ -52,6 +52,14 @@ def is_exact(policy: Policy) -> bool:
     return not getattr(policy, "rounds", False)
 
 
+def assumption_of(policy: Policy) -> str:
+    """Return what predicted bytes and times assume that no program keeps; mostly empty.
+
+    A policy with such an assumption states it in an attribute `assumes`.
+    """
+    return str(getattr(policy, "assumes", ""))
+
+
 @runtime_checkable
 class AnytimePolicy(Policy, Protocol):
     """A policy that searches, and keeps the best it has when it is stopped."""

@@ -19,7 +19,9 @@ class Gist(SchedulePolicy):
     zero, a byte an element, or the places of a pool's largest elements. Each is made as soon as
     the forward pass is done with what it reads, and kept instead, if no other step of the
     backward pass reads that. The paper's masks take a bit an element, and it codes sparse
-    tensors by rows (CSR): programs here have steps for neither, so those bytes are not saved.
+    tensors by rows (CSR). Programs here have no steps for either, and count no such bytes: only a
+    run knows the size of a sparse code, and a planned arena must hold its worst case, which is
+    larger than the tensor.
 
     Attributes:
         ratio: Bytes made for each byte read, at most.

@@ -79,13 +79,14 @@ def _model(model: ModelPolicies) -> str:
         ("predicted time", duration(model.seconds)),
         ("steps", grouped(model.num_steps)),
     )
+    remarks = "".join(f'<p class="fine">{escape(each)}</p>' for each in model.remarks)
     said = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
     return (
         f'<section><h2>{escape(printable(model.model))}</h2><dl class="figures">{said}</dl>'
         f'<p class="advice">{escape(printable(model.advice))}</p>'
         f"<h3>Memory against time</h3>{_frontier(model)}"
         f'<p class="fine">Predicted by the {escape(printable(model.whose))}. A row in grey misses '
-        f"its budget; in brackets the lowest peak that it reaches.</p>{tables}</section>"
+        f"its budget; in brackets the lowest peak that it reaches.</p>{remarks}{tables}</section>"
     )
 
 

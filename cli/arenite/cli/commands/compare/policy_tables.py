@@ -7,7 +7,7 @@ from rich.text import Text
 
 from arenite.cli.render.facts import facts, listing, name
 from arenite.pipeline.base import both, duration, grouped, one_line, percent
-from arenite.pipeline.comparison import ROUNDED, ModelPolicies, PolicyResult
+from arenite.pipeline.comparison import ModelPolicies, PolicyResult
 
 _COLUMNS = (
     "", "policy", "peak, B>", "of none>", "extra time>", "moved, B>", "stalls>", "again>",
@@ -31,10 +31,7 @@ def policy_tables(model: ModelPolicies) -> RenderableType:
         if result.reason and result.reached is None
     }
     parts += [Text(f"{policy}: {reason}", "dim") for policy, reason in reasons]
-    parts += [
-        Text(f"{policy}: {ROUNDED}", "dim")
-        for policy in dict.fromkeys(result.policy for result in model.results if result.rounds)
-    ]
+    parts += [Text(remark, "dim") for remark in model.remarks]
     return Group(*parts)
 
 
