@@ -25,7 +25,7 @@ class CDMA(VDNNAll):
 
     name: ClassVar[str] = "cdma"
     source: ClassVar[str] = "Rhu et al. 2018, cDMA, arXiv 1705.01626, section 4"
-    decides: ClassVar[str] = "what vdnn-all does, with zeros left out on the link: predicted only"
+    decides: ClassVar[str] = "what vdnn-all does; zeros left out on the link, predicted only"
     assumes: ClassVar[str] = (
         "bytes and times assume that 60 % of the results of clamps are zeros, left out on the "
         "link; programs that 'arenite fit' writes move all bytes"

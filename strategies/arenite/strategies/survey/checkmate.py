@@ -36,10 +36,7 @@ class Checkmate(SchedulePolicy):
 
     name: ClassVar[str] = "checkmate"
     source: ClassVar[str] = "Jain et al. 2020, Checkmate, arXiv 1910.02653, sections 4 and 5"
-    decides: ClassVar[str] = (
-        "which tensors each stage keeps and recomputes: an integer program to 18 steps, "
-        "its rounded relaxation beyond, of segments beyond 48"
-    )
+    decides: ClassVar[str] = "which tensors each stage keeps, by a relaxation that is rounded"
     quick: ClassVar[bool] = False
 
     most_exact: int = 18

@@ -29,9 +29,7 @@ class Gist(SchedulePolicy):
 
     name: ClassVar[str] = "gist"
     source: ClassVar[str] = "Jain et al. 2018, Gist, ISCA, section 3 (exact encodings)"
-    decides: ClassVar[str] = (
-        "which encodings are made early and kept instead of tensors: masks of bytes, no CSR"
-    )
+    decides: ClassVar[str] = "which masks, of a byte an element, are kept instead of tensors"
 
     ratio: float = 0.9
 

@@ -15,16 +15,14 @@ from arenite.strategies.schedules.work import Work
 class MengSun(SchedulePolicy):
     """Spill the feature map with the longest life; fetch it as late as the link hides.
 
-    The paper walks from the loss towards the input and keeps feature maps until the budget is
-    used up; the others, whose lives are longest, are spilled. Estimated times of the steps place
-    the copies back. Its attention layer for sequences has no counterpart here.
+    The paper, "Training deeper models by GPU memory optimization on TensorFlow", walks from the
+    loss towards the input and keeps feature maps until the budget is used up; the others, whose
+    lives are longest, are spilled. Estimated times of the steps place the copies back. Its
+    attention layer for sequences has no counterpart here.
     """
 
     name: ClassVar[str] = "meng-sun"
-    source: ClassVar[str] = (
-        "Meng, Sun et al. 2017, Training deeper models by GPU memory optimization on TensorFlow, "
-        "NIPS ML Systems Workshop, section 3.1"
-    )
+    source: ClassVar[str] = "Meng, Sun et al. 2017, NIPS ML Systems Workshop, section 3.1"
     decides: ClassVar[str] = "which tensors are spilled, by the length of their lives"
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
