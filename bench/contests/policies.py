@@ -45,6 +45,7 @@ CLAIMS: Mapping[str, str] = {
     "vdnn-all": "-89 % (AlexNet) to -95 % (GoogLeNet) of average memory; MICRO 2016",
     "vdnn-dynamic": "VGG-16 at batch 256, 28 GB, on 12 GB with 18 % loss; MICRO 2016",
     "tflms": "batches 4.7 times as large (ResNet-50), 2 times (3DUNet); TFLMS",
+    "meng-sun": "2 to 30 times larger batches; NIPS ML Systems Workshop 2017",
     "modnn": "50 times less memory at +8 % time; DATE 2018",
     "layrub": "-58.2 % memory at +24.1 % time on average; TACO 2018",
     "superneurons-speed": "3.24 times as deep as other frameworks; PPoPP 2018",

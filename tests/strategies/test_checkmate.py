@@ -3,8 +3,9 @@
 import onnx
 import pytest
 
+from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.importers import load
-from arenite.planner.programs.costs import PCIE, Budget
+from arenite.planner.programs.costs import LEAST, PCIE, Budget
 from arenite.planner.programs.equivalence import check_same_values
 from arenite.planner.rewrites.rescheduling import peak_of, reschedule
 from arenite.planner.timing import simulate
@@ -72,3 +73,13 @@ def test_more_steps_than_stages_are_solved_by_segments(tmp_path):
     check_same_values(program, made)
     before = simulate(program, PCIE).seconds
     assert simulate(made, PCIE).seconds < 1.15 * before
+
+
+def test_it_finds_the_least_that_its_relaxations_reach(tmp_path):
+    pytest.importorskip("ortools")
+    program = training_step(tmp_path, swish_layers(), "cross-entropy")
+    made = Checkmate()(program, LEAST, PCIE)
+    assert peak_of(made) < 0.5 * peak_of(program)
+    check_same_values(program, made)
+    with pytest.raises(UnmetBudgetError):
+        Checkmate()(program, Budget(peak_of(made) // 2), PCIE)

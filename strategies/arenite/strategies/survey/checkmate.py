@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar
 
 from arenite.planner import ShouldStop
-from arenite.planner.errors import MissingDependencyError, UnsupportedProgramError
+from arenite.planner.errors import MissingDependencyError
 from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
@@ -52,12 +52,13 @@ class Checkmate(SchedulePolicy):
             if error.name != "ortools":
                 raise
             raise MissingDependencyError("ortools", "solvers", "the policy checkmate") from error
-        if limit is None:
-            raise UnsupportedProgramError(self.name, "needs a budget; state one")
         return cheapest(self._drafts(work, limit, Model), limit, should_stop).schedule()
 
-    def _drafts(self, work: Work, limit: int, model_of: type["Model"]) -> Iterator[Draft]:
-        yield Draft(work)
+    def _drafts(self, work: Work, wanted: int | None, model_of: type["Model"]) -> Iterator[Draft]:
+        """Yield drafts that may meet a limit; for None, of ever lower shares of the peak."""
+        given = Draft(work)
+        yield given
+        limit = given.peak if wanted is None else wanted
         segment_of = segments(work, self.most_stages)
         stages = by_segments(work, segment_of)
         chosen = frozenset(
@@ -77,7 +78,7 @@ class Checkmate(SchedulePolicy):
                 for threshold in range(10, 100, 10)
             ]
             yield from drafts
-            if min(draft.peak for draft in drafts) <= limit:
+            if wanted is not None and min(draft.peak for draft in drafts) <= limit:
                 break
         if work.num_steps <= self.most_exact:
             kept = model_of(work, limit, chosen).exact(self.most_nodes)
