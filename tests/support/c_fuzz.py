@@ -320,8 +320,9 @@ def _quantised(path: Path, draw: random.Random) -> Path:
 
     graph = onnx.load(path).graph
     shape = [each.dim_value for each in graph.input[0].type.tensor_type.shape.dim]
-    # The quantiser takes no scale a channel of some transposed convolutions.
-    by_channel = draw.random() < 0.5 and "ConvTranspose" not in {n.op_type for n in graph.node}
+    # The quantiser takes no scale a channel of these where they have a bias.
+    kinds = {node.op_type for node in graph.node}
+    by_channel = draw.random() < 0.5 and kinds.isdisjoint({"ConvTranspose", "LayerNormalization"})
     random_numbers = np.random.default_rng(1)
 
     class Feeds:
