@@ -183,7 +183,7 @@ def test_free_dimensions_are_named_with_what_to_write(refused, forked, program):
         ("absent.onnx", None, "cannot be read"),
         ("broken.onnx", b"garbage", "broken.onnx"),
         ("broken.tflite", b"\x00\x00\x00\x1cTFL3garbage", "broken.tflite"),
-        ("records.csv", b"id,lower,upper,size\na,0,1,3\n", "only lists records"),
+        ("records.csv", b"id,lower,upper,size\na,0,1,3\n", "lists records only"),
         ("model.arena", b"built already", "give the ONNX or"),
     ],
 )
