@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from arenite.pipeline.api import build, compare, fit, fit_frontier, plan
     from arenite.pipeline.comparison.comparing import Comparison
     from arenite.pipeline.making.building import Built
-    from arenite.pipeline.making.fitting import FittedFrontier, FittedModel
+    from arenite.pipeline.making.fitted import FittedFrontier, FittedModel
     from arenite.pipeline.making.planning import PlannedModel
     from arenite.pipeline.session import Session
     from arenite.pipeline.steps import open_step

@@ -11,7 +11,8 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.comparison.comparing import Comparison, Task, compare_each
 from arenite.pipeline.comparison.model_files import find_model_files, readings_of
 from arenite.pipeline.making.building import Built, build_by_plan, build_model
-from arenite.pipeline.making.fitting import FittedFrontier, FittedModel, Fitting, fit_model
+from arenite.pipeline.making.fitted import FittedFrontier, FittedModel, fit_model
+from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.making.planning import PlannedModel, plan_model
 from arenite.pipeline.making.programs import code_of
 from arenite.planner import Boundary, Budget, Strategy

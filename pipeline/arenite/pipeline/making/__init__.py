@@ -17,7 +17,8 @@ if TYPE_CHECKING:
         with_measured,
     )
     from arenite.pipeline.making.exporting import CRequest, ExportedC, export_for_tflm, write_c
-    from arenite.pipeline.making.fitting import Fitting, fit_model
+    from arenite.pipeline.making.fitted import fit_model
+    from arenite.pipeline.making.fitting import Fitting
     from arenite.pipeline.making.planning import PlannedModel, plan_model
     from arenite.pipeline.making.program_files import ProgramFile, TurnsByRows
     from arenite.pipeline.making.programs import (

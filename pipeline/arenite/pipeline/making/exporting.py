@@ -14,10 +14,10 @@ from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.programs import session_by_plan
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import in_order, lower_model_for_c
 from arenite.planner import Budget, Costs, Link, Plan, Problem, Strategy, derive
-from arenite.runtime import Session
 from arenite.runtime.cexport import (
     CExport,
     CompiledForC,
@@ -38,7 +38,6 @@ from arenite.runtime.cexport import (
     vectors,
     write_folder,
 )
-from arenite.runtime.program import program_pieces
 from arenite.runtime.targets import TflmExport, export_tflm
 from arenite.strategies import StripsSearch, find
 
@@ -174,10 +173,7 @@ def _run(
 ) -> list[Mapping[str, NDArray[Any]]]:
     """Return the outputs of our runtime for the inputs of several runs, one after the other."""
     reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
-    compiled = compiled_for(reading, request.model)
-    plan = find("greedy-by-size")(compiled.source.problem)
-    pieces = list(program_pieces(compiled.assemble(plan)))
-    with Session.of_pieces(pieces, compiled.source.name) as session:
+    with session_by_plan(compiled_for(reading, request.model)) as session:
         return [dict(session.run(inputs)) for inputs in runs]
 
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,12 @@ from arenite.pipeline.base.observing import Search
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import Outcome
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.base.text import both, exact, percent
+from arenite.pipeline.base.text import exact
 from arenite.pipeline.making.costs import MachineCosts
 from arenite.pipeline.making.programs import (
-    SUFFIX,
     held_bytes,
     random_inputs,
+    session_by_plan,
     with_callers,
     write_program,
 )
@@ -42,9 +42,7 @@ from arenite.planner import (
     Policy,
     Problem,
     Program,
-    Source,
     derive,
-    planfile,
     verify,
 )
 from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
@@ -52,7 +50,6 @@ from arenite.planner.placement import run
 from arenite.planner.planfile import ModelReference
 from arenite.planner.programs import CostedMemory
 from arenite.runtime import Session, SessionMemory
-from arenite.runtime.program import program_pieces
 from arenite.runtime.rewrites import derive_ahead, loads_in_turn
 from arenite.strategies import (
     BandsLimitError,
@@ -73,8 +70,6 @@ _LOWEST = 3
 """Number of programs in bands, the smallest ones, that a policy tries to make smaller."""
 _ROWS = "offload-prefetch"
 """That policy: rows are too many for one that searches."""
-_FALLBACK = "joint"
-"""The policy where bands do not meet a budget."""
 
 
 class Fitting:
@@ -214,8 +209,7 @@ class Fitting:
     def session(self, fit: Candidate) -> Session:
         """Return a session of a program, for the caller to close."""
         whole = self._with_callers(fit)
-        pieces = list(program_pieces(self.compiled(whole).assemble(whole.plan)))
-        return Session.of_pieces(pieces, self.lowered.name)
+        return session_by_plan(self.compiled(whole), whole.plan)
 
     def compiled(self, fit: Candidate) -> Compiled:
         """Return the program of a fit, ready to be assembled with its plan."""
@@ -372,136 +366,6 @@ class Fitting:
         with self._reading.limits.observer.searching("fit", "program") as search:
             self._search = search
             yield search
-
-
-@dataclass(frozen=True, slots=True)
-class FittedModel:
-    """A model within a budget of memory.
-
-    Attributes:
-        fitting: The model and the ways to run it.
-        fit: The way that was chosen.
-    """
-
-    fitting: Fitting
-    fit: Candidate
-
-    @property
-    def height(self) -> int:
-        """Bytes of the arena."""
-        return self.fit.height
-
-    @property
-    def whole_height(self) -> int:
-        """Bytes of the arena when every step runs whole."""
-        return self.fit.whole.height
-
-    @property
-    def slowdown(self) -> float:
-        """Predicted time over that of the whole program, less 1."""
-        return self.fit.slowdown
-
-    @property
-    def multiply_adds_ratio(self) -> float:
-        """Multiply-adds over those of the whole program."""
-        return self.fit.multiply_adds_ratio
-
-    def save(self, path: Path | str) -> SessionMemory:
-        """Write the program, `*.arena`, or its plan, `*.json`; return the bytes a session holds.
-
-        Raises:
-            UnloadableError: No session runs the program; nothing is written.
-            UnplannableError: A plan file cannot state the program.
-            OutputError: The file cannot be written.
-        """
-        path = Path(path)
-        if path.suffix == SUFFIX:
-            return self.fitting.write(path, self.fit)
-        planfile.write(path, self.fitting.plan_file(self.fit))
-        return self.fitting.held(self.fit)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.fitting.lowered.name}: {both(self.height)} of {both(self.whole_height)} "
-            f"whole; {percent(max(0.0, self.slowdown))} more time, predicted"
-        )
-
-    def _repr_html_(self) -> str:
-        from arenite.pipeline.report.notebook import plan_as_html
-
-        source = Source.derived(self.fitting.lowered.name, "", self.fit.derivation)
-        return plan_as_html(str(self), source, self.fit.plan)
-
-
-@dataclass(frozen=True, slots=True)
-class FittedFrontier:
-    """What each size of the arena costs in time, the whole program first.
-
-    Attributes:
-        fitting: The model and the ways to run it.
-        fits: Programs that need less and less.
-    """
-
-    fitting: Fitting
-    fits: tuple[Candidate, ...]
-
-    def __len__(self) -> int:
-        return len(self.fits)
-
-    def __getitem__(self, index: int) -> FittedModel:
-        """Return a program; the last is the smallest."""
-        return FittedModel(self.fitting, self.fits[index])
-
-    def __str__(self) -> str:
-        """Return a summary for people: a line a program."""
-        return "\n".join(str(self[index]) for index in range(len(self)))
-
-    def _repr_html_(self) -> str:
-        from arenite.pipeline.report.frontier import Point
-        from arenite.pipeline.report.notebook import frontier_as_html
-
-        return frontier_as_html(self.fitting.lowered.name, [Point.of(fit) for fit in self.fits])
-
-
-def fit_model(
-    fitting: Fitting,
-    budget: Budget | None = None,
-    *,
-    slowdown: float | None = None,
-    policy: str | None = None,
-    memories: Sequence[CostedMemory] = (),
-) -> FittedModel:
-    """Fit a model into a budget of memory at the least predicted price in time.
-
-    Args:
-        fitting: The model.
-        budget: Of the arena; None for the smallest within the slowdown.
-        slowdown: Most of the predicted time over that of the whole program, less 1.
-        policy: Name of the policy that recomputes and spills in the place of bands; by default
-            one does where bands do not meet the budget.
-        memories: Memories to spread the program over, in the place of a budget.
-
-    Raises:
-        BandsLimitError: Nothing gets as low as the budget.
-        UnmetBudgetError: The policy does not.
-        SlowdownError: The budget can be met, but takes too long.
-        MemoriesLimitError: No program that was found fits the memories.
-        OptionsError: Options exclude each other.
-    """
-    if fitting.has_callers and (memories or policy is not None):
-        raise OptionsError("--boundary exclude goes without --memory and --policy")
-    if memories:
-        if budget is not None or slowdown is not None or policy is not None:
-            raise OptionsError("--memory goes without --budget, --slowdown and --policy")
-        return FittedModel(fitting, fitting.over(memories))
-    if policy is not None and budget is None:
-        raise OptionsError("--policy requires --budget")
-    if budget is None and slowdown is None:
-        raise OptionsError("state a budget, a slowdown or memories")
-    named = None if policy is None else find_policy(policy)
-    fallback = None if fitting.has_callers else find_policy(_FALLBACK)
-    found = fitting.within(budget, slowdown, named, fallback=fallback)
-    return FittedModel(fitting, found)
 
 
 def _main_type(program: Program) -> str:

@@ -161,14 +161,19 @@ def held_bytes(compiled: Compiled, plan: Plan) -> SessionMemory:
         return session.memory()
 
 
-def session_by_plan(compiled: Compiled, plan: Plan) -> Session:
-    """Return a session of a program with its plan, for the caller to close.
+def session_by_plan(compiled: Compiled, plan: Plan | None = None) -> Session:
+    """Return a session of a program, for the caller to close.
+
+    Args:
+        compiled: The program.
+        plan: Its plan; None for a quick one.
 
     Raises:
         InvalidPlanError: The plan is not right for the program.
         UnloadableError: No session runs it.
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
+    plan = plan or find("greedy-by-size")(compiled.source.problem)
     pieces = list(program_pieces(compiled.assemble(plan)))
     try:
         return Session.of_pieces(pieces, compiled.source.name)
@@ -182,9 +187,7 @@ def backends(compiled: Compiled) -> tuple[str, ...]:
     Raises:
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
-    plan = find("greedy-by-size")(compiled.source.problem)  # any will do: kernels are the same
-    pieces = list(program_pieces(compiled.assemble(plan)))
-    with Session.of_pieces(pieces, compiled.source.name) as session:
+    with session_by_plan(compiled) as session:
         return session.backends()
 
 
@@ -194,14 +197,7 @@ def session_of(program: Program) -> Session:
     Raises:
         UnloadableError: No session runs it.
     """
-    found = derive(program, rules())
-    source = Source(program.name, "", found.program, found.problem)
-    compiled = Compiled(source)
-    pieces = list(program_pieces(compiled.assemble(find("greedy-by-size")(found.problem))))
-    try:
-        return Session.of_pieces(pieces, program.name)
-    except ProgramError as error:
-        raise UnloadableError(program.name, error.reason) from error
+    return session_by_plan(Compiled(Source.derived(program.name, "", derive(program, rules()))))
 
 
 def random_inputs(program: Program, seed: int) -> dict[str, NDArray[Any]]:
