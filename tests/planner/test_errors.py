@@ -92,7 +92,7 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes(name):
         (SearchLimitError("stopped after 5 s", 100), "stopped after 5 s"),
         (
             SizeLimitError("tensor 'x' takes 4096 B", "x", 4096, 1024),
-            "tensor 'x' takes 4096 B; the limit is 2^10",
+            "tensor 'x' takes 4096 B; supported: less than 2^10",
         ),
         (InvalidPlanError("a and b overlap", ["a", "b"]), "a and b overlap"),
         (

@@ -193,7 +193,7 @@ def test_a_budget_reads_what_it_writes(amount, how):
 
 @pytest.mark.parametrize("text", ["25%,", "25%,ahead", ",in-turn"])
 def test_what_follows_a_budget_is_known(text):
-    with pytest.raises(ValueError, match=r"size|follows"):
+    with pytest.raises(ValueError, match=r"size|supported: .beside. or .in-turn."):
         WeightBudget.parse(text)
 
 

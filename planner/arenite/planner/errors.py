@@ -260,7 +260,7 @@ class SizeLimitError(PlanError):
     """
 
     def __init__(self, what: str, culprit: str, size: int, limit: int) -> None:
-        super().__init__(f"{what}; the limit is 2^{limit.bit_length() - 1}")
+        super().__init__(f"{what}; supported: less than 2^{limit.bit_length() - 1}")
         self.culprit = culprit
         self.size = size
         self.limit = limit
