@@ -68,8 +68,8 @@ BLENDED = RESIZED | {
 }  # fmt: skip
 SIX, NINE = image(6), image(9)
 
-# The operator, what it is told, what it reads, what it makes, which rows, and from which rows of
-# its inputs.
+# Operator, attributes, inputs, output, a range of output rows, and the rows of each input that
+# these need.
 CASES = {
     "convolution": (
         "Conv2D", WINDOW, [NINE, filter_(1, 3, 1, 3, 16)], image(4), (1, 2), {0: range(1, 8)}),

@@ -62,7 +62,7 @@ class PoisonedSession:
         return first
 
     def reset(self) -> None:
-        """Let states start anew."""
+        """Reset the states of both sessions to their initial values."""
         for session in self._sessions:
             session.reset()
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option
 from arenite.cli.options.model import dim_option, shape_option
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import NumberType
+from arenite.cli.options.types import NumberType, positive_number
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import both, plural, printable
@@ -36,11 +37,8 @@ class RateType(click.ParamType[float]):
     ) -> float:
         if isinstance(value, float) or value == "input":
             return value if isinstance(value, float) else math.nan
-        try:
-            rate = float(str(value))
-        except ValueError:
-            rate = math.nan
-        if not 0 < rate < math.inf:
+        rate = positive_number(str(value))
+        if rate is None:
             self.fail(f"{value!r} is not a number above 0, or 'input'", param, ctx)
         return rate
 
@@ -125,67 +123,73 @@ def train(
     with about_file(model):
         step = make_step(program, recipe)
     write_step(output, step.model)
-    size = output.stat().st_size
-    results.show(
-        _as_json(model, output, recipe, step, size, program.notes),
-        lambda console: _print(console, model, output, recipe, step, size, program.notes),
-    )
+    written = _Written(model, output, recipe, step, output.stat().st_size, program.notes)
+    results.show(written.as_json(), written.print)
 
 
-def _state_bytes(step: "TrainingStep") -> int:
-    return sum(each.size for each in step.state_types.values())
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A training step in its file.
 
+    Attributes:
+        model: The model's file.
+        output: The step's file.
+        recipe: How the model is trained.
+        step: The training step.
+        size: Bytes of the step's file.
+        notes: Notes on the model.
+    """
 
-def _as_json(
-    model: Path,
-    output: Path,
-    recipe: "TrainingRecipe",
-    step: "TrainingStep",
-    size: int,
-    notes: Sequence[str],
-) -> dict[str, object]:
-    return {
-        "model": str(model),
-        "output": str(output),
-        "loss": recipe.loss,
-        "optimizer": recipe.optimiser,
-        "lr": recipe.rate,
-        "inputs": {
-            name: {"dtype": each.dtype.label, "shape": list(each.shape)}
-            for name, each in step.inputs.items()
-        },
-        "trained": list(step.trained),
-        "states": dict(step.states),
-        "state_bytes": _state_bytes(step),
-        "live_bytes": step.peak,
-        "num_operators": len(step.model.graph.node),
-        "num_backward": step.num_gradients,
-        "file_bytes": size,
-        "notes": list(notes),
-    }
+    model: Path
+    output: Path
+    recipe: "TrainingRecipe"
+    step: "TrainingStep"
+    size: int
+    notes: Sequence[str]
 
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of all states."""
+        return sum(each.size for each in self.step.state_types.values())
 
-def _print(
-    console: Console,
-    model: Path,
-    output: Path,
-    recipe: "TrainingRecipe",
-    step: "TrainingStep",
-    size: int,
-    notes: Sequence[str],
-) -> None:
-    console.print(styled_name(model.name, "bold"), soft_wrap=True)
-    rate = "an input" if recipe.rate is None else f"{recipe.rate:g}"
-    forward = len(step.model.graph.node) - step.num_gradients
-    rows: list[tuple[str, RenderableType]] = [
-        ("step", f"{recipe.loss}, {recipe.optimiser}, learning rate {rate}"),
-        ("trained", plural(len(step.trained), "parameter")),
-        ("operators", f"{forward} forward, {step.num_gradients} for gradients and updates"),
-        ("states", f"{both(_state_bytes(step))}, kept from one run to the next"),
-        ("live", f"{both(step.peak)} besides the states at most, in the given order"),
-    ]
-    for name, each in step.inputs.items():
-        rows.append(("input", f"{printable(name)}, {each}"))
-    rows += (("note", each) for each in notes)
-    rows.append(("written", f"{output}, {both(size)}"))
-    console.print(facts(rows))
+    def as_json(self) -> dict[str, object]:
+        """Return all for `--json`."""
+        step = self.step
+        return {
+            "model": str(self.model),
+            "output": str(self.output),
+            "loss": self.recipe.loss,
+            "optimizer": self.recipe.optimiser,
+            "lr": self.recipe.rate,
+            "inputs": {
+                name: {"dtype": each.dtype.label, "shape": list(each.shape)}
+                for name, each in step.inputs.items()
+            },
+            "trained": list(step.trained),
+            "states": dict(step.states),
+            "state_bytes": self.state_bytes,
+            "live_bytes": step.peak,
+            "num_operators": len(step.model.graph.node),
+            "num_backward": step.num_gradients,
+            "file_bytes": self.size,
+            "notes": list(self.notes),
+        }
+
+    def print(self, console: Console) -> None:
+        """Print all for people."""
+        recipe, step = self.recipe, self.step
+        console.print(styled_name(self.model.name, "bold"), soft_wrap=True)
+        rate = "an input" if recipe.rate is None else f"{recipe.rate:g}"
+        forward = len(step.model.graph.node) - step.num_gradients
+        rows: list[tuple[str, RenderableType]] = [
+            ("step", f"{recipe.loss}, {recipe.optimiser}, learning rate {rate}"),
+            ("trained", plural(len(step.trained), "parameter")),
+            ("operators", f"{forward} forward, {step.num_gradients} for gradients and updates"),
+            ("states", f"{both(self.state_bytes)}, kept from one run to the next"),
+            ("live", f"{both(step.peak)} besides the states at most, in the given order"),
+        ]
+        for name, each in step.inputs.items():
+            rows.append(("input", f"{printable(name)}, {each}"))
+        rows += (("note", each) for each in self.notes)
+        rows.append(("written", f"{self.output}, {both(self.size)}"))
+        console.print(facts(rows))

@@ -146,6 +146,15 @@ class InputValueType(click.ParamType[tuple[str, float]]):
         return name, number
 
 
+def positive_number(text: str) -> float | None:
+    """Return a finite number above 0; None if the text states none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 < number < math.inf else None
+
+
 class SecondsType(click.ParamType[float]):
     """A positive time."""
 
@@ -154,11 +163,8 @@ class SecondsType(click.ParamType[float]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        try:
-            seconds = float(str(value))
-        except ValueError:
-            seconds = math.nan
-        if not 0 < seconds < math.inf:
+        seconds = positive_number(str(value))
+        if seconds is None:
             self.fail(f"{value!r} is not a positive number of seconds", param, ctx)
         return seconds
 

@@ -67,7 +67,7 @@ def in_another_process(code: str, *arguments: Any, seed: int) -> str:
     return done.stdout
 
 
-COMMAND = "import sys; from arenite.cli.main import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = "from runpy import run_module; run_module('arenite', run_name='__main__')"
 
 
 def test_a_plan_made_in_one_process_holds_in_others(tmp_path: Path):
