@@ -239,6 +239,28 @@ struct Tile {
   }
 };
 
+// Writes what `element(tile, i, gates, state)` makes of each state of a GRU.
+template <typename Element>
+void make_states(const float* sums, std::size_t units, const float* from, float* to,
+                 const Element& element) {
+  make([=] {
+    by_tiles(units, [=](std::size_t tile, std::size_t first, std::size_t count) {
+      const float* gates = sums + tile * 3 * kGateUnits;
+      Tile states(from + first, count);
+      for (std::size_t i = 0; i < kGateUnits; ++i) {
+        states.values[i] = element(tile, i, gates, states.values[i]);
+      }
+      states.keep(to + first, count);
+    });
+  });
+}
+
+// The state of a GRU between its candidate and what it was.
+ARENITE_INLINE float updated(float gate, float candidate, float state) {
+  const float update = sigmoid(gate);
+  return (1.0f - update) * candidate + update * state;
+}
+
 }  // namespace
 
 void multiply_gates(const GateProducts& products) {
@@ -267,47 +289,26 @@ void make_lstm_cells(const float* sums, std::size_t units, float clip, float* ce
 
 void make_gru_states(const float* sums, const float* candidates, std::size_t units,
                      const float* hidden, float* made) {
-  make([=] {
-    by_tiles(units, [=](std::size_t tile, std::size_t first, std::size_t count) {
-      const float* gates = sums + tile * 3 * kGateUnits;
-      Tile state(hidden + first, count);
-      for (std::size_t i = 0; i < kGateUnits; ++i) {
-        const float from_past = sigmoid(gates[kGateUnits + i]) * gates[2 * kGateUnits + i];
-        const float value = hyperbolic_tangent(candidates[tile * kGateUnits + i] + from_past);
-        const float update = sigmoid(gates[i]);
-        state.values[i] = (1.0f - update) * value + update * state.values[i];
-      }
-      state.keep(made + first, count);
-    });
-  });
+  make_states(sums, units, hidden, made,
+              [=](std::size_t tile, std::size_t i, const float* gates, float state) {
+                const float from_past = sigmoid(gates[kGateUnits + i]) * gates[2 * kGateUnits + i];
+                const float sum = candidates[tile * kGateUnits + i] + from_past;
+                return updated(gates[i], hyperbolic_tangent(sum), state);
+              });
 }
 
 void reset_gru_states(const float* sums, std::size_t units, const float* hidden, float* reset) {
-  make([=] {
-    by_tiles(units, [=](std::size_t tile, std::size_t first, std::size_t count) {
-      const float* gates = sums + tile * 3 * kGateUnits;
-      Tile state(hidden + first, count);
-      for (std::size_t i = 0; i < kGateUnits; ++i) {
-        state.values[i] *= sigmoid(gates[kGateUnits + i]);
-      }
-      state.keep(reset + first, count);
-    });
-  });
+  make_states(sums, units, hidden, reset,
+              [](std::size_t, std::size_t i, const float* gates, float state) {
+                return state * sigmoid(gates[kGateUnits + i]);
+              });
 }
 
 void update_gru_states(const float* sums, std::size_t units, const float* hidden, float* made) {
-  make([=] {
-    by_tiles(units, [=](std::size_t tile, std::size_t first, std::size_t count) {
-      const float* gates = sums + tile * 3 * kGateUnits;
-      Tile state(hidden + first, count);
-      for (std::size_t i = 0; i < kGateUnits; ++i) {
-        const float value = hyperbolic_tangent(gates[2 * kGateUnits + i]);
-        const float update = sigmoid(gates[i]);
-        state.values[i] = (1.0f - update) * value + update * state.values[i];
-      }
-      state.keep(made + first, count);
-    });
-  });
+  make_states(sums, units, hidden, made,
+              [](std::size_t, std::size_t i, const float* gates, float state) {
+                return updated(gates[i], hyperbolic_tangent(gates[2 * kGateUnits + i]), state);
+              });
 }
 
 }  // namespace arenite

@@ -46,6 +46,15 @@ T saturate(Number value) {
   return is_beyond ? std::numeric_limits<T>::max() : static_cast<T>(value);
 }
 
+// A bound of results as an integer of the view's scale, within T; halves are rounded away from
+// zero.
+template <typename T>
+std::int64_t quantised_bound(float number, const TensorView& view) {
+  const auto steps = saturate<std::int32_t>(std::round(number / view.scales[0]));
+  return std::clamp<std::int64_t>(std::int64_t{steps} + view.zero_point,
+                                  std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+}
+
 // Requires that no operand has a scale for each channel.
 inline void require_one_scale(const Operands& operands) {
   for (const auto* list : {&operands.inputs, &operands.outputs}) {

@@ -60,8 +60,8 @@ class Store {
                                  : void(bias64_ = bias->as<std::int64_t>()));
     }
     require(operands, low <= high, "its min is above its max");
-    min_ = bound(low, result);
-    max_ = bound(high, result);
+    min_ = quantised_bound<T>(low, result);
+    max_ = quantised_bound<T>(high, result);
   }
 
   T operator()(std::size_t channel, std::int64_t total) const {
@@ -89,12 +89,6 @@ class Store {
     double number;
   };
 
-  static std::int64_t bound(float number, const TensorView& result) {
-    const auto steps = saturate<std::int32_t>(std::round(number / result.scales[0]));
-    return std::clamp<std::int64_t>(std::int64_t{steps} + result.zero_point,
-                                    std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
-  }
-
   Rescaling rescaling_;
   std::int64_t zero_point_;
   std::int64_t min_;
@@ -116,6 +110,23 @@ std::int64_t dot(const T* a, std::int32_t a_zero, const std::int8_t* b, std::int
     const std::size_t end = std::min(count, done + kBlock);
     for (std::size_t i = done; i < end; ++i) { part += (a[i] - a_zero) * (b[i] - b_zero); }
     total += part;
+  }
+  return total;
+}
+
+// The sum of what `tap(pixel, row, column)` gives for the taps of a window inside the image.
+template <typename T, typename Tap>
+std::int64_t sum_of_taps(const SlidingWindow& window, const Image<const T>& image, std::size_t y,
+                         std::size_t x, const Tap& tap) {
+  const WindowSpan rows = window_span(window, 0, y, image.rows);
+  const WindowSpan columns = window_span(window, 1, x, image.columns);
+  std::int64_t total = 0;
+  for (std::size_t i = rows.first; i < rows.last; ++i) {
+    const T* row = row_under(window, image, y, i);
+    for (std::size_t k = columns.first; k < columns.last; ++k) {
+      const auto at = columns.start + static_cast<std::int64_t>(k * window.dilations[1]);
+      total += tap(row + static_cast<std::size_t>(at) * image.pixel_stride, i, k);
+    }
   }
   return total;
 }
@@ -143,18 +154,10 @@ template <typename T>
 struct PlainConvolution : Products<T> {
   std::int64_t operator()(const Image<const T>& image, std::size_t y, std::size_t x,
                           std::size_t output, std::size_t outputs) const {
-    const WindowSpan rows = window_span(this->window, 0, y, image.rows);
-    const WindowSpan columns = window_span(this->window, 1, x, image.columns);
-    std::int64_t total = 0;
-    for (std::size_t i = rows.first; i < rows.last; ++i) {
-      const T* row = row_under(this->window, image, y, i);
-      for (std::size_t k = columns.first; k < columns.last; ++k) {
-        const auto at = columns.start + static_cast<std::int64_t>(k * this->window.dilations[1]);
-        total += this->tap(row + static_cast<std::size_t>(at) * image.pixel_stride, i, k, output,
-                           outputs, image.channels);
-      }
-    }
-    return total;
+    return sum_of_taps(this->window, image, y, x,
+                       [&](const T* pixel, std::size_t i, std::size_t k) {
+                         return this->tap(pixel, i, k, output, outputs, image.channels);
+                       });
   }
 };
 
@@ -163,20 +166,12 @@ template <typename T>
 struct PlainDepthwise : Products<T> {
   std::int64_t operator()(const Image<const T>& image, std::size_t y, std::size_t x,
                           std::size_t output, std::size_t outputs) const {
-    const WindowSpan rows = window_span(this->window, 0, y, image.rows);
-    const WindowSpan columns = window_span(this->window, 1, x, image.columns);
     const std::size_t input = output / (outputs / image.channels);
-    std::int64_t total = 0;
-    for (std::size_t i = rows.first; i < rows.last; ++i) {
-      const T* row = row_under(this->window, image, y, i);
-      for (std::size_t k = columns.first; k < columns.last; ++k) {
-        const auto at = columns.start + static_cast<std::int64_t>(k * this->window.dilations[1]);
-        const T* pixel = row + static_cast<std::size_t>(at) * image.pixel_stride;
-        const std::size_t place = (i * this->window.kernel[1] + k) * outputs + output;
-        total += std::int64_t{pixel[input]} * this->filter[place];
-      }
-    }
-    return total;
+    return sum_of_taps(
+        this->window, image, y, x, [&](const T* pixel, std::size_t i, std::size_t k) {
+          const std::size_t place = (i * this->window.kernel[1] + k) * outputs + output;
+          return std::int64_t{pixel[input]} * this->filter[place];
+        });
   }
 };
 

@@ -40,17 +40,12 @@ Multiplier multiplier(const Operands& operands, double number) {
 struct Bounds {
   Bounds(const Operands& operands, float low, float high) {
     require(operands, low <= high, "its min is above its max");
-    min = of(low, *operands.outputs[0]);
-    max = of(high, *operands.outputs[0]);
+    min = quantised_bound<Int>(low, *operands.outputs[0]);
+    max = quantised_bound<Int>(high, *operands.outputs[0]);
   }
 
   Int operator()(std::int64_t value) const {
     return static_cast<Int>(std::clamp<std::int64_t>(value, min, max));
-  }
-
-  static std::int64_t of(float number, const TensorView& result) {
-    const auto steps = saturate<std::int32_t>(std::round(number / result.scales[0]));
-    return std::clamp<std::int64_t>(std::int64_t{steps} + result.zero_point, -32768, 32767);
   }
 
   std::int64_t min;

@@ -547,43 +547,6 @@ class Work {
   bool in_pieces_;         // of depth
 };
 
-#if !defined(ARENITE_X86) && !defined(ARENITE_ARM64)
-void make_any_pixel(const Int8Tile& tile, std::size_t pixel) {
-  std::int32_t sums[1][kInt8Panel];
-  begin_int8_sums(tile, pixel, sums);
-  const std::int8_t* quad = tile.weights;
-  for (std::size_t run = 0; run < tile.num_runs; ++run) {
-    const std::uint8_t* from = tile.runs[run] + pixel * tile.step;
-    for (std::size_t q = 0; q < tile.quads; ++q) {
-      for (std::size_t j = 0; j < kInt8Panel; ++j) {
-        const std::int32_t sum = from[0] * quad[4 * j] + from[1] * quad[4 * j + 1] +
-                                 from[2] * quad[4 * j + 2] + from[3] * quad[4 * j + 3];
-        sums[0][j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[0][j]) +
-                                               static_cast<std::uint32_t>(sum));
-      }
-      from += kInt8Quad;
-      quad += kInt8Panel * kInt8Quad;
-    }
-  }
-  end_int8_sums(tile, pixel, sums);
-}
-
-const Int8Kernel& any_kernel() {
-  static constexpr MakeInt8Pixels kPixels[] = {make_any_pixel};
-  static const Int8Kernel kernel{false,
-                                 1,
-                                 {kInt8Panel, 1, kPixels},
-                                 {kInt8Panel, 1, kPixels},
-                                 copy_int8,
-                                 nullptr,
-                                 fill_int8,
-                                 gather_int8,
-                                 add_up_int8<std::uint8_t>,
-                                 nullptr};
-  return kernel;
-}
-#endif
-
 const Int8Kernel& kernel_at_hand() {
 #if defined(ARENITE_X86)
   if (has_dot_products()) { return int8_kernel_for_vnni(); }
@@ -591,7 +554,7 @@ const Int8Kernel& kernel_at_hand() {
 #elif defined(ARENITE_ARM64)
   return int8_kernel_for_neon();
 #else
-  return any_kernel();
+  return int8_kernel_for_any();
 #endif
 }
 

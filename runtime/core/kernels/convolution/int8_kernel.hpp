@@ -86,6 +86,7 @@ const Int8Kernel& int8_kernel_for_vnni();
 const Int8Kernel& int8_kernel_for_avx2();
 const Int8Kernel& int8_kernel_for_sse2();
 const Int8Kernel& int8_kernel_for_neon();
+const Int8Kernel& int8_kernel_for_any();
 
 // Rows of a depthwise convolution, for some channels, whichever sign the bytes have.
 struct Int8DepthwiseRows {
@@ -162,33 +163,6 @@ std::uint32_t add_up_int8(const std::uint8_t* from, std::size_t quads) {
   std::int32_t sum = 0;
   for (std::size_t i = 0; i < quads * kInt8Quad; ++i) { sum += static_cast<Byte>(from[i]); }
   return static_cast<std::uint32_t>(sum);
-}
-
-// The sums of a panel of a tile before and after its products, for kernels that store them.
-template <std::size_t Pixels>
-void begin_int8_sums(const Int8Tile& tile, std::size_t pixel,
-                     std::int32_t (&sums)[Pixels][kInt8Panel]) {
-  for (std::size_t p = 0; p < Pixels; ++p) {
-    const std::int32_t* from = tile.is_first ? tile.start : tile.sums + (pixel + p) * kInt8Block;
-    const auto addend =
-        static_cast<std::uint32_t>(tile.addends == nullptr ? 0 : tile.addends[pixel + p]);
-    for (std::size_t j = 0; j < kInt8Panel; ++j) {
-      sums[p][j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(from[j]) + addend);
-    }
-  }
-}
-
-template <std::size_t Pixels>
-void end_int8_sums(const Int8Tile& tile, std::size_t pixel,
-                   const std::int32_t (&sums)[Pixels][kInt8Panel]) {
-  for (std::size_t p = 0; p < Pixels; ++p) {
-    if (tile.is_last) {
-      requantise(tile.store, tile.scales, sums[p], tile.channels,
-                 tile.to + (pixel + p) * tile.step_to);
-    } else {
-      std::memcpy(tile.sums + (pixel + p) * kInt8Block, sums[p], sizeof sums[p]);
-    }
-  }
 }
 
 }  // namespace arenite
