@@ -66,4 +66,4 @@ def test_a_program_file_decides_what_options_of_models_would(run, refused, progr
     assert str(program) in refused("inspect", program)
     code, _, err = run("inspect", program, "--order", "given")
     assert code == 2
-    assert "the .arena file decides what --order would" in err
+    assert "the .arena file decides --order;" in err

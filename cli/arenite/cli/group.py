@@ -114,7 +114,7 @@ def _log_to_stderr(verbosity: int) -> Iterator[None]:
     """Show the log of all components while the block runs.
 
     Args:
-        verbosity: 0 for warnings, 1 for what is done, 2 and above for details.
+        verbosity: 0 for warnings, 1 for progress, 2 and above for details.
     """
     logger = logging.getLogger("arenite")
     handler = logging.StreamHandler(sys.stderr)

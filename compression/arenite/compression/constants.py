@@ -42,7 +42,7 @@ def array_of(name: str, tensor: onnx.TensorProto) -> Array:
     """Return the elements of a tensor.
 
     Raises:
-        ModelFormatError: It does not hold what its shape and type state.
+        ModelFormatError: Its elements do not match its shape and type.
     """
     try:
         array = np.asarray(onnx.numpy_helper.to_array(tensor))

@@ -27,7 +27,7 @@ LABELS = "labels"
 NO_DIMS: Dims = MappingProxyType({})
 NO_SHAPES: Shapes = MappingProxyType({})
 Fixed: TypeAlias = Mapping[str, Array]
-"""What inputs hold that are fixed at a value, by name; no sample is needed for them."""
+"""Values of fixed inputs by name; they need no samples."""
 NO_FIXED: Fixed = MappingProxyType({})
 
 _MOST_ELEMENTS = 1 << 29
@@ -58,7 +58,7 @@ class Dataset:
         return min((len(each) for each in self.inputs.values()), default=0)
 
     def batches(self, shapes: Shapes) -> Iterator[dict[str, Array]]:
-        """Yield what each run is fed; samples that do not fill a run are dropped.
+        """Yield the inputs of each run; samples that do not fill a run are dropped.
 
         Args:
             shapes: Of each input in one run. A scalar takes one element.
@@ -257,7 +257,7 @@ def _is_free_first(value: "onnx.ValueInfoProto") -> bool:
 
 
 def _name(value: "onnx.ValueInfoProto", axis: int) -> str:
-    """Return what a free dimension goes by."""
+    """Return the name of a free dimension."""
     from arenite.planner.importers.onnx import stated_name
 
     return stated_name(value.type.tensor_type.shape.dim[axis]) or f"{value.name}:{axis}"

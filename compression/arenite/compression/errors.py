@@ -10,7 +10,7 @@ class CodedError(AreniteError):
     """Bytes that do not decode: damaged, truncated, or of a later version.
 
     Attributes:
-        reason: What is wrong.
+        reason: The fault.
     """
 
     def __init__(self, reason: str) -> None:
@@ -44,4 +44,4 @@ class NonFiniteWeightsError(ModelError):
 
 
 class EvaluationError(ModelError):
-    """A model cannot be run, so what compression costs cannot be told."""
+    """A model cannot be run, so the cost of compression is unknown."""

@@ -1,4 +1,4 @@
-"""What compression costs: accuracy on labelled data, or the distance of the outputs."""
+"""The cost of compression: accuracy on labelled data, or the distance of the outputs."""
 
 import re
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class Judge:
         dataset: The samples.
         dims: Values of free dimensions by name; by default they are as long as the data are.
         shapes: Whole shapes of inputs by name.
-        fixed: What inputs hold that are fixed at a value, by name.
+        fixed: Values of fixed inputs by name.
 
     Attributes:
         dataset: The samples.
@@ -154,7 +154,7 @@ class Judge:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what ONNX Runtime says, in one line and without its own head."""
+    """Return the message of ONNX Runtime in one line, without its prefix."""
     text = " ".join(str(error).split()) or type(error).__name__
     return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
 
@@ -205,7 +205,7 @@ class QuantiserError(ModelError):
 def _quiet() -> Iterator[None]:
     """Hold back warnings in the block: the quantiser logs its advice through the root logger.
 
-    It warns of numbers beyond its range too; what comes of them is evaluated.
+    It warns of numbers beyond its range too; the evaluation shows their effect.
     """
     root = logging.getLogger()
     level = root.level

@@ -36,7 +36,7 @@ FEWEST_WEIGHTS = 512
 
 
 class LayerKind(StrEnum):
-    """What a layer computes; it decides the bits it gets and whether it is pruned."""
+    """Kind of a layer, which decides its bits and whether it is pruned."""
 
     CONVOLUTION = "convolution"
     DEPTHWISE = "depthwise"
@@ -48,7 +48,7 @@ class Layer:
     """Weights of a model.
 
     Attributes:
-        name: The initialiser's, or of what a Constant node makes.
+        name: That of the initialiser, or of the output of a Constant node.
         kind: The kind of operator that reads it.
         weights: float32, as the model has them.
     """
@@ -176,7 +176,7 @@ def write_onnx(path: Path, model: onnx.ModelProto) -> None:
 
     Raises:
         UnsupportedModelError: It has 2 GiB or more.
-        OutputError: It cannot be written; what was there is as it was.
+        OutputError: It cannot be written; an existing file is unchanged.
     """
     if model.ByteSize() > MOST_BYTES:
         with about_file(path):
@@ -188,7 +188,7 @@ _WEIGHTS = {
     "": frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"}),
     "com.microsoft": frozenset({"FusedConv", "FusedGemm", "FusedMatMul"}),
 }
-"""Operators that read weights, by domain; the second are what ONNX Runtime's optimiser writes."""
+"""Operators that read weights, by domain; ONNX Runtime's optimiser writes the second."""
 _PRODUCTS = frozenset({"Gemm", "MatMul", "FusedGemm", "FusedMatMul"})
 
 

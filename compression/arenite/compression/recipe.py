@@ -78,7 +78,7 @@ class LayerResult:
 
     Attributes:
         name: Of the layer.
-        kind: What it computes.
+        kind: The kind of layer.
         shape: Of its weights.
         num_kept: Number of non-zero weights.
         bits: Width of an index; 0 without sharing.

@@ -181,7 +181,7 @@ def fit_frontier(
     weights: Size | None = None,
     time_limit_s: float | None = None,
 ) -> FittedFrontier:
-    """Return what each size of the arena costs in time, from the whole program to the least.
+    """Return the time that each size of the arena costs, from the whole program to the least.
 
     Arguments and errors are those of `fit`.
     """

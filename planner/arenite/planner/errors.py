@@ -3,9 +3,9 @@
 ::
 
     AreniteError
-    ├── FileError                       a file, or what was read from it, cannot be used
+    ├── FileError                       a file or its contents cannot be used
     │   ├── ModelError                  the model cannot be planned
-    │   │   ├── ModelFormatError        the file is not what it claims to be
+    │   │   ├── ModelFormatError        the file is not of the format of its name
     │   │   ├── UnsupportedModelError   valid, but uses something we cannot size
     │   │   ├── UnboundDimensionError   a free dimension was not given a value
     │   │   ├── UnknownConstantError    a constant is needed whose elements are not known
@@ -18,10 +18,10 @@
     └── PlanError                       no plan, or a wrong one
         ├── InfeasibleError             proved: nothing fits the capacity
         ├── SearchLimitError            not known yet: time or nodes ran out
-        ├── SizeLimitError              sizes beyond what the native searches can add up
+        ├── SizeLimitError              sizes beyond the range of the native searches
         ├── InvalidPlanError            the plan breaks a rule (one subclass a rule)
         ├── InvalidTimelineError        a simulated run breaks a rule (one subclass a rule)
-        ├── DifferentValuesError        a rewritten program does not compute what it did before
+        ├── DifferentValuesError        a rewritten program computes other values
         ├── UnmetBudgetError            a policy does not get as low as the budget
         ├── UnsupportedProgramError     the policy does not handle such a program
         ├── UnsupportedProblemError     the strategy does not handle such a problem
@@ -55,7 +55,7 @@ class FileError(AreniteError):
     """
 
     remedy: ClassVar[str] = ""
-    """What to do about it, after the reason."""
+    """The remedy, after the reason."""
 
     def __init__(self, reason: str, *, path: Path | str | None = None) -> None:
         super().__init__(reason)
@@ -181,7 +181,7 @@ class MissingDependencyError(AreniteError):
     """An optional package is needed.
 
     Attributes:
-        package: What could not be imported.
+        package: The package that could not be imported.
         extra: The extra of the distribution that brings it.
     """
 
@@ -199,9 +199,9 @@ def needing(package: str, extra: str, purpose: str) -> Iterator[None]:
     """Turn the failure to import an optional package into an error that names its extra.
 
     Args:
-        package: What is imported inside.
+        package: The package that the block imports.
         extra: The extra of the distribution that brings it.
-        purpose: What it is needed for, the subject of a sentence.
+        purpose: Its use, the subject of a sentence.
 
     Raises:
         MissingDependencyError: The package is absent.
@@ -251,12 +251,12 @@ class SearchLimitError(PlanError):
 
 
 class SizeLimitError(PlanError):
-    """Sizes or steps are beyond what the native searches can add up.
+    """Sizes or steps are beyond the range of the native searches.
 
     Attributes:
         culprit: Name of the largest tensor or record.
         size: Its bytes, or the step at which it ends.
-        limit: What all of them together must stay below.
+        limit: Their sum must be below it.
     """
 
     def __init__(self, what: str, culprit: str, size: int, limit: int) -> None:
@@ -327,7 +327,7 @@ class UnsupportedProgramError(PlanError):
 
     Attributes:
         policy: Its name.
-        reason: What it cannot handle.
+        reason: The unsupported property.
     """
 
     def __init__(self, policy: str, reason: str) -> None:
@@ -341,7 +341,7 @@ class UnsupportedProblemError(PlanError):
 
     Attributes:
         strategy: Its name.
-        reason: What it cannot handle.
+        reason: The unsupported property.
     """
 
     def __init__(self, strategy: str, reason: str) -> None:

@@ -13,7 +13,7 @@ def quiet_options(purpose: str, *, num_threads: int = 1) -> Any:
     """Return options of a session that logs fatal errors only.
 
     Args:
-        purpose: What ONNX Runtime is needed for, for messages.
+        purpose: The use of ONNX Runtime, for messages.
         num_threads: Number of threads of the kernels.
 
     Raises:
@@ -28,7 +28,7 @@ def quiet_options(purpose: str, *, num_threads: int = 1) -> Any:
 
 
 def silence_default_logger() -> None:
-    """Let what ONNX Runtime logs outside sessions be fatal errors alone, in this process.
+    """Limit the log of ONNX Runtime outside sessions to fatal errors, in this process.
 
     For commands, which report every failure themselves. A library leaves its user's logger alone.
     Nothing is done where the package is absent.

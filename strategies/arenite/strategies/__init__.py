@@ -10,7 +10,7 @@ Other packages import the names of `__all__` and nothing else from here:
   candidates, `BandsLimitError` and `MemoriesLimitError` are raised where none fits;
 - `bands_for_cache`: a program in bands whose tensors stay in a cache;
 - `describe_bands`, `rebuild_bands`: programs in bands, into plan files and from them;
-- `binding_of`, `Held`, `owners_of`, `Region`: what binds a program in bands, and its parts;
+- `binding_of`, `Held`, `owners_of`, `Region`: the limit of a program in bands, and its parts;
 - `Spread`, `spread`: records over several memories;
 - `deadline`, `time_is_up`: time limits.
 """

@@ -54,7 +54,7 @@ def test_one_model_is_the_headline(report):
     assert [answer.answer for answer in headline.answers][:2] == ["greedy-by-size", "512 B"]
     (section,) = page.sections
     assert (section.name, section.figures, section.advice) == ("Memory map", (), "")
-    assert section.figure.loads[0] == (COLOURS[0], "working set: what the step itself touches")
+    assert section.figure.loads[0] == (COLOURS[0], "working set: bytes that the step touches")
 
 
 def test_of_strategies_that_are_as_low_the_quickest_leads(report):

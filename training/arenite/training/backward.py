@@ -106,7 +106,7 @@ def differentiate(
 
     Args:
         graph: Where they are written.
-        nodes: What is differentiated, in the order it runs.
+        nodes: The nodes to differentiate, in order.
         seeds: Gradients of the results by name.
         wanted: Names of the values whose gradient is wanted.
         rules: The rules by name.

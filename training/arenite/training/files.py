@@ -149,7 +149,7 @@ def _free_reshapes(graph: onnx.GraphProto, old: int) -> None:
 
 
 TRAINING_KEY: Final = "arenite.training"
-"""Key of the metadata that say what a step trains: JSON of the loss, the optimiser and so on."""
+"""Key of the metadata of a step: JSON of the loss, the optimiser and so on."""
 
 
 def state_metadata(model: onnx.ModelProto, pairs: Mapping[str, str]) -> None:

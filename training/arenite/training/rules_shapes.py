@@ -62,7 +62,7 @@ def cut(s: Backward) -> None:
 def _stated(
     s: Backward, name: str, position: int, default: "np.typing.ArrayLike | None" = None
 ) -> "list[int]":
-    """Return what an attribute states or, since later versions, an input."""
+    """Return the value of an attribute or, in later versions, of an input."""
     found = s.node.attributes.get(name)
     if found is None and s.has(position):
         found = s.constant(position)
@@ -91,7 +91,7 @@ def pad(s: Backward) -> None:
 
 
 def expand(s: Backward) -> None:
-    """Expand: the sum over what was repeated."""
+    """Expand: the sum over the repeated axes."""
     s.give(0, s.gradient)
 
 

@@ -49,7 +49,7 @@ class Windows:
 
     def scatter(self) -> dict[str, Any]:
         """Return the attributes of the transposed convolution back to the image."""
-        # What the last window leaves out has no gradient: zeros, that is to say more output.
+        # Elements after the last window have no gradient: zeros, as from more output.
         return {
             "kernel_shape": list(self.kernel),
             "strides": list(self.strides),
@@ -170,7 +170,7 @@ def to_weights(s: Backward, image: Value, g: Value, windows: Windows, groups: in
 
     Args:
         s: The node.
-        image: What the windows slide over, (N, C, lengths).
+        image: The image under the windows, (N, C, lengths).
         g: Gradient of the result, (N, M, counts).
         groups: Number of groups.
     """

@@ -96,7 +96,7 @@ _NO_CODEBOOKS: Codebooks = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class TrainingRecipe:
-    """What a step trains, and how.
+    """The parameters, loss and optimiser of a step.
 
     Attributes:
         loss: Name of the loss function, or the function.
@@ -157,7 +157,7 @@ def make_step(
 
     Args:
         program: A model of ONNX of operator set 17 or later, read with its weights.
-        recipe: What to train, and how.
+        recipe: The parameters to train, and how.
         masks: Where a mask is False the gradient is 0: a weight of 0 stays 0.
         shared: Parameters that take the values of a codebook, by name. The step trains the
             codebook, a state `NAME/codebook` that may have a mask; its gradient is the sum over

@@ -213,7 +213,7 @@ def _turns_rows(num_turns: int, num_steps: int) -> list[tuple[str, str]]:
 
 
 def _whole_rows(height: int, arena_bytes: int) -> list[tuple[str, str]]:
-    """Return what the arena would take if every step ran whole, if that is more."""
+    """Return the row of the arena with whole steps, if that is larger."""
     return [("whole", both(height))] if height > arena_bytes else []
 
 

@@ -1,4 +1,4 @@
-"""`arenite strategies`: what `--strategy` accepts, policies included."""
+"""`arenite strategies`: the names that `--strategy` accepts, policies included."""
 
 import click
 

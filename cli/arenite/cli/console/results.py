@@ -68,7 +68,7 @@ class Results:
 
         Args:
             path: The file; None where the user wants none.
-            content: Makes what is in it; text becomes UTF-8.
+            content: Makes the contents; text becomes UTF-8.
 
         Raises:
             OutputError: It cannot be written.
@@ -88,7 +88,7 @@ class Results:
         """Give the file to write for one that is too large to hold, or must be loaded first.
 
         Args:
-            path: What the user names.
+            path: The path that the user names.
 
         Yields:
             The same, or a temporary file for standard output, which it is copied to.

@@ -13,7 +13,7 @@ def refuse_beside(what: str, *names: str) -> None:
     """Return if the user gave none of these parameters of the command that runs.
 
     Args:
-        what: Decides what they would.
+        what: Decides the values of these options.
         names: Of the parameters.
 
     Raises:
@@ -23,9 +23,7 @@ def refuse_beside(what: str, *names: str) -> None:
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if parameter.name in names and source is not ParameterSource.DEFAULT:
-            raise click.UsageError(
-                f"{what} decides what {parameter.opts[-1]} would; leave that option out"
-            )
+            raise click.UsageError(f"{what} decides {parameter.opts[-1]}; leave that option out")
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")

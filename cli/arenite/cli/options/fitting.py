@@ -1,4 +1,4 @@
-"""Options of what trades time for memory: budgets, machines and links."""
+"""Options that trade time for memory: budgets, machines and links."""
 
 from collections.abc import Callable
 from typing import TypeVar

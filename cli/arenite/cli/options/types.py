@@ -1,4 +1,4 @@
-"""What the values of options look like: sizes, dimensions, times, percentages."""
+"""Types of option values: sizes, dimensions, times, percentages."""
 
 import math
 
@@ -69,7 +69,7 @@ class WeightBudgetType(click.ParamType[WeightBudget]):
 
 
 class BudgetType(click.ParamType[Budget]):
-    """Bytes such as `256KiB`, or a percentage of what there is without a budget."""
+    """Bytes such as `256KiB`, or a percentage of the size without a budget."""
 
     name = "budget"
 
@@ -131,7 +131,7 @@ class ShapeType(click.ParamType[tuple[str, tuple[int, ...]]]):
 
 
 class InputValueType(click.ParamType[tuple[str, float]]):
-    """What a graph input always is, such as `sr=16000`."""
+    """A fixed value of a graph input, such as `sr=16000`."""
 
     name = "input=value"
 
@@ -190,7 +190,7 @@ class PercentType(click.ParamType[float]):
 
 
 class AliasType(click.ParamType[tuple[AliasKind, ...]]):
-    """What may share storage: `none`, or kinds such as `views,in-place` and `all,overlap`."""
+    """Kinds of sharing: `none`, or names such as `views,in-place` and `all,overlap`."""
 
     name = "kinds"
 

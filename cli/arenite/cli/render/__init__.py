@@ -1,1 +1,1 @@
-"""What the commands show to people: pure functions from results to rich renderables."""
+"""Output for people: pure functions from results to rich renderables."""

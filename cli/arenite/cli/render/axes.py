@@ -49,7 +49,7 @@ def framed(rows: Sequence[Text], top: int, scale: TimeScale) -> Text:
     Args:
         rows: Top first, each of `scale.columns` cells.
         top: Bytes at the upper edge.
-        scale: What the columns stand for.
+        scale: The meaning of the columns.
     """
     drawing = Text(no_wrap=True)
     for index, row in enumerate(rows):
@@ -139,7 +139,7 @@ def colour_apart(grid: Grid, ranking: Sequence[int], num_colours: int) -> dict[i
     least.
 
     Args:
-        grid: What touches what.
+        grid: Names by step and record, where they touch.
         ranking: Records, the first to choose first.
         num_colours: How many there are; from 8 on, touching records hardly ever agree.
     """

@@ -18,7 +18,7 @@ from arenite.strategies import Spread
 
 
 def held_as_json(held: SessionMemory) -> dict[str, int]:
-    """Return the bytes by what holds them, and their total."""
+    """Return the bytes of each part of a session, and their total."""
     return {**asdict(held), "total": held.total}
 
 
@@ -97,7 +97,7 @@ def memories_as_json(problem: Problem, plan: Plan) -> list[dict[str, object]]:
 
 
 def spread_row(spread: Spread) -> tuple[str, RenderableType]:
-    """Return what reading and writing costs, and how far that is from the least."""
+    """Return the cost of reads and writes, and its distance from the least."""
     if spread.cost <= spread.least_cost:
         return "cost", f"{spread.cost:,.0f} for all reads and writes: the least there is"
     if not spread.least_cost:
@@ -110,7 +110,7 @@ def spread_row(spread: Spread) -> tuple[str, RenderableType]:
 
 
 def spread_as_json(spread: Spread) -> dict[str, object]:
-    """Return what reading and writing costs."""
+    """Return the cost of reads and writes."""
     return {"cost": spread.cost, "least_cost": spread.least_cost}
 
 
@@ -127,7 +127,7 @@ def facts(rows: Iterable[tuple[str, RenderableType]]) -> Table:
 def listing(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) -> Table:
     """Return a table with a header; columns that end in a `>` hold numbers.
 
-    Nothing is cut off: what is too long for the terminal is folded.
+    Nothing is cut off: text too long for the terminal is folded.
     """
     table = Table(
         box=box.SIMPLE_HEAD,

@@ -33,7 +33,7 @@ def draw(
     """Return the map and the legend of the largest records to be seen.
 
     Args:
-        problem: What was placed.
+        problem: The placed records.
         plan: Where.
         width: Columns, the axis included.
         height: Rows of the map, without axis and legend.
@@ -69,8 +69,8 @@ def colour_rows(grid: Grid, styles: dict[int, str], legend: dict[int, str]) -> l
     """Return the cells of a grid as text, two above each other in one letter.
 
     Args:
-        grid: What each cell shows.
-        legend: Letters of what is named in the middle of its cells.
+        grid: The contents of each cell.
+        legend: Letters of the records named in the middle of their cells.
     """
     labels = _label_cells(grid, legend)
     rows: list[Text] = []

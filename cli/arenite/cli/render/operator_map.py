@@ -1,6 +1,6 @@
 """The plan of a program in bands as a picture: time across, address up, one colour an operator.
 
-Its records are rows, too many and too small to be told apart; what makes them is not.
+Its records are rows, too many and too small to tell apart; the operators are few.
 """
 
 from collections import Counter
@@ -29,10 +29,10 @@ def draw(
     *,
     colour: bool = False,
 ) -> RenderableType:
-    """Return the map and its legend, what fills most of it first.
+    """Return the map and its legend, the operator with the largest share first.
 
     Args:
-        problem: What was placed.
+        problem: The placed records.
         plan: Where.
         labels: For each record, the operator that makes it.
         width: Columns, the axis included.

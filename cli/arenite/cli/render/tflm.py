@@ -27,7 +27,7 @@ _TAIL = {
     "compression": "compressed weights",
     "own": "the interpreter",
 }
-"""What a part of the tail is for, in a few words."""
+"""The purpose of a part of the tail, in a few words."""
 
 
 def as_json(model: Path, export: TflmExport) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What all of the pipeline uses: readings, limits, observers, one search, errors."""
+"""Shared parts of the pipeline: readings, limits, observers, one search, errors."""
 
 from typing import TYPE_CHECKING
 

@@ -32,7 +32,7 @@ class UnloadableError(AreniteError):
     """No session runs a program that was just made.
 
     Attributes:
-        model: What it was made of.
+        model: Its model.
         reason: Why our runtime does not run it.
     """
 
@@ -46,7 +46,7 @@ class UnplannableError(PlanError):
     """A plan file cannot state a program.
 
     Attributes:
-        policy: What made it.
+        policy: The policy that made it.
     """
 
     def __init__(self, policy: str) -> None:

@@ -19,7 +19,7 @@ def spread_over(
     """Return a source with its records in these memories, and their plan.
 
     Args:
-        source: What was read.
+        source: The program and its records.
         strategy: Places the records of each.
         limits: Limits of each search for a placement, and its observer.
 

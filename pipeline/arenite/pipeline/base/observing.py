@@ -42,12 +42,12 @@ class Observer:
 
         Args:
             _name: Name of the search.
-            _keeps: What the search keeps when it is stopped.
+            _keeps: The noun for the result that a stopped search keeps.
         """
         yield Search()
 
     def note(self, text: str) -> None:
-        """Pass on what the user should know of a result."""
+        """Show a note on a result."""
         logger.info(text)
 
     def complain(self, text: str) -> None:
@@ -71,7 +71,7 @@ class SearchLimits:
     observer: Observer = field(default=SILENT)
 
     def is_over(self) -> ShouldStop:
-        """Return what tells, from now on, whether the time is up."""
+        """Return a function that tells whether the time limit has passed, counted from now."""
         return time_is_up(float("inf") if self.time_limit_s is None else self.time_limit_s)
 
 

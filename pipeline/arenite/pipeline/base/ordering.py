@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def order_finder(name: str, limits: SearchLimits = UNLIMITED) -> FindOrder | None:
-    """Return what finds an order; None for the model's own.
+    """Return a function that finds an order; None for the model's own.
 
     A search that is stopped keeps its best order so far, and the observer is told.
 

@@ -49,7 +49,7 @@ def configured(
     """Return the strategy with this seed, and without limits of work that the clock replaces.
 
     Args:
-        strategy: What will run.
+        strategy: The strategy that will run.
         seed: Of its random numbers, if it draws any.
         time_limit_s: Seconds that the search will have, if the user limits them.
     """
@@ -73,8 +73,8 @@ def place(strategy: Strategy, problem: Problem, limits: SearchLimits = UNLIMITED
     observer or the time limit stops it.
 
     Args:
-        strategy: What to run.
-        problem: What to place; its capacity is the caller's to check.
+        strategy: The strategy to run.
+        problem: The records to place; the caller checks the capacity.
         limits: How long the strategy may search, and who observes it.
 
     Raises:
@@ -152,9 +152,9 @@ def check_capacity(problem: Problem, outcome: Outcome, strategy: Strategy) -> No
     """Return if the plan fits.
 
     Args:
-        problem: What was placed, with the bytes that the arena may have if that is limited.
-        outcome: What was found.
-        strategy: What made it.
+        problem: The placed records, and the capacity if there is one.
+        outcome: The plan.
+        strategy: The strategy that made it.
 
     Raises:
         InfeasibleError: No plan fits.
@@ -174,7 +174,7 @@ def check_capacity(problem: Problem, outcome: Outcome, strategy: Strategy) -> No
 
 
 def _or_what_helps(strategy: Strategy, problem: Problem) -> str:
-    """Return what else may find a lower plan: time is of use to a search alone."""
+    """Return the advice for a lower plan: more time helps only a search."""
     if not isinstance(strategy, Anytime):
         return " or try --strategy best"
     reason = strategy.why_not_searched(problem) if isinstance(strategy, Best) else None

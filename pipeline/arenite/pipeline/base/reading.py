@@ -19,8 +19,8 @@ class Reading:
         values: Inputs fixed at a value, by name.
         boundary: Whether graph inputs and outputs lie in the arena.
         alignment: Bytes of every offset.
-        aliases: What may share storage.
-        order_name: What orders the operators.
+        aliases: Kinds of sharing of storage.
+        order_name: Name of the order of the operators.
         target: Whose memory is planned.
         weight_budget: Weights that may be resident in a run; None for all.
         limits: Limits of each search, and its observer.

@@ -41,7 +41,7 @@ class Difference:
 
 
 def read_baseline(path: Path) -> dict[str, int]:
-    """Return the lowest arena of each model in what `compare --json` wrote.
+    """Return the lowest arena of each model in a file of `compare --json`.
 
     Raises:
         BaselineError: It cannot be read or is something else.

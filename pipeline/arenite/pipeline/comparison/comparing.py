@@ -48,14 +48,14 @@ _SEARCHES = 10
 
 @dataclass(frozen=True, slots=True)
 class TargetReport(ModelReport):
-    """A model, read for a target, and what every strategy made of it.
+    """A model, read for a target, and the plan of every strategy.
 
     Attributes:
         target: The target's name.
-        order: What ordered the operators.
+        order: Name of the order of the operators.
         phrase: Both, in a few words.
-        note: What the user should know of the choice, if anything.
-        frontier: What it takes in bands of rows, if that was asked for and is less.
+        note: A note on the choice for the user, if any.
+        frontier: Its arenas in bands of rows, if requested and smaller.
     """
 
     target: str = ""
@@ -87,7 +87,7 @@ class Task:
     Attributes:
         model: Its file.
         reading: How it is read.
-        strategies: What to run on it.
+        strategies: The strategies to run on it.
         with_peers: Whether other tools are asked as well.
         limits: Limits of each search, and its observer.
         with_bands: Whether its frontier of memory against time is asked for.
@@ -112,7 +112,7 @@ class ReadTask:
 
 
 def compare_model(task: Task) -> Compared:
-    """Return what the strategies make of the model, or why it cannot be planned."""
+    """Return the plans of the strategies, or why the model cannot be planned."""
     read = read_model(task)
     return read if isinstance(read, FailedModel) else plan_model(read)
 
@@ -131,7 +131,7 @@ def read_model(task: Task) -> ReadTask | FailedModel:
 
 
 def _frontier(task: Task) -> Frontier | None:
-    """Return what a model that our runtime runs takes in bands of rows; None if not less."""
+    """Return the arenas in bands of rows of a model for our runtime; None if not smaller."""
     limit_s = task.limits.time_limit_s
     limits = replace(task.limits, time_limit_s=None if limit_s is None else _SEARCHES * limit_s)
     fitting = Fitting(task.model, replace(task.reading, limits=limits))
@@ -192,7 +192,7 @@ def compare_on_cluster(
 ) -> Iterator[tuple[int, Compared]]:
     """Read the models here, plan them on the cluster; yield as `compare_in_processes`.
 
-    The workers need Arenite but not the files: what travels is the graph without weights.
+    The workers need Arenite but not the files: they get the graph without weights.
 
     Raises:
         ClusterError: The scheduler cannot be reached.
@@ -244,7 +244,7 @@ def compare_each(
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Models and what every strategy made of them.
+    """Models and the plans of every strategy.
 
     Attributes:
         models: In the order in which they were given.

@@ -25,7 +25,7 @@ class NoModelsError(AreniteError):
 def find_model_files(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the files of `paths` once each; a folder stands for the models in and below it.
 
-    What a folder holds comes in the order of its names; hidden files and folders do not.
+    The models of a folder come in the order of their names, without hidden ones.
 
     Raises:
         NoModelsError: A folder has none.
@@ -54,7 +54,7 @@ def _below(folder: Path) -> list[Path]:
 def readings_of(reading: Reading, paths: Sequence[Path]) -> list[Reading]:
     """Return the reading of each model, without the names that only others have.
 
-    A model that cannot be read keeps all: reading it says what is wrong.
+    A model that cannot be read keeps all names: reading it raises the error.
 
     Raises:
         BindingError: No model has a dimension or an input of that name.

@@ -1,4 +1,4 @@
-"""What other tools need for a model, each asked in a process of its own: some crash."""
+"""Arenas that other tools need for a model, each in its own process: some crash."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Peer:
-    """A tool that says what arena a model takes.
+    """A tool that states the arena of a model.
 
     Attributes:
         name: As people call it.
@@ -46,7 +46,7 @@ class _Peer:
 
 
 def ask_peers(model: Path, reading: Reading, source: Source) -> Iterator[PeerResult]:
-    """Yield what each peer that is installed and takes such models says of this one."""
+    """Yield the arena of each installed peer that takes such models."""
     if source.program is None:
         return
     num_inputs, num_outputs = len(source.program.inputs), len(source.program.outputs)
@@ -112,7 +112,7 @@ def _litert(question: _Question) -> int:
     from arenite.strategies import find
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StockPlacementWarning)  # it is what is asked for
+        warnings.simplefilter("ignore", StockPlacementWarning)  # the stock arena is wanted
         interpreter = PlannedInterpreter(question.model, strategy=find("best"))
     if interpreter.stock_bytes is None:
         raise UnexpectedRuntimeError("LiteRT does not show the size of its arena")

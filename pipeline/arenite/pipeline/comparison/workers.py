@@ -66,7 +66,7 @@ def each_in_a_process(
     num_processes: int,
     should_stop: Callable[[], bool] = _never,
 ) -> Iterator[tuple[int, _R | Crash]]:
-    """Yield the index of each item and what the function gives for it, as they are done.
+    """Yield the index and the result of each item when it is done.
 
     Items, results and the function are pickled. Ctrl-C reaches the caller alone. Once the caller
     stops, no further item is begun, searches under a `WorkerObserver` end, and the processes have
@@ -165,7 +165,7 @@ class ClusterError(AreniteError):
 def each_on_cluster(
     address: str, function: Callable[[_T], _R], items: Iterable[tuple[int, _T]]
 ) -> Iterator[tuple[int, _R | Crash]]:
-    """Yield the index of each item and what the function gives for it, as they are done.
+    """Yield the index and the result of each item when it is done.
 
     A worker that dies loses nothing: its items go to the others. One that brings worker
     after worker down becomes a `Crash`, and so does one whose function fails.

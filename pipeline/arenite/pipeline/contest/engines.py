@@ -1,4 +1,4 @@
-"""What can run a model, under one interface."""
+"""Engines that run a model, under one interface."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

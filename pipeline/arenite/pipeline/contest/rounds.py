@@ -13,12 +13,12 @@ from arenite.pipeline.base.observing import SILENT, Observer
 from arenite.pipeline.contest.engines import OURS
 
 _LONGEST = 200
-"""Characters of what an engine says of its failure."""
+"""Most characters of the error message of an engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one process measured.
+    """The measurements of one process.
 
     Attributes:
         load_ms: To have the model ready.
@@ -53,7 +53,7 @@ class Measured:
         )
 
     def as_json(self, ours: "Measured | None") -> dict[str, object]:
-        """Return what `--json` says of it."""
+        """Return its part of `--json`."""
         medians = [sample.median_ns / 1e6 for sample in self.samples]
         fastest = [min(sample.latencies_ns) / 1e6 for sample in self.samples]
         slowest = [max(sample.latencies_ns) / 1e6 for sample in self.samples]
@@ -81,7 +81,7 @@ class Contest:
         model_format: Of the model.
         files: For each engine the file it loads.
         inputs: A `.npz` of the inputs, in the model's order; where values are fixed in our
-            program, `whole_inputs` of it holds what the others are fed.
+            program, `whole_inputs` of it holds the inputs of the others.
         threads: Of each engine.
         seconds: That each process measures.
         may_drop: Whether an engine that does not run the model is left out with a note.
@@ -104,7 +104,7 @@ def measure(
     """Return the measurements; on Ctrl-C those of the complete rounds.
 
     Args:
-        contest: What is measured.
+        contest: The measurement to make.
         num_rounds: Each runs every engine once, in an order that turns.
         report: Told the round and the engine that begins.
         observer: Told of engines that do not run the model.

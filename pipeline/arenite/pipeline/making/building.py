@@ -68,7 +68,7 @@ class Built:
 
     @classmethod
     def of(cls, compiled: Compiled, outcome: Outcome, height: int | None = None) -> Self:
-        """Return a program with its kernels chosen, and what becomes of its plan.
+        """Return a program with its kernels chosen, and its plan with their working memory.
 
         Args:
             compiled: The program.
@@ -102,7 +102,7 @@ def build_model(
     tune: Tune | None = None,
     is_whole: bool = False,
 ) -> Built:
-    """Return the program of a model with its plan: what `Built.write` writes.
+    """Return the program of a model with its plan, which `Built.write` writes.
 
     Steps that hand each other more than a cache holds run in bands of rows, if the arena is then
     smaller or has room for quicker kernels. But for the rounding of these, outputs are the same.

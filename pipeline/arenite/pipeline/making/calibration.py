@@ -1,4 +1,4 @@
-"""Small programs and a temporary file, timed: what the work of this machine costs."""
+"""Timing of small programs and of a temporary file: the costs of this machine."""
 
 import os
 import tempfile
@@ -45,7 +45,7 @@ _AROUND = (1, 1, 1, 1)
 
 @dataclass(slots=True)
 class _Chain:
-    """Steps that each read what the last one made."""
+    """Steps that each read the result of the one before."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -152,7 +152,7 @@ Runnable = tuple[Derivation, Plan]
 
 
 def measured() -> dict[str, Costs]:
-    """Return what work costs here, by type of element. It takes a few seconds."""
+    """Return the costs of this machine by element type. This takes a few seconds."""
     stream = _whole(passes(4, 64, 128))
     runnables: dict[str, Runnable] = {"bytes": stream}
     for label in (FLOAT, INTEGER):
@@ -241,7 +241,7 @@ _BLOCK = 1 << 24
 def measured_link() -> Link:
     """Return the speed of a temporary file where the runtime has its own.
 
-    As in the runtime nothing is synchronised: what fits into the cache of the system moves at its
+    As in the runtime nothing is synchronised: bytes that fit the cache of the system move at its
     speed. One lane does one transfer at a time.
 
     Raises:

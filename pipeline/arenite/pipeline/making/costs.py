@@ -1,4 +1,4 @@
-"""What a machine's work costs: measured on it once and kept, stated in a file, or assumed."""
+"""Costs of a machine: measured on it once and kept, stated in a file, or assumed."""
 
 import json
 import os
@@ -28,7 +28,7 @@ _ASSUMED = "assumed ('arenite calibrate' measures yours)"
 
 @dataclass(frozen=True, slots=True)
 class MachineCosts:
-    """What a machine's work costs, by the type of a model's elements.
+    """Costs of a machine, by the type of a model's elements.
 
     Attributes:
         words: Whose costs they are, for people.
@@ -96,10 +96,10 @@ def costs_of(machine: str | None, link: Link | None) -> StatedCosts:
 
     Args:
         machine: A preset, or this one; None for this one where it was measured.
-        link: What the user states of the link.
+        link: The link as the user states it.
 
     Raises:
-        CostsFileError: What is known of this machine is damaged.
+        CostsFileError: The stored costs of this machine are damaged.
     """
     known = MachineCosts.known() if machine in (None, HERE) else None
     if known is not None and (machine == HERE or known.by_type):

@@ -47,16 +47,16 @@ MICROCONTROLLER = Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6)
 
 @dataclass(frozen=True, slots=True)
 class CRequest:
-    """What to export as C, and how.
+    """A model to export as C, and the options.
 
     Attributes:
         model: The model.
         folder: Where to write.
         reading: How the model is read.
-        strategy: What places the records.
+        strategy: The strategy that places the records.
         name: Prefix of names; None for the model's.
         rounding: How products of integers are rounded; None for that of the model's format.
-        budget: Of the arena; None for what the whole program takes.
+        budget: Of the arena; None for the size of the whole program.
         extension: Of the processor, for CMSIS-NN's kernels; None for ours.
     """
 
@@ -75,10 +75,10 @@ class ExportedC:
     """An exported model.
 
     Attributes:
-        request: What was asked for.
+        request: The request.
         export: The files.
         plan: The plan.
-        reference: What computed the outputs that the test checks.
+        reference: Name of the runtime whose outputs the test checks.
         test: What the test found on this machine: no wrong output, or that it did not run.
     """
 

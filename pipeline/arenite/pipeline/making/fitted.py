@@ -78,7 +78,7 @@ class FittedModel:
 
 @dataclass(frozen=True, slots=True)
 class FittedFrontier:
-    """What each size of the arena costs in time, the whole program first.
+    """The time that each size of the arena costs, the whole program first.
 
     Attributes:
         fitting: The model and the ways to run it.

@@ -87,11 +87,11 @@ class Fitting:
         Args:
             model: The file.
             reading: How it is read.
-            machine: What its work costs; None for what is known of this machine.
+            machine: Its costs; None for those of this machine.
             link: To the memory that tensors are spilled to; None for the machine's.
 
         Raises:
-            CostsFileError: What is known of this machine is damaged.
+            CostsFileError: The stored costs of this machine are damaged.
             ModelError: It cannot be read or run.
             WeightBudgetError: The budget of its weights cannot be met.
         """
@@ -120,7 +120,7 @@ class Fitting:
 
     @property
     def link(self) -> Link:
-        """The link to what tensors are spilled to."""
+        """The link to the memory of spilled tensors."""
         return self._costs.link
 
     @property
@@ -141,13 +141,13 @@ class Fitting:
         Args:
             budget: Of the arena.
             slowdown: Most of the predicted time over that of the whole program, less 1.
-            policy: What trades time for memory in the place of bands; None for bands.
+            policy: Policy in the place of bands; None for bands.
             fallback: Policy to try if bands miss the budget; None for none.
 
         Raises:
             BandsLimitError: Nothing gets as low as the budget.
             UnmetBudgetError: The policy does not.
-            SlowdownError: What does takes too long.
+            SlowdownError: A program that meets it takes too long.
         """
         if budget is None:
             assert slowdown is not None
@@ -195,7 +195,7 @@ class Fitting:
     def latencies(self, fits: Sequence[Candidate]) -> list[float]:
         """Return the median latency of each program on one thread, in seconds.
 
-        They take turns, so that what else the machine does meets all of them.
+        They take turns, so that other work of the machine affects all of them.
         """
         arrays = random_inputs(self.program, _SEED)
         with ExitStack() as stack:
@@ -340,7 +340,7 @@ class Fitting:
         return min(found, key=lambda fit: fit.slowdown)
 
     def _traded_from(self, given: Candidate, policy: Policy, budget: int) -> Candidate:
-        """Return what a policy makes of the program that runs whole, or of one in bands."""
+        """Return the result of a policy for the whole program, or for one in bands."""
         in_turn = replace(given, unshared=loads_in_turn(given.unshared))
         return trade(
             in_turn,

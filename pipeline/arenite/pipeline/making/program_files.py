@@ -19,8 +19,8 @@ class ProgramFile:
 
     Attributes:
         root: The root table of its schema.
-        run: What its turns touch.
-        rectangles: What its records take.
+        run: The rows that its turns touch.
+        rectangles: The bytes and turns of its records.
     """
 
     root: Root
@@ -153,7 +153,7 @@ class TurnsByRows:
 
     @classmethod
     def of(cls, program: ProgramFile, turns: range) -> Self:
-        """Return what some turns of a program do."""
+        """Return a description of some turns of a program."""
         some = program.run.turns[turns.start : turns.stop]
         last = some[-1].step
         usual = Counter(turn.rows for turn in some if turn.step == last)

@@ -101,7 +101,7 @@ def write_program(
 
 
 def code_of(*, huffman: bool = True) -> Code:
-    """Return what codes the weights that share few values.
+    """Return a function that codes weights with few values.
 
     Args:
         huffman: Whether symbols are Huffman-coded.
@@ -230,7 +230,7 @@ def with_fixed(
     Args:
         model: The file.
         reading: How it was read.
-        arrays: What the program made of it takes.
+        arrays: Inputs of its program.
     """
     from arenite.planner.importers.onnx import fixed_arrays
 

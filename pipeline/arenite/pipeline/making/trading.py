@@ -18,7 +18,7 @@ _ATTEMPTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Rescheduled:
-    """What a policy made of a candidate.
+    """The result of a policy for a candidate.
 
     Attributes:
         policy: Name of the policy.
@@ -85,7 +85,7 @@ def trade(
     for _ in range(_ATTEMPTS):
         try:
             made = _made(program, policy, Budget(target), costs, should_stop)
-        except UnmetBudgetError:  # by its own count; what it reaches may fit, once it shares
+        except UnmetBudgetError:  # by its own count; once storage is shared its program may fit
             target = None
             made = _made(program, policy, LEAST, costs, should_stop)
         timeline = simulate(made, costs)
@@ -108,7 +108,7 @@ def trade(
 def _made(
     program: Program, policy: Policy, budget: Budget, costs: Costs, should_stop: ShouldStop
 ) -> Program:
-    """Return what a policy makes of a program, with steps of our runtime alone."""
+    """Return the program of a policy, with steps of our runtime only."""
     if isinstance(policy, AnytimePolicy):
         made = policy.search(program, budget, costs, should_stop)
     else:

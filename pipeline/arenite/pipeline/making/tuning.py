@@ -18,7 +18,7 @@ def tuned(program: Program, observer: Observer = SILENT) -> Tuning:
     """Return which tiles are the quickest on this processor.
 
     Every candidate runs the whole program on one thread, in turn, so that each step is measured
-    with the caches as its neighbours leave them, and what else the machine does meets all alike.
+    with the caches as its neighbours leave them, and other work of the machine affects all alike.
 
     Raises:
         UnloadableError: No session runs the program.

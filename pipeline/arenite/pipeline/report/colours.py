@@ -20,7 +20,7 @@ class Groups:
     """Names that share a colour, those of the most bytes first.
 
     Attributes:
-        names: Of the groups; what is beyond the palette is in the last.
+        names: Of the groups; those beyond the palette share the last.
         colours: One for each name.
         index: The group of each name that was given.
     """
@@ -43,7 +43,7 @@ class Groups:
 
     @classmethod
     def of_maps(cls, maps: Iterable[RowMap]) -> Self:
-        """Group the operators of several maps; what fills most of any of them is not grey."""
+        """Group the operators of several maps; those with the largest shares are not grey."""
         sizes: Counter[str] = Counter()
         for each in maps:
             sizes.update(each.shares)

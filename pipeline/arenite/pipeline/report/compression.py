@@ -1,4 +1,4 @@
-"""What `arenite compress --json` wrote of a model, for the page."""
+"""A result of `arenite compress --json`, for the page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class CompressionResult:
 
 
 def read_compression(path: Path) -> CompressionResult:
-    """Return what a file says of a compression.
+    """Return the compression that a file states.
 
     Raises:
         CompressionResultError: It cannot be read, or is something else.

@@ -40,7 +40,7 @@ class Colouring:
     """How the rectangles may be coloured.
 
     Attributes:
-        names: Of the groups, the largest first; what is beyond the palette is in the last.
+        names: Of the groups, the largest first; those beyond the palette share the last.
         colours: One for each name.
         groups: For each rectangle, the index of its name.
     """
@@ -52,7 +52,7 @@ class Colouring:
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """What the page's script needs to draw one model.
+    """The data of the page's script for one model.
 
     Attributes:
         item: The figures as Bokeh embeds them.
@@ -60,7 +60,7 @@ class ModelFigures:
             one for each stair of its outline.
         heights: The same, its arena.
         bound: Bytes any plan needs.
-        colourings: By what they show.
+        colourings: By their title.
         frontier: Memory against time, where that is known.
         rows: The map of the least program in bands, where the page has it.
     """
@@ -104,7 +104,7 @@ def model_figures(
 
     Args:
         offered: The strategies that can be shown, the first of them at once.
-        frontier: What it takes in bands of rows, where that is known.
+        frontier: Its arenas in bands of rows, if known.
         with_rows: Whether the map of the least of these is drawn.
     """
     problem = report.source.problem

@@ -43,12 +43,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Frontier:
-    """What a model takes whole and in bands of rows.
+    """The arenas of a model, whole and in bands of rows.
 
     Attributes:
         points: The whole program first, then ever lower ones.
-        least: What lies where in the last.
-        binding: What keeps that from taking less, a sentence; empty if nothing is live.
+        least: Memory map of the last.
+        binding: The tensors that limit it, a sentence; empty if nothing is live.
         costs: Whose costs predict times.
     """
 
@@ -65,7 +65,7 @@ class Frontier:
         return cls(
             tuple(map(Point.of, fits)),
             map_of(last),
-            "" if binding is None else f"What binds in the least: {binding}.",
+            "" if binding is None else f"The least is limited by: {binding}.",
             costs,
         )
 

@@ -1,4 +1,4 @@
-"""What pages draw of a frontier: memory against time, and maps of programs in bands."""
+"""Drawings of a frontier: memory against time, and maps of programs in bands."""
 
 from collections.abc import Sequence
 from math import pi
@@ -97,7 +97,7 @@ def row_figure(rows: RowMap, groups: Groups, name: str) -> figure:
     """Return the memory map, turn by turn.
 
     Args:
-        rows: What is drawn.
+        rows: The map to draw.
         groups: Colours of the operators.
         name: Of the figure.
     """

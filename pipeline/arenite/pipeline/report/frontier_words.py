@@ -11,7 +11,7 @@ _LEFT_OUT = "Its map is left out: the maps of this page would make it too large.
 
 
 def trade(frontier: Frontier, *, has_map: bool) -> Trade:
-    """Return what the page of a comparison says of a frontier.
+    """Return the section on a frontier in the page of a comparison.
 
     Args:
         has_map: Whether the page holds the map of its least program.
@@ -28,12 +28,12 @@ def trade(frontier: Frontier, *, has_map: bool) -> Trade:
 
 
 def price(point: Point) -> str:
-    """Return what a program costs, in a few words."""
+    """Return the price of a program, in a few words."""
     return f"{1 + point.slowdown:.2f} times the time, predicted"
 
 
 def remark(frontier: Frontier, *, is_measured: bool = False) -> str:
-    """Return what the times are, and why the results stay.
+    """Return the origin of the times, and why outputs are unchanged.
 
     Args:
         frontier: The frontier.

@@ -13,8 +13,8 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: What it says.
-        value: What its column is sorted by.
+        text: Its text.
+        value: The key of its column for sorting.
         title: Shown when the pointer rests on it.
         heat: 0 for the best to 4, where the cell is coloured; None where it is not.
     """
@@ -43,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """What the page says first.
+    """The summary at the top of the page.
 
     Attributes:
         subject: The model, where there is one.
@@ -61,12 +61,12 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An arena beside what no reuse would take.
+    """An arena beside the bytes without reuse.
 
     Attributes:
         share: Percentage of the bar that is the arena.
         bound: Percentage at which the bound stands.
-        value: What its column is sorted by.
+        value: The key of its column for sorting.
     """
 
     share: str
@@ -87,7 +87,7 @@ class ModelRow:
         above: Distance to the bound.
         bands: Bytes of the least program in bands of rows.
         strategy: The quickest that made the lowest plan.
-        limit: What binds.
+        limit: The limit of the arena.
     """
 
     name: str
@@ -139,7 +139,7 @@ class StrategyRow:
 
     Attributes:
         strategy: Its name.
-        kind: What it decides; `peer` for another tool.
+        kind: Its kind: offsets or objects; `peer` for another tool.
         figures: Arena, distance to the bound, saved, time, proof.
         wins: Whether no strategy is lower.
         shown: Whether the page holds its map.
@@ -160,7 +160,7 @@ class Figure:
 
     Attributes:
         choices: Name and label of each strategy whose map can be shown.
-        loads: Colour and meaning of what a load is made of; none where that is not known.
+        loads: Colour and meaning of the parts of a load; none if unknown.
     """
 
     choices: tuple[tuple[str, str], ...]
@@ -169,14 +169,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Trade:
-    """What a model takes in bands of rows, and what that costs.
+    """The arenas of a model in bands of rows, and their price.
 
     Attributes:
         columns: Of the table.
         rows: The whole program first, then ever lower ones.
-        remark: What the times are.
+        remark: The origin of the times.
         about: The least program, in a few words.
-        binding: What keeps that from taking less.
+        binding: The tensors that limit it.
         has_map: Whether the page holds its map.
     """
 
@@ -212,7 +212,7 @@ class ModelSection:
     Attributes:
         name: As a heading.
         figures: Label, text and title of each figure of its lowest plan.
-        advice: What could lower it further; empty if it stands in the headline.
+        advice: How to lower it further; empty if the headline has it.
         trade: Memory against time; None where that is not known.
         figure: The maps; None where there is nothing to draw.
         strategies: One row a strategy, then the peers.

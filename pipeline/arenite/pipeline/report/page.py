@@ -20,7 +20,7 @@ _ROWS_BUDGET = 750_000  # bytes of the maps of rows, a million characters on the
 
 
 def check_packages() -> None:
-    """Return if what draws the page is installed.
+    """Return if the packages that draw the page are installed.
 
     Raises:
         MissingDependencyError: It is not.
@@ -41,10 +41,10 @@ def render(template: str, page: object, figures: object) -> str:
     Args:
         template: Its name.
         page: All it says.
-        figures: What its script draws, as JSON.
+        figures: The data of its script, as JSON.
 
     Raises:
-        MissingDependencyError: What draws the page is absent.
+        MissingDependencyError: A package that draws the page is absent.
     """
     check_packages()
     from bokeh.resources import Resources
@@ -71,12 +71,12 @@ def as_page(
 
     Args:
         compared: The models, in the order they are shown.
-        command: What was asked for, to be shown.
-        compressions: What compression made of the weights of models, where it is known.
-        frontiers: What models take in bands of rows, by the file, where that is known.
+        command: The command line, to be shown.
+        compressions: Results of compression by model, if known.
+        frontiers: Arenas in bands of rows by file, if known.
 
     Raises:
-        MissingDependencyError: What draws the page is absent.
+        MissingDependencyError: A package that draws the page is absent.
     """
     check_packages()
     from arenite.pipeline.report.figures import CARRIED, WORKING_SET, model_figures

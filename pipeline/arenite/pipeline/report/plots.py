@@ -1,4 +1,4 @@
-"""What the figures of all pages have in common: axes of bytes, the line of the load."""
+"""Shared parts of the figures of all pages: axes of bytes, the line of the load."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def draw_load(
 
 
 def byte_ticks() -> CustomJSTickFormatter:
-    """Return what writes bytes on an axis in their units."""
+    """Return a function that formats bytes on an axis."""
     return CustomJSTickFormatter(code=_TICKS)
 
 

@@ -1,4 +1,4 @@
-"""What a reader wants to know of a record beside where it lies."""
+"""Facts of a record beside its place."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class RecordFacts:
 
     Attributes:
         kind: Of its first tensor.
-        label: Of the operator that makes it; of what the caller gives, that it is an input.
+        label: Of the operator that makes it, or that it is an input.
         about: Element type, shape and kind.
         producer: Who makes it.
         consumers: Who reads it, the first few.

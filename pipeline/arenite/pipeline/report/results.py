@@ -11,7 +11,7 @@ class StrategyResult:
 
     Attributes:
         strategy: Its name.
-        kind: What it decides.
+        kind: Its kind: offsets or objects.
         plan: Its plan.
         seconds: Wall-clock time.
         interrupted: Whether the user interrupted the search.
@@ -35,7 +35,7 @@ class SkippedStrategy:
 
     Attributes:
         strategy: Its name.
-        kind: What it decides.
+        kind: Its kind: offsets or objects.
         reason: Why there is none.
         wrong: Whether it failed or gave a plan that breaks a rule.
     """
@@ -48,7 +48,7 @@ class SkippedStrategy:
 
 @dataclass(frozen=True, slots=True)
 class PeerResult:
-    """What another tool needs for the model, by its own records.
+    """The arena of another tool for the model, by its own records.
 
     Attributes:
         peer: Its name.
@@ -67,7 +67,7 @@ class LayerWeights:
 
     Attributes:
         operator: Name of the first operator that reads them.
-        label: What it is called.
+        label: Its title.
         size: Bytes.
     """
 
@@ -95,7 +95,7 @@ class ModelReport:
 
     Attributes:
         model: As it was asked for.
-        source: What was read, without a capacity.
+        source: The program and its records, without a capacity.
         results: In the order of the table of strategies.
         skipped: The strategies without a plan, in the same order.
         peers: Other tools, where they were asked.
@@ -129,7 +129,7 @@ class ModelReport:
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """What binds the peak; None for a file that only lists records."""
+        """The limit of the peak; None for a file that only lists records."""
         if self.source.program is None:
             return None
         return diagnose(self.source.program, self.source.problem)

@@ -16,7 +16,7 @@ from arenite.strategies import owners_of
 Numbers: TypeAlias = NDArray[Any]
 
 _PARTS = 1_000_000
-"""Of what a map shows: shares are counted in these."""
+"""Cells of a map: shares are counted in these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class RowMap:
         owners: Index of its tensor in `tensors`.
         makers: Index of its operator in `operators`.
         tensors: Names in the model, a tensor of rows once.
-        operators: What makes them.
+        operators: The operators that make them.
         shares: How much of the map the results of each operator fill, in millionths.
         times: Turns at which the load changes.
         loads: Live bytes from there on, a line.
@@ -97,7 +97,7 @@ def shares(problem: Problem, names: Sequence[str], height: int) -> Counter[str]:
     """Return how much of a map is of each name, in millionths.
 
     Args:
-        problem: What was placed.
+        problem: The placed records.
         names: One for each record.
         height: Bytes that the map shows.
     """

@@ -1,6 +1,6 @@
 """Two maps of one network side by side, as a picture that any page can show: no script, no font.
 
-Both have the same scale of addresses, so that what was won is the empty part.
+Both have the same scale of addresses, so that the empty part is the gain.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ def as_svg(name: str, maps: Sequence[tuple[str, RowMap]]) -> str:
 
     Args:
         name: Of the network.
-        maps: What each is called, and what lies where.
+        maps: The title and the memory map of each.
     """
     groups = Groups.of_maps(rows for _, rows in maps)
     top = max(1, *(rows.height for _, rows in maps))

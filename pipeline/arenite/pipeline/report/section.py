@@ -40,9 +40,9 @@ def section(
     Args:
         report: The model.
         chosen: The strategies whose maps the page holds.
-        figure: What is drawn.
-        trade: What it takes in bands of rows, where that is known.
-        compression: What compression made of its weights, where it is known.
+        figure: The data of its drawing.
+        trade: Its arenas in bands of rows, if known.
+        compression: The result of compressing its weights, if known.
         alone: Whether it is the only model, whose figures stand in the headline.
     """
     diagnosis, graph = report.diagnosis, report.source.program

@@ -1,4 +1,4 @@
-"""What the page says first: which strategy, how much it saves, how far from the bound."""
+"""The summary of the page: the best strategy, its saving, its distance from the bound."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ class LowestPlans:
         saved: Share of the memory without reuse that the lowest plans save; the median.
         strategy: The one to use.
         why: A sentence.
-        limit: What keeps the models from taking less, in a few words.
-        remedy: What to do about it.
+        limit: The limit of the arenas, in a few words.
+        remedy: How to lower it.
     """
 
     saved: float
@@ -39,7 +39,7 @@ class Standing:
 
     Attributes:
         strategy: Its name.
-        kind: What it decides.
+        kind: Its kind: offsets or objects.
         gaps: Distance to the bound of each model, as a share; None where it has no plan.
         wins: Models on which no strategy is lower.
         worst: The largest of the gaps; None without any.
@@ -80,7 +80,7 @@ def headline(reports: Sequence[ModelReport]) -> LowestPlans | None:
 
 
 def binds(report: ModelReport) -> str:
-    """Return what holds the bound up, in two words."""
+    """Return the kind of limit of the peak, in two words."""
     if report.diagnosis is None:
         return "not known"
     return "carried tensors" if report.diagnosis.movable else "working set"

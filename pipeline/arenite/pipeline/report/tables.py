@@ -37,11 +37,11 @@ def as_markdown(
     baseline: Mapping[str, int] | None = None,
     most: float | None = None,
 ) -> str:
-    """Return a table of the models, then what each strategy makes of them, folded.
+    """Return a table of the models, then the plans of each strategy, folded.
 
     Args:
         reports: One a model.
-        baseline: The lowest arena of each model before, to say what grew; None to say nothing.
+        baseline: The lowest arena of each model before; None for no comparison.
         most: Growth that is allowed, as a share; None for any.
     """
     columns = "| model | arena, B |"

@@ -35,7 +35,7 @@ def _model(process: int, report: ModelReport, plan: Plan) -> Iterator[_Event]:
     yield _label("thread_name", process, _OPERATORS_TRACK, "operators")
     for step, operator in enumerate(problem.steps):
         yield _slice(process, _OPERATORS_TRACK, operator, step, step + 1)
-    # What begins at the same address never meets, so the slices do not overlap.
+    # Records at the same address are never live together, so the slices do not overlap.
     rectangles = list(problem.rectangles(plan.offsets))
     addresses = sorted({each.offset for each in rectangles})
     tracks = {offset: track for track, offset in enumerate(addresses, _FIRST_ADDRESS_TRACK)}

@@ -1,4 +1,4 @@
-"""From reports to what the page says."""
+"""From reports to the text of the page."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ from arenite.pipeline.report.summary import headline
 from arenite.planner.units import format_size
 
 _NAMED_VERSIONS = ("arenite", "numpy", "onnx", "tflite", "ortools", "bokeh")
-_WORKING_SET = "working set: what the step itself touches"
+_WORKING_SET = "working set: bytes that the step touches"
 _CARRIED = "carried: live but untouched"
 
 
@@ -37,10 +37,10 @@ def page_model(
     Args:
         compared: The models, in the order they are shown.
         choices: For each report, the strategies whose maps the page holds.
-        command: What was asked for.
-        compressions: What compression made of models, by name.
-        colours: Of the working set and of what is carried.
-        frontiers: What models take in bands of rows, by the file.
+        command: The command line.
+        compressions: Results of compression by model.
+        colours: Of the working set and of carried tensors.
+        frontiers: Arenas in bands of rows by file.
         mapped: Files of those whose least program is drawn.
     """
     reports = [each for each in compared if isinstance(each, ModelReport)]
@@ -113,7 +113,7 @@ def _headline(
 def _in_bands(
     reports: Sequence[ModelReport], frontiers: Mapping[str, Frontier]
 ) -> Iterator[Answer]:
-    """Yield what bands of rows bring, where they do."""
+    """Yield the answer on bands of rows, if they lower an arena."""
     leasts = [found.points[-1] for found in frontiers.values()]
     if not leasts:
         return

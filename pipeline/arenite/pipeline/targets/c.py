@@ -29,7 +29,7 @@ from arenite.runtime.cexport import (
 )
 
 ALIGNMENT = 4
-"""Bytes: what the widest load of a 32-bit core needs."""
+"""Bytes: the widest load of a 32-bit core."""
 
 ALIASES = (
     AliasKind.IN_PLACE,
@@ -146,7 +146,7 @@ def _check_sizes(program: Program) -> None:
 
 
 def _aliases(program: Program) -> tuple[AliasKind, ...]:
-    """Return what may share storage: overlaps only where they are found in a short time."""
+    """Return the kinds of sharing: overlaps only where they are found in a short time."""
     most = max((tensor.num_elements for tensor in program.tensors.values()), default=0)
     if most <= _MOST_TRACED:
         return ALIASES

@@ -92,7 +92,7 @@ class Chosen:
         target: The target.
         reading: How the model was read; its target is known.
         aliases: What shares storage, where the target leaves that open.
-        source: What was read.
+        source: The program and its records.
         fallback: Why it is the graph as written, where nobody asked for that.
     """
 

@@ -39,7 +39,7 @@ TARGET = "generic"
 """Whose records a model's annotations are: those of the graph as written."""
 
 SHARED_BY_READERS = (AliasKind.VIEWS, AliasKind.IN_PLACE)
-"""What onnxsim lets share storage, and so what a reader of its keys must reckon with."""
+"""Kinds of sharing of onnxsim, which readers of its keys must expect."""
 
 _PREFIX = "onnxsim."
 _TOTAL = f"{_PREFIX}memory_plan_"
@@ -180,7 +180,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _own(plan_file: PlanFile) -> dict[str, object]:
-    """Return what onnxsim has no key for; working memory belongs to no value of the graph."""
+    """Return the facts without a key of onnxsim; working memory belongs to no value."""
     problem, plan = plan_file.problem, plan_file.plan
     return {
         "aliases": [kind.value for kind in plan_file.aliases],

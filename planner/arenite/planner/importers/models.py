@@ -122,12 +122,12 @@ def read(
         shapes: As in `load`.
         values: As in `load`.
         boundary: Whether the model's inputs and outputs lie in the arena; ignored for a CSV.
-        alignment: Alignment of every offset, in bytes; by default 16, or what a CSV states.
+        alignment: Alignment of every offset, in bytes; by default 16, or that of a CSV.
         capacity: Most bytes the arena may take; by default what `read_csv` takes from the
             name of a CSV.
         order: Step names in order, or a function that finds an order; by default the file's
             own order.
-        aliases: What may share storage; ignored for a CSV.
+        aliases: Kinds of sharing; ignored for a CSV.
         outlines: Whether records state which of their bytes are needed when; ignored for a CSV.
 
     Raises:

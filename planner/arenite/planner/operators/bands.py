@@ -1,4 +1,4 @@
-"""Rows of what an operator makes, as a step of their own."""
+"""Rows of the result of an operator, as a step of their own."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Band(Operator):
-    """Some rows of what an operator makes; of those it sums up, if it does.
+    """Some rows of the result of an operator, or of the operand that it sums up.
 
-    What sums up rows has one operand more, where it keeps the sums: an output of its first turn,
+    An operator that sums up rows has one operand more for the sums: an output of its first turn,
     input and output of the later ones.
 
     Attributes:

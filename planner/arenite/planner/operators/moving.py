@@ -30,7 +30,7 @@ class Spill(Operator):
     moved: int | None = None
 
     def bytes_moved(self, operands: Operands) -> tuple[int, int]:
-        """Return what crosses the link, and 0."""
+        """Return the bytes over the link, and 0."""
         return _moved(self.moved, operands), 0
 
 
@@ -47,7 +47,7 @@ class Fetch(Operator):
     moved: int | None = None
 
     def bytes_moved(self, operands: Operands) -> tuple[int, int]:
-        """Return 0, and what crosses the link."""
+        """Return 0, and the bytes over the link."""
         return 0, _moved(self.moved, operands)
 
 

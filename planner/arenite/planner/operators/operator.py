@@ -43,7 +43,7 @@ class Operator:
     """What a step computes.
 
     This class promises nothing: its outputs may depend on every byte of its inputs, which it
-    may still read after it has begun to write. Subclasses override what they can promise.
+    may still read after it has begun to write. Subclasses override the traits that they promise.
 
     Attributes:
         reduces_groups: Whether the operands that `overwritable` names are read a group of

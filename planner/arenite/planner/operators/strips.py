@@ -28,7 +28,7 @@ class WideLayer:
 
     Attributes:
         name: Its name.
-        operator: What it computes.
+        operator: Its operator.
         operands: Its tensors.
     """
 
@@ -43,7 +43,7 @@ class NarrowLayer:
 
     Attributes:
         name: Name of the step.
-        operator: What it computes.
+        operator: Its operator.
         operands: Its tensors.
         taps: Rows of its result that are made together, for one row of the last layer's.
     """
@@ -70,12 +70,12 @@ class NarrowLayer:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Columns of the result, and what makes them.
+    """Columns of the result, and the layers that make them.
 
     Attributes:
         first: The first of the columns.
         read_from: The first of the columns of the operand that they depend on.
-        layers: What makes them.
+        layers: The layers that make them.
     """
 
     first: int

@@ -65,7 +65,7 @@ class Plan:
         """Return the plan with these offsets; its heights are computed.
 
         Args:
-            problem: What was placed.
+            problem: The placed records.
             offsets: One for each record.
             strategy: Name of the strategy.
             parameters: Its parameters.

@@ -55,7 +55,7 @@ class UsageRecord:
             make use of it.
         memory: Name of the memory that it lies in.
         outline: Rectangles that move together, the only bytes and steps that it needs; () if
-            it needs all of them. What lies in none is free for others. A strategy need not
+            it needs all of them. Bytes in none are free for others. A strategy need not
             make use of it.
     """
 
@@ -258,7 +258,7 @@ class Problem:
         return replace(self, records=records)
 
     def rectangles(self, offsets: Sequence[int]) -> Iterator[Rectangle]:
-        """Yield what the records take in a plan: one rectangle each, or one for each stair.
+        """Yield the rectangles of the records in a plan: one each, or one for each stair.
 
         Args:
             offsets: One for each record, as the plan gives them.

@@ -46,7 +46,7 @@ class Strategy(Protocol):
     quick: ClassVar[bool]
 
     def why_unsupported(self, problem: Problem) -> str | None:
-        """Return None, or what in the problem the strategy cannot handle."""
+        """Return None, or the property of the problem that the strategy does not support."""
         ...
 
     def __call__(self, problem: Problem) -> Plan:
@@ -113,7 +113,7 @@ def run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
     """Return the strategy's plan; `watch` may follow and stop an anytime strategy.
 
     A strategy that does not know outlines is given the hulls of the records. Its plan is valid,
-    but what it proves of them is no bound of the problem's.
+    but its proof for them is no bound of the problem.
 
     A strategy only ever sees one memory: with several it runs on each in turn. `watch` is
     then given the sum of the bounds and, once every memory has a plan, the combined plan.

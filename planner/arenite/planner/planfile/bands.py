@@ -27,7 +27,7 @@ class StripsOf:
 
     Attributes:
         first: Name of the first step.
-        last: Name of the last, which is what they are called as one.
+        last: Name of the last, and of all of them as one step.
         columns: Columns of a strip.
     """
 
@@ -61,7 +61,7 @@ class Bands:
         order: Names of the steps, each once, in the order in which they would run whole.
         strips: What runs in strips.
         regions: What runs in bands, in order.
-        run: What each turn reads and writes, and where that lies.
+        run: The rows that each turn reads and writes, and their places.
     """
 
     order: tuple[str, ...]
@@ -74,7 +74,7 @@ def bands_text(bands: Bands, memory: str) -> str:
     """Return it as JSON, a tensor or a turn a line.
 
     Args:
-        bands: What is stated.
+        bands: The field `bands`.
         memory: The memory of tensors that state none.
     """
     strips = [
@@ -124,7 +124,7 @@ def _lines(items: Sequence[object]) -> str:
 
 
 def read_bands(entry: Object, memories: Sequence[Memory], num_turns: int) -> Bands:
-    """Return what an untrusted document states, each field checked.
+    """Return the bands of an untrusted document, each field checked.
 
     Args:
         entry: The field `bands`.

@@ -1,4 +1,4 @@
-"""What a plan file holds, and its bytes."""
+"""The contents of a plan file, and its bytes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -45,14 +45,14 @@ class ModelReference:
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """What a plan file holds.
+    """The contents of a plan file.
 
     Attributes:
-        model: What was planned.
+        model: The planned model.
         target: Name of the target whose records these are.
         boundary: Whether graph inputs and outputs lie in the arena.
         alignment: Bytes; individual records may state another.
-        aliases: What was allowed to share storage when the records were derived.
+        aliases: Kinds of sharing with which the records were derived.
         problem: The records; its steps are the order.
         plan: Their offsets.
         bands: How the program runs in bands, if it does; the steps of the problem are then turns.

@@ -8,7 +8,7 @@
     ├── UnknownVersionError       a version this reader does not know
     ├── MissingFieldError         a field is missing
     ├── UnknownFieldError         a field that the version does not have
-    ├── WrongTypeError            a field is not what it should be
+    ├── WrongTypeError            a field has the wrong type or form
     ├── OutOfRangeError           a number, or a number of entries, that no arena can have
     ├── DuplicateNameError        two memories, records, tensors or operators share a name
     ├── UnknownMemoryError        a record lies in a memory that is not listed

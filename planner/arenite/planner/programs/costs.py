@@ -1,4 +1,4 @@
-"""Budgets of bytes, and what steps cost in time: multiply-adds, memory and links."""
+"""Budgets of bytes, and the time of steps: multiply-adds, memory and links."""
 
 import re
 from collections.abc import Mapping

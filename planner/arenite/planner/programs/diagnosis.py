@@ -1,7 +1,7 @@
 """The limit of the peak: the working set of a step, or the tensors carried across it.
 
 That decides which rewrite can help. Aliasing, fusing and tiling lower the working set;
-reordering, recomputing and spilling lower only what is carried.
+reordering, recomputing and spilling lower only carried tensors.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class StepLoad:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The load over the steps and what can lower its peak.
+    """The load over the steps and the rewrites that can lower its peak.
 
     Attributes:
         steps: One entry per step.
@@ -64,7 +64,7 @@ class Diagnosis:
 
     @property
     def advice(self) -> str:
-        """One sentence: what binds and which rewrites can help."""
+        """One sentence: the limit of the peak and the rewrites that can help."""
         binding = self.binding
         if binding is None or binding.load == 0:
             return "Nothing is live: there is nothing to lower."

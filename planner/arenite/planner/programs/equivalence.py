@@ -17,8 +17,8 @@ def check_same_values(before: Program, after: Program, *, rounded: bool = False)
 
     Args:
         before: The program.
-        after: What a rewrite made of it.
-        rounded: Whether a tensor that was kept with fewer bits counts as what it was.
+        after: The rewritten program.
+        rounded: Whether a tensor kept with fewer bits counts as unchanged.
 
     Raises:
         DifferentValuesError: An output or a state is another expression.
@@ -76,7 +76,7 @@ def _expressions(
 
 
 def _around(program: Program, name: str) -> Iterator[tuple[str, int]]:
-    """Yield what a tensor is a part of, from the inside out, and its first byte there."""
+    """Yield the tensors that contain a tensor, from the inside out, and its first byte there."""
     offset = 0
     while (alias := program.tensors[name].alias) is not None:
         name, offset = alias.tensor, offset + alias.offset

@@ -28,7 +28,7 @@ class Policy(Protocol):
     quick: ClassVar[bool]
 
     def why_unsupported(self, program: Program) -> str | None:
-        """Return None, or what in the program the policy cannot handle."""
+        """Return None, or the property of the program that the policy does not support."""
         ...
 
     def __call__(self, program: Program, budget: Budget, costs: Costs) -> Program:

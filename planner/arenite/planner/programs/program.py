@@ -60,10 +60,10 @@ class Step:
 
     Attributes:
         name: Unique in the program.
-        operator: What it computes.
+        operator: Its operator.
         inputs: Tensor names by position; "" where an optional input is left out.
         outputs: Tensor names by position; "" where an optional output is left out.
-        lane: What it occupies while it runs. Steps of one lane run one after another, those of
+        lane: The lane on which it runs. Steps of one lane run one after another, those of
             different lanes may be at work together. A step of another lane than `COMPUTE`
             starts when all computing steps before it are done, and runs beside those after it;
             a later computing step that reads its result waits for it.
@@ -287,7 +287,7 @@ class Program:
                 raise ModelError(f"program {self.name!r}: output {name!r} is never written")
 
     def _check_lanes(self) -> None:
-        """Check that what a step of another lane touches stays live until it is done.
+        """Check that the tensors of a step of another lane are live until it is done.
 
         A computing step that waits for it must touch each of its tensors too. Lifetimes then
         need no rule of their own, and the height holds however long the other lane takes.

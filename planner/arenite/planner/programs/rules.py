@@ -44,7 +44,7 @@ class Rules:
     """How records are derived; order searches, compilers and verification use the same rules.
 
     Attributes:
-        aliases: What may share storage.
+        aliases: Kinds of sharing of storage.
         boundary: Whether the program's inputs and outputs lie in the arena.
         alignment: Bytes, a power of two, of every offset and size.
         capacity: Most bytes the arena may take; None for no limit.

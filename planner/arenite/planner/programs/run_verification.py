@@ -52,7 +52,7 @@ def verify_run(run: Run, rectangles: Iterable[Rectangle]) -> None:
 
     Args:
         run: Its turns.
-        rectangles: What the records of a valid plan take.
+        rectangles: The rectangles of the records of a valid plan.
 
     Raises:
         InvalidPlanError: By the subclass of the first rule broken.

@@ -261,7 +261,7 @@ class _Rescheduling:
         return made
 
     def _rename(self, name: str, made: str) -> None:
-        """Let what reads a tensor from now on read another, and views of it be recomputed."""
+        """Replace a tensor by another for later readers; views of it are recomputed."""
         self._current[name] = made
         for view in [each for each in self._viewed if self._program.root(each)[0] == name]:
             del self._viewed[view]

@@ -142,7 +142,7 @@ def _check_storages(
         time, step_name = latest.get(record.memory, (0.0, ""))
         if first_touch.get(record.name, time) < time - slack:
             raise StillInUseError(
-                f"{record.name!r} may take the place of what step {step_name!r} still touches",
+                f"{record.name!r} may overwrite bytes that step {step_name!r} still touches",
                 step_name,
             )
 

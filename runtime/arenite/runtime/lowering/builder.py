@@ -387,7 +387,7 @@ class ProgramBuilder:
         return self._copied(value, name) if value.tensor in self._assigned else value
 
     def _write_states(self, outputs: Iterable[StoredValue]) -> None:
-        """Add what writes the states, where the step that makes a value cannot do it.
+        """Add steps that write the states whose makers cannot write them.
 
         A value that is quantised in another way is a copy of its bytes, which no kernel makes.
         """

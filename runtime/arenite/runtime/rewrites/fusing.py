@@ -57,8 +57,8 @@ class _PaddedImage:
 def fold_pads(program: Program) -> Program:
     """Return the program with every image padded by zeros unpadded where a convolution reads it.
 
-    The convolution skips what lies outside, as if it were zeros. The padded image goes if nothing
-    else reads it.
+    The convolution skips pixels outside the image, as if they were zeros. The padded image goes if
+    nothing else reads it.
     """
     pads = dict(_pads(program))
     read = {step.name: _unpadded(step, pads) for step in program.steps}

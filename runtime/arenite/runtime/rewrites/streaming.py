@@ -215,7 +215,7 @@ class _Choice:
 
 
 def _choice(layers: Sequence[_Layer], total: int, budget: int, at_once: int) -> _Choice | None:
-    """Return what to stream with so many windows at a time; None if that is above the budget."""
+    """Return the weights to stream with so many windows; None if that exceeds the budget."""
     resident, least_window = total, 0
     chosen: list[_Layer] = []
     for layer in layers:

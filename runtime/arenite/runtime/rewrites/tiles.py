@@ -126,7 +126,7 @@ def by_table(program: Program, step: Step, speeds: Speeds | None = None) -> tupl
 
 
 def measured(seconds: Mapping[str, Mapping[int, float]]) -> Prefer:
-    """Return what prefers as it was measured: by step, the seconds by tile."""
+    """Return a preference by measured seconds of each step and tile."""
 
     def prefer(program: Program, step: Step) -> tuple[int, ...]:
         times = seconds.get(step.name, {})

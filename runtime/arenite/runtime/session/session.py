@@ -269,7 +269,7 @@ class Session:
     def arena_bytes(self) -> int:
         """Bytes of the arena: the height of the plan, summed over its memories.
 
-        What tensors are spilled to is not among them.
+        Spilled memories are not among them.
         """
         return sum(memory.size for memory in self.memories if not memory.spilled)
 

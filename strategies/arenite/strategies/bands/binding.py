@@ -32,7 +32,7 @@ class Held:
     def called(self) -> str:
         """Kind and name; of a fused tensor the first of its names."""
         first, _, more = self.tensor.partition(";")
-        name = f"{first!r}" + " and what is fused with it" * bool(more)
+        name = f"{first!r}" + " and the layers fused with it" * bool(more)
         return f"{self.what} {name}" if self.what else name
 
 

@@ -33,7 +33,7 @@ _DEAR = 1e6
 
 @dataclass(frozen=True, slots=True)
 class OverMemories:
-    """How a candidate lies in several memories; its time counts what slow ones add.
+    """The plan of a candidate over several memories; its time counts slow accesses.
 
     Attributes:
         spread: Cost of reading and writing.

@@ -45,7 +45,7 @@ def require(purpose: str) -> None:
 
 
 def size_fault(problem: Problem) -> SizeLimitError | None:
-    """Return what in the problem exceeds the core's 64 bits, None if nothing does."""
+    """Return the error for numbers beyond the core's 64 bits, None if there are none."""
     records = problem.records
     for record in records:
         if record.end >= _LIMIT:
@@ -58,7 +58,7 @@ def size_fault(problem: Problem) -> SizeLimitError | None:
 
 
 def why_unsizable(problem: Problem) -> str | None:
-    """Return None, or what in the problem exceeds the core's 64 bits, as a strategy says it."""
+    """Return None, or the number beyond the core's 64 bits, as a strategy's reason."""
     fault = size_fault(problem)
     return None if fault is None else f"cannot add up the sizes: {fault}"
 

@@ -27,8 +27,8 @@ class Spread:
     Attributes:
         problem: The records, each in its memory.
         plan: Where they lie there.
-        cost: What reading and writing them costs.
-        least_cost: What any assignment costs at least, as far as is known.
+        cost: The cost of their reads and writes.
+        least_cost: A lower bound of the cost of any assignment.
     """
 
     problem: Problem
@@ -123,7 +123,7 @@ class _SpreadSearch:
 
     Attributes:
         maker: Names of the strategies that placed records.
-        least_cost: What any assignment costs at least.
+        least_cost: A lower bound of the cost of any assignment.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class _SpreadSearch:
         memory = here.memory
         savings = [self._cost_in(unit, others[0]) - self._cost_in(unit, here) for unit in units]
         has_outlines = any(unit.is_loose for unit in units)
-        # Choices go by whole rectangles, so what outlines leave to others must not rule one out.
+        # Choices use whole rectangles, so free bytes of outlines must not rule one out.
         elsewhere = None if has_outlines else _room(each.memory for each in others)
         if has_outlines and min(savings) >= 0:
             everything = self._all(units, memory)
@@ -225,7 +225,7 @@ class _SpreadSearch:
         return offsets if len(offsets) == len(indices) else None
 
     def _prove(self, saving: float, last: CostedMemory) -> None:
-        # Loads bound what placements can do, unless records may lie over one another.
+        # Loads bound all placements, unless records may overlap.
         if not any(record.overlaps for record in self._records) and not any(
             unit.is_loose for unit in self._units
         ):
@@ -255,7 +255,7 @@ class _SpreadSearch:
     def _fill_gaps(
         self, offsets: _Offsets, units: Sequence[Unit], savings: Sequence[float], memory: Memory
     ) -> None:
-        """Add what still fits between the records that are there, first what saves most a byte."""
+        """Add records that still fit between the others, first those that save most per byte."""
         if memory.capacity is None:
             return
         left = [

@@ -47,7 +47,7 @@ class DepthFirst(_GraphOrder):
 
 @dataclass(frozen=True, slots=True)
 class BreadthFirst(_GraphOrder):
-    """Advance all branches together: what became ready first runs first."""
+    """Advance all branches together: steps run in the order in which they become ready."""
 
     name: ClassVar[str] = "breadth-first"
     complexity: ClassVar[str] = "O(n + edges)"

@@ -21,7 +21,7 @@ POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a search gives up, and what drives it.
+    """Limits and parameters of a search.
 
     Attributes:
         deterministic_s: Limit in the solver's deterministic seconds.

@@ -100,7 +100,7 @@ class TflmGreedy(OnePass):
     """Place records as TFLite Micro does on the device.
 
     By non-increasing size, of equal sizes the later record first. Upstream rounds sizes up
-    to 16 B before they are placed; here the records say what they need.
+    to 16 B before they are placed; here the records state their sizes.
     """
 
     name: ClassVar[str] = "tflm"

@@ -15,7 +15,7 @@ _MOST_CONFLICTS = 40_000_000  # of stairs, about 1 GB in the native core
 
 @dataclass(frozen=True, slots=True)
 class Stairs:
-    """Place records by their outlines: what one leaves free of its rectangle others take.
+    """Place records by their outlines: others take the free bytes of a rectangle.
 
     Each record goes to the lowest offset at which none of its stairs shares a byte with one
     that is placed, in several orders. Then a search asks for capacities between the bound and

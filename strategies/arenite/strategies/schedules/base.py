@@ -24,7 +24,7 @@ class BudgetPolicy(ABC):
 
     @abstractmethod
     def why_unsupported(self, program: Program) -> str | None:
-        """Return None, or what in the program the policy cannot handle."""
+        """Return None, or the property of the program that the policy does not support."""
 
     def __call__(self, program: Program, budget: Budget, costs: Costs) -> Program:
         """Return a program that fits the budget and has the same outputs."""
@@ -60,7 +60,7 @@ class BudgetPolicy(ABC):
 
         Args:
             limit: Most bytes live at once; None for as few as the policy reaches.
-            costs: What steps and transfers take.
+            costs: Times of steps and transfers.
             should_stop: Tells a search to end.
         """
 

@@ -26,7 +26,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class ChainLimits:
-    """What chains may be.
+    """Limits of chains.
 
     Attributes:
         most_steps: Most steps of a chain; 1 for single copies, 0 for none.

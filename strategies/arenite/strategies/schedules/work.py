@@ -1,4 +1,4 @@
-"""A program as policies see it: steps and storages by number, and what each step costs."""
+"""A program as policies see it: steps and storages by number, and the time of each step."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -15,7 +15,7 @@ class Work:
     """The steps of a program that are not views, numbered from 0, and the storages they touch.
 
     Attributes:
-        program: The program, its views in the storage of what they view.
+        program: The program, its views in the storage of their bases.
         numbers: Number in the program of each step.
         reads: Reschedulable that each step reads, views seen through.
         writes: Reschedulable that each step writes.

@@ -58,7 +58,7 @@ class _EqualObjects:
     """A stack of free objects for each kind of record: last freed, first reused.
 
     Args:
-        likeness: What two records must have in common; None for a record that shares
+        likeness: The property that two records must share; None for a record that shares
             with no other.
     """
 

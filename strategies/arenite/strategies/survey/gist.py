@@ -68,7 +68,7 @@ def _reads_no_more(work: Work, step: int, storage: int, turn: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GistFP16(BudgetPolicy):
-    """Round what the backward pass reads to 16-bit floats, once the forward pass is done with it.
+    """Round tensors of the backward pass to 16-bit floats after their last forward reader.
 
     The forward pass is exact up to the loss; gradients are of rounded tensors. Nothing is rounded
     where the exact encodings meet the budget.
@@ -79,7 +79,7 @@ class GistFP16(BudgetPolicy):
 
     name: ClassVar[str] = "gist-fp16"
     source: ClassVar[str] = "Jain et al. 2018, Gist, ISCA, section 3 (delayed precision reduction)"
-    decides: ClassVar[str] = "what gist does; the rest is kept as fp16, which is not exact"
+    decides: ClassVar[str] = "as gist; the other tensors are kept as fp16, which is not exact"
     rounds: ClassVar[bool] = True
 
     ratio: float = 0.9

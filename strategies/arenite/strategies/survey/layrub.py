@@ -24,7 +24,7 @@ class Layrub(SchedulePolicy):
 
     name: ClassVar[str] = "layrub"
     source: ClassVar[str] = "Jin et al. 2018, Layrub, ACM TACO 15(3), section 4"
-    decides: ClassVar[str] = "all that the forward pass leaves is spilled, a layer later"
+    decides: ClassVar[str] = "tensors of the forward pass are spilled, a layer later"
 
     lag: int = 1
 

@@ -39,7 +39,7 @@ def pipelined(draft: Draft, gaps: Sequence[Gap], *, lag: int) -> tuple[SpillSpan
     """Return spills that go along with the layers.
 
     A tensor is copied out beside its last forward reader, which waits for that at its end, or
-    that many tensors later. It is fetched beside the backward layer that uses what was fetched
+    that many tensors later. It is fetched beside the backward layer that uses the tensor fetched
     before it.
 
     Args:

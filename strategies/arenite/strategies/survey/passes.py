@@ -1,4 +1,4 @@
-"""The forward and the backward pass of a training step, and what one keeps for the other."""
+"""The forward and the backward pass of a training step, and the tensors between them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -94,8 +94,8 @@ def _cuts(
 class Replay(Enum):
     """How much of a segment runs again when the backward pass needs some of it."""
 
-    SPEED = "all that the backward pass needs of the segment, once"
-    MEMORY = "only what the next backward step needs, every time"
+    SPEED = "all tensors of the segment that the backward pass reads, once"
+    MEMORY = "only the tensors of the next backward step, every time"
 
 
 def replayed(
@@ -136,7 +136,7 @@ def replayed(
                 continue
             step = work.makers[storage]
             if work.closed_by[step] < before:
-                continue  # it cannot run any more, so what it made is kept
+                continue  # it cannot run again, so its result is kept
             make(work.reads[step], present, before)
             slots.append(step)
             present.update(work.writes[step])

@@ -33,7 +33,7 @@ class VDNNAll(_VDNN):
     """Spill the inputs of all layers."""
 
     name: ClassVar[str] = "vdnn-all"
-    decides: ClassVar[str] = "all that the forward pass reads is spilled"
+    decides: ClassVar[str] = "tensors that the forward pass reads are spilled"
 
     def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
         return pipelined(draft, gaps_over_turn(draft, passes), lag=0)
@@ -44,7 +44,7 @@ class VDNNConv(_VDNN):
     """Spill the inputs of convolutions and products."""
 
     name: ClassVar[str] = "vdnn-conv"
-    decides: ClassVar[str] = "what heavy forward steps read is spilled"
+    decides: ClassVar[str] = "tensors that heavy forward steps read are spilled"
 
     def spills(self, draft: Draft, passes: Passes, limit: int | None) -> tuple[SpillSpan, ...]:
         return pipelined(draft, _read_by_heavy(draft, passes), lag=0)

@@ -1,4 +1,4 @@
-"""Walk the schedule; where it is beyond the limit, recompute what saves the most bytes."""
+"""Walk the schedule; beyond the limit, recompute the tensors that save the most bytes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from arenite.strategies.schedules.work import Work
 class XLARematerialisation(SchedulePolicy):
     """Take at each slot beyond the limit the block of steps that saves most, whatever its time.
 
-    A block only reads what is live where it runs again, so nothing is kept longer for it.
+    A block reads only tensors that are live where it runs again, so none is kept longer for it.
 
     Attributes:
         block: Most steps of a block.
@@ -45,7 +45,7 @@ class XLARematerialisation(SchedulePolicy):
 
 
 class _RematerialisedDraft:
-    """A draft, and what is known of it since it last changed."""
+    """A draft, and facts of it since its last change."""
 
     def __init__(self, draft: Draft, block: int) -> None:
         self.draft = draft

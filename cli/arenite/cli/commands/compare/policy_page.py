@@ -31,8 +31,8 @@ def as_policy_page(models: Sequence[ModelPolicies], command: Sequence[str]) -> s
     """Return the page: one file that holds all it needs, and no script.
 
     Args:
-        models: What the policies made of each model.
-        command: What was asked for, to be shown.
+        models: Results of the policies for each model.
+        command: The command line, to be shown.
     """
     said = escape(printable(" ".join(map(str, command))))
     return (

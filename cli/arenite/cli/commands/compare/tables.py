@@ -1,4 +1,4 @@
-"""What the strategies made of one model, and what changed against a baseline."""
+"""Tables of the strategies on one model, and of changes against a baseline."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

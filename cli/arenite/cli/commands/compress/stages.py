@@ -1,4 +1,4 @@
-"""What compression does to a model: the cost of stages, layers and channels."""
+"""Stages of a compression: their cost, layer by layer, and removed channels."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ def narrowing_of(
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What judges a model, if anything can.
+    """The evaluation of a model, if one is possible.
 
     Attributes:
         judge: Compares models with the original; None if nothing does.
@@ -113,7 +113,7 @@ class Judging:
 def judging_of(
     original: "OnnxModel", dataset_path: Path | None, seed: int, reading: Reading
 ) -> Judging:
-    """Return what judges a model: without a data set, random inputs if they can be made for it.
+    """Return the evaluation of a model; without a data set on random inputs if possible.
 
     Raises:
         DatasetError: The data set cannot be read or does not fit the model.
@@ -186,7 +186,7 @@ class Int8:
 
 
 def int8_of(original: "OnnxModel", judge: "Judge") -> Int8:
-    """Return what ONNX Runtime's quantiser makes of the model.
+    """Return the model quantised by ONNX Runtime.
 
     Raises:
         QuantiserError: It rejects the model.
@@ -200,7 +200,7 @@ def int8_of(original: "OnnxModel", judge: "Judge") -> Int8:
 def with_mean_bits(
     recipe: "CompressionRecipe", source: "OnnxModel", mean: float
 ) -> "CompressionRecipe":
-    """Return the recipe with bits by layer that lose the least; what the user states stays."""
+    """Return the recipe with bits by layer that lose the least; stated ones are kept."""
     from arenite.compression import LayerRecipe, bits_by_budget
 
     layers = dict(recipe.layers)
@@ -214,7 +214,7 @@ def with_mean_bits(
 def with_densities(
     recipe: "CompressionRecipe", scanned: "Sequence[Sensitivity]", limit: float
 ) -> "CompressionRecipe":
-    """Return the recipe with the densities that a scan proposes; what the user states stays."""
+    """Return the recipe with the densities that a scan proposes; stated ones are kept."""
     from arenite.compression import LayerRecipe
 
     layers = dict(recipe.layers)

@@ -45,7 +45,7 @@ def compression_as_json(
     narrowing: Narrowing | None,
     sizes: Sizes,
 ) -> dict[str, object]:
-    """Return what `compress --json` says."""
+    """Return the document of `compress --json`."""
     return {
         "model": str(model),
         "output": str(output),
@@ -81,7 +81,7 @@ def compression_as_json(
 
 
 def int8_as_json(int8: Int8 | None) -> dict[str, object] | None:
-    """Return what `compress --json` says of the other quantiser."""
+    """Return the part of `compress --json` on the other quantiser."""
     if int8 is None:
         return None
     return {"size": int8.size, "quality": _quality_as_json(int8.quality)}

@@ -30,7 +30,7 @@ from arenite.strategies import ORDERS, find, find_order
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What to export and how to plan it."""
+    """A model to export, and how to plan it."""
 
     model: Path
     strategy: str
@@ -49,8 +49,8 @@ class _Exported:
     Attributes:
         data: The file for the other runtime.
         header: Its C header, None where the runtime has no use for one.
-        rows: What to tell people.
-        as_json: What `--json` says.
+        rows: Facts for people.
+        as_json: The document of `--json`.
     """
 
     data: bytes
@@ -97,7 +97,7 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
     "tflm": _to_tflm,
     "onnxruntime": _to_onnxruntime,
 }
-"""For each target, what makes its file."""
+"""The function that writes the file, by target."""
 
 _C: Final = "c"
 _OWN, _CMSIS_NN = "arenite", "cmsis-nn"

@@ -1,4 +1,4 @@
-"""What the commands say of a model for ONNX Runtime."""
+"""Facts of a model exported for ONNX Runtime."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -52,14 +52,14 @@ class FitPage:
         model: Its name.
         before: The headline up to its figure.
         after: The rest.
-        remark: What the figures mean.
+        remark: The meaning of the figures.
         measured: Whether latencies were measured.
         columns: Of the table.
         rows: The frontier.
         colours: Colour and name of each group of operators.
         maps: Of the whole program and of the least.
-        binding: What keeps the least from taking less.
-        command: What was asked for.
+        binding: The tensors that limit the least.
+        command: The command line.
         made_with: Versions.
         digest: Of the model.
     """
@@ -89,7 +89,7 @@ def frontier_page(fitting: Fitting, fits: Sequence[Candidate], latencies: Sequen
         latencies: Median seconds of each; none if they were not measured.
 
     Raises:
-        MissingDependencyError: What draws the page is absent.
+        MissingDependencyError: A package that draws the page is absent.
     """
     check_packages()
     from arenite.pipeline.report import FRONTIER, as_item, frontier_figure, row_figure

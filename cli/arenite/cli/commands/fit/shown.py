@@ -1,4 +1,4 @@
-"""What `arenite fit` shows: in the terminal, and as JSON."""
+"""The output of `arenite fit`: in the terminal, and as JSON."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -80,10 +80,10 @@ def fit_as_json(
 
 
 def with_map(show: Show, fit: Candidate, *, wanted: bool | None) -> Show:
-    """Return what prints the map of a program behind something else.
+    """Return a function that prints the map of a program below other output.
 
     Args:
-        show: Prints what stands before it.
+        show: Prints the output above it.
         fit: The program.
         wanted: Whether it is drawn; None for on a terminal only.
     """
@@ -334,7 +334,7 @@ def _price(fit: Candidate) -> str:
 
 
 def _whole(fit: Candidate) -> str:
-    """Return what the program that runs whole takes, and how it fares over several memories."""
+    """Return the arena of the whole program, and its time over several memories."""
     size = both(fit.whole.height)
     if fit.note(OverMemories) is None:
         return size
@@ -354,7 +354,7 @@ def _slowdown_of_whole(fit: Candidate) -> float | None:
 
 
 def _rows_of_memories(fit: Candidate) -> list[tuple[str, RenderableType]]:
-    """Return a row for each memory, and one of what reading and writing costs."""
+    """Return a row for each memory, and one for the cost of reads and writes."""
     over = fit.note(OverMemories)
     if over is None:
         return []
@@ -363,7 +363,7 @@ def _rows_of_memories(fit: Candidate) -> list[tuple[str, RenderableType]]:
 
 
 def _memories_as_json(fit: Candidate) -> dict[str, Any]:
-    """Return where it lies and what that costs, for programs."""
+    """Return the memories and the cost of reads and writes, as JSON."""
     over = fit.note(OverMemories)
     if over is None:
         return {}

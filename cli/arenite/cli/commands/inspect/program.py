@@ -1,4 +1,4 @@
-"""What `arenite inspect` shows of a program file."""
+"""The output of `arenite inspect` for a program file."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a session says of a program on this machine.
+    """Facts of a program from a session on this machine.
 
     Attributes:
         backends: Steps by who runs them.
@@ -76,7 +76,7 @@ def show_program(path: Path, *, as_json: bool) -> None:
 
     Raises:
         ProgramError: The core refuses it.
-        InvalidPlanError: Its turns do not find what they read.
+        InvalidPlanError: Its turns do not find the rows that they read.
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
     with Session(path) as session:

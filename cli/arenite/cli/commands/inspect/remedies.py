@@ -18,7 +18,7 @@ class Remedy:
     Attributes:
         options: As on the command line.
         lower_bound: Bytes any plan needs with them.
-        advice: What binds then, and what could lower it further.
+        advice: The limit of the peak then, and what could lower it further.
     """
 
     options: str
@@ -33,9 +33,9 @@ def remedies(chosen: Chosen, model: Path, sharing: Aliasing | None) -> Iterator[
     combination is left out where a simpler one does as well.
 
     Args:
-        chosen: What is to be lowered, and how it was read.
+        chosen: The model, and how it was read.
         model: Its file.
-        sharing: What could share storage in it; None if that is not open.
+        sharing: Tensors that could share storage; None if the target decides that.
     """
     lowest = chosen.source.problem.lower_bound
     given, aliases = chosen.order_name, chosen.aliases

@@ -33,7 +33,7 @@ from arenite.runtime import DeadMemoryError, Session, StepProfile, Tuned, chrome
 from arenite.strategies import find
 
 _NAN, _LARGE = 0xFF, 0x4B
-"""Bytes of NaN, and of a large number: a kernel that clamps turns NaN into what looks right."""
+"""Bytes of NaN, and of a large number: a kernel that clamps turns NaN into plausible values."""
 _NUM_SLOWEST = 20
 _SEED = 0
 """Of the inputs where the user gives none."""

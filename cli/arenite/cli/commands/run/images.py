@@ -20,7 +20,7 @@ _DAMAGE = (
     OSError, ValueError, EOFError, IndexError, KeyError, MemoryError, OverflowError, RuntimeError,
     SyntaxError, TypeError, struct.error, zlib.error,
 )  # fmt: skip
-"""What Pillow raises on files that are not as they should be."""
+"""Errors of Pillow for damaged files."""
 
 
 @dataclass(frozen=True, slots=True)

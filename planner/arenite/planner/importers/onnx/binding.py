@@ -1,4 +1,4 @@
-"""Bind what a model leaves open: free dimensions, and inputs that the user fixes at a value."""
+"""Bind the open parts of a model: free dimensions, and inputs fixed at a value."""
 
 import math
 from collections.abc import Container, Iterable, Mapping
@@ -282,7 +282,7 @@ def fixed_model(
         values: One for each input that is to be fixed.
 
     Raises:
-        ModelError: The file cannot be read, or what is given does not fit it.
+        ModelError: The file cannot be read, or the arguments do not fit it.
     """
     with about_file(path):
         model = load_model(path)
@@ -305,7 +305,7 @@ def fixed_feeds(
     shapes: Mapping[str, tuple[int, ...]],
     values: Mapping[str, float],
 ) -> dict[str, NDArray[np.generic]]:
-    """Return what fixed inputs are fed, the sizes of other inputs unknown.
+    """Return the arrays of fixed inputs, the sizes of other inputs unknown.
 
     Args:
         graph: Of the model.
@@ -340,7 +340,7 @@ def fixed_arrays(
     """Return for each input, in the model's order, its elements if it is fixed at a value.
 
     Raises:
-        ModelError: The file cannot be read, or what is given does not fit it.
+        ModelError: The file cannot be read, or the arguments do not fit it.
     """
     with about_file(path):
         types = bind(load_model(path).graph, dims, shapes).inputs

@@ -35,7 +35,7 @@ def height_of(
     outputs: Sequence[str],
     boundary: Boundary,
 ) -> int:
-    """Return the bytes that hold what the steps of a subgraph make, each tensor while it lives.
+    """Return the bytes for the results of a subgraph's steps, each tensor while it lives.
 
     The steps keep their order and their tensors share nothing, whatever the rest of the model
     may share, so that the bytes suffice by any rules. Subgraphs inside count as scratch.
@@ -43,7 +43,7 @@ def height_of(
     Args:
         steps: Steps of the subgraph.
         types: Types of all tensors.
-        constants: Tensors that take no place: constants, and what lies outside the subgraph.
+        constants: Tensors without a place: constants, and tensors outside the subgraph.
         kept: Tensors that live throughout: a body is given them, and is given them again.
         outputs: Tensors that the subgraph returns.
         boundary: Whether the outputs are counted.
@@ -172,7 +172,7 @@ def opaque_step(
 ) -> Step:
     """Return the step that stands for `bodies`, one of which runs.
 
-    It reads what the node does, then what the subgraphs capture.
+    It reads the inputs of the node, then those that its subgraphs capture.
 
     Args:
         walk: The walk over the model.

@@ -45,7 +45,7 @@ class UnreadableTensorError(ModelFormatError):
 
     Attributes:
         tensor: Its name.
-        fault: Why not, and what to do.
+        fault: The reason, and the remedy.
         is_external: Whether a file beside the model is at fault.
     """
 

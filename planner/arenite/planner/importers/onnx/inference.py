@@ -118,7 +118,7 @@ class NodeChecker:
                     )
 
     def check_definition(self, node: onnx.NodeProto, name: str) -> None:
-        """Check what needs no shapes: the number of operands and the attributes.
+        """Check the number of operands and the attributes, which need no shapes.
 
         Raises:
             ModelFormatError: They are not those of the operator.
@@ -164,7 +164,7 @@ class Inference:
             node: A node without subgraphs.
             name: Name of the operator.
             inputs: One for each of the node's inputs.
-            declared: What the file says about each output.
+            declared: The type of each output in the file.
             bound: The largest type of the first output, if how much there is depends on data.
 
         Raises:

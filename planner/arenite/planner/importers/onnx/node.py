@@ -14,7 +14,7 @@ from arenite.planner.operators.imported import AttributeValue
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Versions that determine what a node means.
+    """Versions that determine the meaning of a node.
 
     Attributes:
         ir_version: IR version of the file.

@@ -98,7 +98,7 @@ def subgraph_model(
 
     Args:
         origin: The node.
-        operands: What its step reads, by position.
+        operands: The inputs of its step, by position.
         values: Values of the operands that become constants of the new model, by position.
         folder: Folder of the weights that lie in other files.
 

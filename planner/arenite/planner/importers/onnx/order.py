@@ -124,7 +124,7 @@ def live_steps(steps: Sequence[Step], outputs: Iterable[str]) -> list[Step]:
 
 
 def without_dead_nodes(node: onnx.NodeProto) -> onnx.NodeProto:
-    """Return the node with its subgraphs reduced to what contributes to their outputs."""
+    """Return the node with the unused nodes of its subgraphs removed."""
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     for attribute in copy.attribute:
@@ -134,7 +134,7 @@ def without_dead_nodes(node: onnx.NodeProto) -> onnx.NodeProto:
 
 
 def captures(node: onnx.NodeProto) -> tuple[str, ...]:
-    """Return what the subgraphs of a node read from outside, without its own inputs."""
+    """Return the outer tensors that the subgraphs of a node read, without its own inputs."""
     found = (name for each in _direct_subgraphs(node) for name in captured_names(each))
     return tuple(dict.fromkeys(name for name in found if name not in node.input))
 

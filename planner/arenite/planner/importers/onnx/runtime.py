@@ -46,7 +46,7 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
         MissingDependencyError: ONNX Runtime is not installed.
         RuntimeRefusalError: It refuses the model.
     """
-    purpose = f"finding the shapes of what {label} makes"
+    purpose = f"finding the shapes of the results of {label}"
     with needing("onnxruntime", "onnx", purpose):
         import onnxruntime
         from onnxruntime.capi import onnxruntime_pybind11_state as native

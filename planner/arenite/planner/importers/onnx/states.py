@@ -2,8 +2,8 @@
 
 ONNX has no states. A file states them in its metadata, under `arenite.states`, as JSON: the name
 of each input with that of the output. A runtime that knows nothing of it is fed the inputs and
-hands back the outputs. An initialiser of the input's name is what the state starts with; without
-one it starts as zeros.
+hands back the outputs. An initialiser of the input's name is the initial value of the state;
+without one it starts as zeros.
 
 In a program the new value lies in the place of the old one if no later step reads that::
 

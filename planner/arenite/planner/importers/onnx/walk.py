@@ -217,7 +217,7 @@ class Walk:
         return name
 
     def operands(self, node: onnx.NodeProto, scope: Scope) -> list[Operand]:
-        """Return what the node reads, by position."""
+        """Return the inputs of the node, by position."""
         operands = []
         for local in node.input:
             name = self.find(scope, local) if local else ""

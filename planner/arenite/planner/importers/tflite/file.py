@@ -250,7 +250,7 @@ class _FlatReader:
         )
 
     def _each(self, what: str, count: int, read: Callable[[int], Entry]) -> tuple[Entry, ...]:
-        """Return what `read` gives for each entry of a vector of tables."""
+        """Return the result of `read` for each entry of a vector of tables."""
         outer = self._where
         prefix = "" if outer == "model" else f"{outer}, "
         self._spend(_TABLE_BYTES * count, f"{count} {what}s")
@@ -288,7 +288,7 @@ class _FlatReader:
         return text.decode(errors="replace")
 
     def _spend(self, num_bytes: int, what: str) -> None:
-        """Deduct `num_bytes` from what may still be read; no valid file runs out."""
+        """Deduct `num_bytes` from the bytes that may still be read; valid files have enough."""
         self._left -= num_bytes
         if self._left < 0:
             raise self.error(f"{what}: more than the file can hold")

@@ -64,7 +64,7 @@ class TfliteModel:
             variable is where the first handle is.
         operators: For each step that is an operator of the file its subgraph and its index
             there.
-        variables: What the file says of each state that stands for a variable.
+        variables: The file's description of each state that is a variable.
     """
 
     program: Program
@@ -259,7 +259,7 @@ class _Unfolding:
         self._steps.append(Step(name, operator, inputs, outputs))
 
     def _spend(self, name: str, num_operands: int) -> None:
-        """Limit what a few subgraphs that enter each other can unfold to."""
+        """Limit the operators that subgraphs entering each other unfold to."""
         self._left -= _ENTRY_BYTES + len(name) + 8 * num_operands
         if self._left < 0:
             raise UnsupportedModelError(name, "the subgraphs entered unfold to too many operators")

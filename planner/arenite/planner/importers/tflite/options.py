@@ -1,4 +1,4 @@
-"""What the options of a TFLite operator state: windows, subgraphs, variables, custom options."""
+"""Options of TFLite operators: windows, subgraphs, variables, custom options."""
 
 import struct
 from collections.abc import Mapping

@@ -56,7 +56,7 @@ def read_bound_tflite(
         weights: Whether to read constants, quantisation and options.
 
     Raises:
-        BindingError: What is asked for does not fit the model.
+        BindingError: A requested shape does not fit the model.
         ModelError: As in `read_tflite`.
     """
     program = read_tflite(path, weights=weights)

@@ -54,7 +54,7 @@ def made_dense(name: str, sparsity: Any, elements: Array, shape: tuple[int, ...]
         shape: Shape of the constant.
 
     Raises:
-        ModelFormatError: What is stated of the elements does not fit them or the shape.
+        ModelFormatError: The stated form does not fit the elements or the shape.
         UnsupportedModelError: It is larger than a constant may be made.
 
     Cost: time and memory O(elements of the shape).

@@ -56,7 +56,7 @@ def overwritable(program: Program, step: Step, kinds: Collection[AliasKind]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Aliasing:
-    """What the rewrite did.
+    """The result of the rewrite.
 
     Attributes:
         program: The program with storage shared.
@@ -79,7 +79,7 @@ def share(
 
     Args:
         program: The program; its order decides the last use of each operand, so reorder first.
-        kinds: What may share storage.
+        kinds: Kinds of sharing.
         boundary: Where program inputs and outputs are the caller's, they are neither
             overwritten nor laid over what is not.
         alignment: Alignment of a part's offset in the whole, in bytes.
@@ -96,7 +96,7 @@ def explain(
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int = DEFAULT_ALIGNMENT,
 ) -> Aliasing:
-    """Do what `share` does, and report what each kind achieved and why not more."""
+    """Share storage as `share` does, and report the gain and the refusals of each kind."""
     rewrite = _Rewrite(program, kinds, boundary, alignment)
     for step in program.steps:  # first, as a kept tensor may be a view of a result
         rewrite.view(step)

@@ -149,7 +149,7 @@ class Quantised:
     # Between DequantizeLinear and QuantizeLinear.
 
     def _collapsed(self, t: OnnxTranslation) -> StoredValue | None:
-        """Return what an integer kernel makes of the pattern that ends here, None without one."""
+        """Return the result of an integer kernel for the pattern that ends here, or None."""
         operator = t.producers.get(t.source())
         if operator is None:
             return None

@@ -190,7 +190,7 @@ def emit_layer_norm(
 
     Args:
         t: The operator.
-        value: What is normalised.
+        value: The value to normalise.
         positions: Of the scale and of the bias among the inputs.
         axis: The first of the axes that are normalised together.
         epsilon: Default of the attribute.

@@ -170,7 +170,7 @@ def attend(
         projected: Queries, keys and values side by side.
         mask: Position of the mask among the inputs.
         past: Position of the keys and values of earlier words.
-        bias: Position of what is added to the scores; None for operators without one.
+        bias: Position of the addend of the scores; None for operators without one.
     """
     batch, num_queries, width = projected.shape
     heads = t.attribute("num_heads", 0)

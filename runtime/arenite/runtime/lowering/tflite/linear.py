@@ -68,7 +68,7 @@ def _phases(
         margins: Places around the image, before and after.
         image: Batch, the lengths of the axes, and others.
         inside: Strides of the image.
-        batched: Strides of what has a batch for each place.
+        batched: Strides of the tensor with a batch for each place.
     """
     for place, phase in enumerate(itertools.product(*map(range, blocks))):
         starts, firsts, counts = _phase(phase, blocks, margins, image)

@@ -102,7 +102,7 @@ class TfliteTranslation(StepTranslation):
     def padding(
         self, size: tuple[int, ...], kernel: Pair, strides: Pair, dilations: Pair
     ) -> Sides:
-        """Return the padding of a window: none, or what gives the output its stated size."""
+        """Return the padding of a window: none, or the one that gives the stated output size."""
         stated = self.options.get("Padding")
         if isinstance(stated, tuple):
             top, right, bottom, left = stated

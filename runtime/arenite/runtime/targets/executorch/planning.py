@@ -321,7 +321,7 @@ def _problem(
 
 
 def _check_processor(found: Iterable[TensorGroup]) -> None:
-    """Return if everything lies in memory of the processor, which is what banks are of.
+    """Return if all tensors are in memory of the processor, as banks are.
 
     Raises:
         UnsupportedModelError: Something lies in that of another device.

@@ -43,7 +43,7 @@ from arenite.runtime.targets.litert.stock import (
 )
 
 ALIGNMENT: Final = 64
-# What TFLite's kernels are known to support. Whether inputs may be reused is up to the caller.
+# Kinds of sharing that TFLite's kernels support. Whether inputs may be reused is up to the caller.
 _SAFE_KINDS: Final = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.REUSE_INPUTS)
 _DTYPES: Final = {dtype.label: dtype for dtype in DType}
 
@@ -97,7 +97,7 @@ class Probe:
 def litert_problem(
     path: Path, *, keep_inputs: bool = False, alignment: int = ALIGNMENT
 ) -> Problem:
-    """Return what TFLite's or LiteRT's CPU arena holds for this model, scratch included.
+    """Return the records of TFLite's or LiteRT's CPU arena for this model, scratch included.
 
     The stock package's interpreter loads the model; a damaged one may end the process.
 
@@ -162,7 +162,7 @@ def _inside(interpreter: Any, hook: PrepareHook) -> tuple[Any, list[dict[str, An
     """Return the tensors as the structures and as the interpreter state them.
 
     Raises:
-        UnexpectedRuntimeError: The two differ, so the structures are not what we know.
+        UnexpectedRuntimeError: The two differ, so the structures are unknown.
     """
     details = interpreter.get_tensor_details()
     inside = tensors(TfLiteContext.from_address(hook.context_address))

@@ -1,4 +1,4 @@
-"""From the allocations of one run to the records to place, and what a stock session takes.
+"""From the allocations of one run to the records to place, and the memory of a stock session.
 
 A step is the time of an allocation; nothing else moves the clock. A block that is
 freed between two allocations ends at the second.

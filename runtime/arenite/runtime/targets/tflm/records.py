@@ -112,7 +112,7 @@ def read_tflm_model(path: Path) -> TflmModel:
 
 
 def tflm_problem(path: Path) -> Problem:
-    """Return what TensorFlow Lite Micro places in its arena's head, kernel scratch left out.
+    """Return the records of the head of TensorFlow Lite Micro's arena, without kernel scratch.
 
     Raises:
         ModelError: The model is damaged or cannot be planned.
