@@ -44,7 +44,7 @@ _AROUND = (1, 1, 1, 1)
 
 
 @dataclass(slots=True)
-class _Chain:
+class _StepChain:
     """Steps that each read the result of the one before."""
 
     dtype: DType
@@ -132,9 +132,9 @@ def passes(count: int, size: int, channels: int) -> Program:
     return chain.program()
 
 
-def _chain(label: str, size: int, channels: int) -> tuple[_Chain, np.random.Generator]:
+def _chain(label: str, size: int, channels: int) -> tuple[_StepChain, np.random.Generator]:
     dtype = next(each for each in DType if each.label == label)
-    return _Chain(dtype, (1, size, size, channels)), np.random.default_rng(_SEED)
+    return _StepChain(dtype, (1, size, size, channels)), np.random.default_rng(_SEED)
 
 
 def _filter(draw: np.random.Generator, label: str, shape: tuple[int, ...]) -> Array:
