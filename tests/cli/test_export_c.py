@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from arenite.runtime.cexport import kernels
+from arenite.runtime.cexport import kernels, reference
 from support.exported_c import DOUBLE
 from support.quantised_chain import mobile
 from support.tflite_operator import Given, operator_model, weights
@@ -223,8 +223,12 @@ def test_an_onnx_model_is_tested_against_our_runtime(tmp_path, run_json):
     assert json.loads((tmp_path / "out" / "arenite-export.json").read_text())["files"]
 
 
-def test_weights_of_bytes_alone_are_tested_as_the_numbers_they_are(tmp_path, run_json):
-    """LiteRT rounds what such a layer reads to bytes too, and so computes another network."""
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_layers_with_weights_of_bytes_are_tested_as_litert_computes_them(
+    is_installed, tmp_path, run_json, monkeypatch
+):
+    if not is_installed:
+        monkeypatch.setattr(reference, "_INTERPRETERS", ())
     random = np.random.default_rng(0)
     matrix = weights(random.integers(-127, 128, (6, 40)).astype(np.int8), scales=(0.3,))
     path = tmp_path / "hybrid.tflite"
@@ -235,7 +239,8 @@ def test_weights_of_bytes_alone_are_tested_as_the_numbers_they_are(tmp_path, run
         )
     )  # fmt: skip
     said = run_json("export", path, "--to", "c", "-o", tmp_path / "out", "--name", "m")
-    assert said["reference"] == "Arenite's runtime"
+    by = "LiteRT's reference kernels" if is_installed else "Arenite's runtime"
+    assert said["reference"] == by
     done = subprocess.run(["make", "-C", tmp_path / "out", "check"], capture_output=True,
                           text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -171,20 +171,3 @@ def test_a_published_model_agrees_to_the_bit_within_its_arena(name: str, tmp_pat
         (expected,) = oracle.run(list(inputs.values()))
         (found,) = machine.run(inputs).values()
         np.testing.assert_array_equal(found.reshape(expected.shape), expected)
-
-
-def test_the_autoencoder_of_floats_agrees_with_our_runtime(tmp_path: Path) -> None:
-    from arenite.pipeline.session import Session
-    from arenite.strategies import find
-
-    path = shared("models/tflite/ad_toycar_hybrid.tflite")
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not there")
-    export = exported(path)
-    assert f"{export.name}_weights.bin" in export.files
-    machine = Machine.of(export, compiled(export, tmp_path))
-    inputs = drawn(export, 0)
-    with Session(path, strategy=find("greedy-by-size")) as session:
-        expected = session.run(inputs)
-    for name, array in machine.run(inputs).items():
-        np.testing.assert_allclose(array.reshape(expected[name].shape), expected[name], 1e-4, 1e-4)

@@ -16,8 +16,8 @@ from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import session_by_plan
 from arenite.pipeline.targets.arenite import compiled_for
-from arenite.pipeline.targets.c import in_order, lower_model_for_c
-from arenite.planner import Budget, Costs, Link, Plan, Problem, Strategy, derive
+from arenite.pipeline.targets.c import compile_hybrid, in_order, lower_model_for_c
+from arenite.planner import Budget, Costs, Link, Plan, Problem, Program, Strategy, derive
 from arenite.runtime.cexport import (
     CExport,
     CompiledForC,
@@ -27,6 +27,7 @@ from arenite.runtime.cexport import (
     HostTest,
     Interface,
     LoweredForC,
+    QuantiseRows,
     Rounding,
     Vectors,
     check_folder,
@@ -124,7 +125,7 @@ def write_c(request: CRequest) -> ExportedC:
                 request.model,
                 own.program,
                 interface,
-                lambda runs: _run(request, runs),
+                lambda runs: _run(request, own.program, runs),
                 rounding=rounding,
             )
         )
@@ -169,11 +170,18 @@ def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[Compile
 
 
 def _run(
-    request: CRequest, runs: Sequence[Mapping[str, NDArray[Any]]]
+    request: CRequest, program: Program, runs: Sequence[Mapping[str, NDArray[Any]]]
 ) -> list[Mapping[str, NDArray[Any]]]:
-    """Return the outputs of our runtime for the inputs of several runs, one after the other."""
+    """Return the outputs of our runtime for the inputs of several runs, one after the other.
+
+    Where the program rounds operands of layers to bytes, so does our runtime here.
+    """
     reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
-    with session_by_plan(compiled_for(reading, request.model)) as session:
+    if any(isinstance(step.operator, QuantiseRows) for step in program.steps):
+        compiled = compile_hybrid(request.model, reading)
+    else:
+        compiled = compiled_for(reading, request.model)
+    with session_by_plan(compiled) as session:
         return [dict(session.run(inputs)) for inputs in runs]
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading, read_graph
+from arenite.pipeline.targets.compiling import Compiled, Lowered, rules
 from arenite.planner import (
     AliasKind,
     FindOrder,
@@ -25,8 +26,10 @@ from arenite.runtime.cexport import (
     NotExportedError,
     Rounding,
     lower_for_c,
+    lower_hybrid_for_runtime,
     signed,
 )
+from arenite.runtime.rewrites import pack_filters
 
 ALIGNMENT = 4
 """Bytes: the widest load of a 32-bit core."""
@@ -128,6 +131,17 @@ _MOST_BYTES = 2**31 - 1
 
 _MOST_TRACED = 1 << 24
 """Elements of the largest tensor in a program whose overlaps are searched, pixel by pixel."""
+
+
+def compile_hybrid(path: Path, reading: Reading) -> Compiled:
+    """Lower a TFLite model, what layers with weights of bytes read being rounded to bytes too.
+
+    Args and errors are those of `compile_model`.
+    """
+    with about_file(path):
+        program = pack_filters(lower_hybrid_for_runtime(read_graph(path, reading)))
+    lowered = Lowered(path.name, model_digest(path), program)
+    return lowered.compiled(derive(program, rules()))
 
 
 def _check_sizes(program: Program) -> None:

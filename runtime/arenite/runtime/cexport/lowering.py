@@ -10,7 +10,9 @@ import numpy as np
 from arenite.planner import Array, DType, Port, Program, Step, Tensor, TensorKind
 from arenite.planner.operators import Operator
 from arenite.planner.programs import Names, OperatorSet
+from arenite.runtime.cexport.hybrid_in_floats import in_floats
 from arenite.runtime.cexport.steps.convolution import UnpackedMatMul
+from arenite.runtime.cexport.steps.hybrid import quantise_operands
 from arenite.runtime.cexport.steps.recurrent import UnbufferedLstm
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import Convert
@@ -41,10 +43,34 @@ def lower_for_c(model: Program) -> Program:
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
-        return _for_kernels(_products_of_bytes(lower_tflite(model, means_as_pools=False)))
+        lowered = lower_tflite(model, means_as_pools=False, keeps_bytes=True)
+        return quantise_operands(_for_kernels(_products_of_bytes(lowered)), _asymmetric(model))
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
     return _for_kernels(lower_onnx(model))
+
+
+def lower_hybrid_for_runtime(model: Program) -> Program:
+    """Lower a TFLite model for our runtime; it rounds what layers with weights of bytes read.
+
+    It does so as the C kernels do. Our runtime itself takes such weights as floats.
+
+    Raises:
+        ModelError: It has an operator that has no translation.
+    """
+    from arenite.runtime.lowering.tflite.model import lower_tflite
+
+    lowered = lower_tflite(model, keeps_bytes=True)
+    return in_floats(quantise_operands(lowered, _asymmetric(model)))
+
+
+def _asymmetric(model: Program) -> frozenset[str]:
+    """Return the matrix products that round floats to bytes with a zero point."""
+    from arenite.runtime.lowering.tflite.translation import options_of
+
+    return frozenset(
+        step.name for step in model.steps if options_of(step).get("AsymmetricQuantizeInputs")
+    )
 
 
 def _for_kernels(program: Program) -> Program:

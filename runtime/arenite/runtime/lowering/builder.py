@@ -47,10 +47,12 @@ class ProgramBuilder:
         supported: Names of the operators that the core runs; None for all.
         quantisations: Quantisation of the model's tensors that do not state it themselves.
         means_as_pools: Whether a mean over rows and columns becomes a pool.
+        keeps_bytes: Whether layers of floats may have weights of bytes.
 
     Attributes:
         model: The model to lower.
         means_as_pools: As given.
+        keeps_bytes: As given.
         notes: Notes for the user.
         fallbacks: Why another runtime runs a step, by step of the model.
     """
@@ -62,9 +64,11 @@ class ProgramBuilder:
         quantisations: Mapping[str, Quantisation] | None = None,
         *,
         means_as_pools: bool = True,
+        keeps_bytes: bool = False,
     ) -> None:
         self.model = model
         self.means_as_pools = means_as_pools
+        self.keeps_bytes = keeps_bytes
         self._supported = supported
         self.notes: list[str] = []
         self.fallbacks: dict[str, str] = {}

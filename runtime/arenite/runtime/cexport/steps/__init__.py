@@ -4,10 +4,11 @@ from arenite.runtime.cexport.steps import (
     cmsis_nn,
     convolution,
     elementwise,
+    hybrid,
     movement,
     recurrent,
     reduction,
 )
 
-THEMES = (cmsis_nn, convolution, elementwise, movement, recurrent, reduction)
+THEMES = (cmsis_nn, convolution, elementwise, hybrid, movement, recurrent, reduction)
 """The modules that list writers."""

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
-from arenite.planner import Array
+from arenite.planner import Array, DType
 from arenite.planner.operators import Operands
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
+from arenite.runtime.cexport.steps.hybrid import multiplies_in_turn, scales_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.base import Clamped, Pair, Sides
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
@@ -27,7 +28,8 @@ def conv_2d(t: StepWriter) -> None:
         raise NotWrittenError("its filter does not fit its groups")
     is_pointwise = (
         weights.shape[1:3] == (1, 1) and operator.groups == 1 and not any(operator.padding)
-    )
+        and not _is_hybrid(t)
+    )  # fmt: skip
     blocks = _blocks(weights, operator.groups)
     kernel = "pointwise" if is_pointwise else "conv"
     _write_spatial(t, kernel, blocks, weights.shape[1:3], operator, operator.groups)
@@ -60,7 +62,7 @@ def fully_connected(t: StepWriter) -> None:
     assert isinstance(operator, FullyConnected)
     source, result, (outputs, depth) = t.input(), t.output(), t.input(1).shape
     rows = source.num_elements // depth
-    if t.types("int8", "float32") == "int8" and not t.layout.is_constant(t.input(1).name):
+    if not t.layout.is_constant(t.input(1).name) and t.types("int8", "float32") == "int8":
         bias = (
             t.constant(per_output(t.array(2), np.int32, outputs), "bias") if t.has(2) else "NULL"
         )
@@ -74,13 +76,15 @@ def fully_connected(t: StepWriter) -> None:
     weights = t.array(1)
     size = source.dtype.bits // 8
     filter_ = _blocks(weights.reshape(outputs, 1, 1, depth), 1)
+    kernel = "conv" if _is_hybrid(t) else "pointwise"
     suffix, layer = _layer(
-        t, "pointwise", filter_, operator, height=rows, width=1, depth=depth, out_width=1,
+        t, kernel, filter_, operator, height=rows, width=1, depth=depth, out_width=1,
         out_depth=outputs,
     )  # fmt: skip
     t.call(
-        f"pointwise_{suffix}", layer, t.rows_of(source, depth * size),
-        t.rows_to(result, outputs * size), 0, rows,
+        f"{kernel}_{suffix}", layer, *([scales_of(t, 0)] if _is_hybrid(t) else ()),
+        t.rows_of(source, depth * size),
+        t.rows_to(result, outputs * result.dtype.bits // 8), 0, rows,
     )  # fmt: skip
 
 
@@ -183,6 +187,11 @@ def _batches(
     return (outer, inner), steps
 
 
+def _is_hybrid(t: StepWriter) -> bool:
+    """Tell whether what is multiplied are bytes, and the result is floats."""
+    return (t.input().dtype, t.output().dtype) == (DType.INT8, DType.FLOAT32)
+
+
 def _write_spatial(
     t: StepWriter,
     kernel: str,
@@ -203,12 +212,13 @@ def _write_spatial(
         out_depth=out_depth, groups=groups, window=(window[0], window[1]),
         strides=operator.strides, dilations=operator.dilations, padding=operator.padding,
     )  # fmt: skip
-    size = source.dtype.bits // 8
-    in_stride, out_stride = width * depth * size, out_width * out_depth * size
+    in_stride = width * depth * source.dtype.bits // 8
+    out_stride = out_width * out_depth * result.dtype.bits // 8
     for plane in t.planes(batch):
         t.call(
             f"{kernel}_{suffix}",
             layer,
+            *([scales_of(t, plane)] if _is_hybrid(t) else ()),
             t.rows_of(source, in_stride, plane, height * in_stride),
             t.rows_to(result, out_stride, plane, out_height * out_stride),
             0,
@@ -241,6 +251,8 @@ def _layer(
         "dilation_x": dilations[1], "top": padding[0], "left": padding[3],
     }  # fmt: skip
     is_blocked = kernel not in ("depthwise", "transposed")
+    if _is_hybrid(t):
+        return "hybrid", _hybrid_layer(t, geometry, filter_, operator, is_blocked=is_blocked)
     if t.types("int8", "float32") == "float32":
         bias = per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
         suffix, (stored,) = t.weights(filter_)
@@ -284,6 +296,30 @@ def _layer(
         bias=t.constant(bias, "bias"),
         factors=t.constant(factors, "factors"),
         shifts="NULL" if t.is_even else t.constant(shifts, "shifts"),
+    )
+
+
+def _hybrid_layer(
+    t: StepWriter, geometry: dict[str, int], filter_: Array, operator: Clamped, *, is_blocked: bool
+) -> str:
+    stated = t.input(1).quantisation
+    assert stated is not None
+    scales = np.array(stated.scales, np.float32)
+    bias = per_output(t.array(2) if t.has(2) else None, np.float32, geometry["out_depth"])
+    if is_blocked:
+        bias = _in_blocks(bias, geometry["groups"])
+        scales = scales if len(scales) == 1 else _in_blocks(scales, geometry["groups"])
+    return t.layer(
+        "conv_layer_hybrid",
+        **geometry,
+        row_step=2 if isinstance(operator, FullyConnected) else 0,
+        scale_step=int(len(scales) > 1),
+        is_filter_first=int(multiplies_in_turn(operator, t.input(1))),
+        low=operator.min,
+        high=operator.max,
+        filter=t.constant(filter_, "weights"),
+        scales=t.constant(scales, "scales"),
+        bias=t.constant(bias, "bias"),
     )
 
 

@@ -124,7 +124,7 @@ def _blocks(t: TfliteTranslation, shape: Shape) -> tuple[tuple[int, ...], Array]
 def conv_2d(t: TfliteTranslation) -> None:
     """Translate CONV_2D, grouped where its filter has fewer channels than its input."""
     t = _without_pad(t)
-    image, weights = t.value(0), t.weights(1)
+    image, weights = t.value(0), t.weights(1, output_axis=0)
     strides, dilations = _strides(t), _dilations(t)
     _, height, width, channels = weights.shape
     operator = Conv2D(
@@ -139,7 +139,7 @@ def conv_2d(t: TfliteTranslation) -> None:
 @translates("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(t: TfliteTranslation) -> None:
     t = _without_pad(t)
-    image, weights = t.value(0), t.weights(1)
+    image, weights = t.value(0), t.weights(1, output_axis=3)
     strides, dilations = _strides(t), _dilations(t)
     _, height, width, _ = weights.shape
     operator = DepthwiseConv2D(
@@ -246,7 +246,7 @@ def fully_connected(t: TfliteTranslation) -> None:
         raise unsupported("weights_format", t.integer("WeightsFormat", 0), "0 (DEFAULT)")
     value = t.value(0)
     is_constant = t.builder.array(t.source(1)) is not None
-    weights = t.weights(1) if is_constant else t.value(1)
+    weights = t.weights(1, output_axis=0) if is_constant else t.value(1)
     if len(weights.shape) != 2:
         raise NotLoweredError(
             f"weights of shape {weights.shape} are unsupported, supported: rank 2"

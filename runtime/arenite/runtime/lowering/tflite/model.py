@@ -116,7 +116,11 @@ _WINDOWS = frozenset(
 
 
 def lower_tflite(
-    model: Program, supported: Container[str] | None = None, *, means_as_pools: bool = True
+    model: Program,
+    supported: Container[str] | None = None,
+    *,
+    means_as_pools: bool = True,
+    keeps_bytes: bool = False,
 ) -> Program:
     """Lower a TFLite model to a program that the core runs.
 
@@ -125,6 +129,8 @@ def lower_tflite(
         supported: Names of the operators that the core runs; None for all.
         means_as_pools: Whether a mean over rows and columns becomes a pool. TensorFlow Lite
             rounds the two differently.
+        keeps_bytes: Whether convolutions and matrix products of floats keep weights of bytes;
+            else their weights become the floats that the bytes stand for.
 
     Raises:
         ModelFormatError: The initial value of a state does not fit its type.
@@ -132,7 +138,9 @@ def lower_tflite(
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
     check_input_types(model)
-    builder = ProgramBuilder(model, supported, means_as_pools=means_as_pools)
+    builder = ProgramBuilder(
+        model, supported, means_as_pools=means_as_pools, keeps_bytes=keeps_bytes
+    )
     for tensor in model.tensors.values():
         if tensor.kind is TensorKind.STATE:
             builder.add_state(tensor.name, _initial(tensor))

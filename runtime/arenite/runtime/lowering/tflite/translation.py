@@ -50,15 +50,27 @@ class TfliteTranslation(StepTranslation):
         """Return an input that may be left out."""
         return self.value(position) if self.has(position) else None
 
-    def weights(self, position: int) -> StoredValue:
+    def weights(self, position: int, output_axis: int | None = None) -> StoredValue:
         """Return an input that must be constant, dequantised if the operator computes in floats.
 
         Converters that quantise only weights expect the kernel to handle the mix.
+
+        Args:
+            position: Of the input.
+            output_axis: Axis of the outputs in a filter, which may stay as bytes beside floats
+                where the program has such layers; None if it may not.
         """
         array, value = self.array(position), self.value(position)
         stated = self.builder.stated_quantisation(self.source(position))
         if self.dtype is not DType.FLOAT32 or stated is None or array.dtype == np.float32:
             return value
+        if output_axis is not None and self.builder.keeps_bytes:
+            is_per_output = (
+                stated.axis == output_axis and len(stated.scales) == (array.shape[output_axis])
+            )
+            is_plain = array.dtype == np.int8 and not stated.zero_point
+            if is_plain and (is_per_output or len(stated.scales) == 1):
+                return value
         shape = [1] * array.ndim
         if len(stated.scales) > 1:
             shape[stated.axis] = -1
