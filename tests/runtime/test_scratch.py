@@ -103,6 +103,20 @@ def random_transposed():
     )
 
 
+def random_spread():
+    columns, stride, taps, inputs, images = map(
+        int, GENERATOR.integers((1, 1, 2, 1, 1), (99, 9, 40, 20, 4))
+    )
+    outputs = int(GENERATOR.integers(1, PANEL))
+    weights = constant(np.zeros((outputs, 1, taps, inputs), np.float32))
+    result = Given((images, 1, stride * (columns - 1) + taps - 1, outputs))
+    operands = [Given((images, 1, columns, inputs)), weights], [result]
+    # A column that is cut off keeps the phases of the strides apart.
+    attributes = {"strides": [1, stride], "padding": [0, 0, 0, 1]}
+    operator = TransposedConv2D(strides=(1, stride), padding=(0, 0, 0, 1))
+    return operator, "TransposedConv2D", attributes, *operands
+
+
 def operands_of(inputs, outputs):
     """Return what an operator is asked about, of the operands of a step."""
     one, other = (
@@ -123,6 +137,7 @@ RANDOM = {
     "Rfft2D": random_transform,
     "Conv2D": random_tiles,
     "TransposedConv2D": random_transposed,
+    "TransposedConv2D of few outputs": random_spread,
 }
 
 

@@ -100,7 +100,7 @@ def program_by_rows(
         "name": "only", "kernel_type": kind, "kernel": dict(kernel), "inputs": read,
         "outputs": [result],
     }  # fmt: skip
-    if scratch is not None and bands is not None:
+    if scratch:
         place = reserve(Given((scratch,), "uint8"))
         step["scratch"] = add("scratch", Given((scratch,), "uint8"), place)
     only = len(steps)

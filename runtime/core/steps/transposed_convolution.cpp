@@ -1,4 +1,4 @@
-// Transposed convolutions, as one convolution for each phase of the strides.
+// Transposed convolutions, as one convolution for each phase of the strides or as sums of products.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "registry.hpp"
 #include "steps/images.hpp"
 #include "steps/transposed_by_inputs.hpp"
+#include "steps/transposed_by_sums.hpp"
 #include "steps/transposed_filter.hpp"
 #include "steps/transposed_images.hpp"
 
@@ -200,6 +201,9 @@ std::unique_ptr<Step> make_transposed_conv_2d(const Operands& operands) {
                                {bias == nullptr ? nullptr : bias->as<float>(), nullptr,
                                 attributes.min(), attributes.max()}};
       if (by_inputs) { return std::make_unique<TransposedByInputsStep>(operands, kernel); }
+      if (TransposedBySumsStep::is_better(filter, window, groups, operands.outputs[0]->shape[2])) {
+        return std::make_unique<TransposedBySumsStep>(operands, kernel);
+      }
       return std::make_unique<TransposedStep<float, Convolution, float>>(operands, window, kernel);
     }
     case Type::int8: return make_of_quantised<std::int8_t>(operands, window, attributes);

@@ -38,6 +38,10 @@ CASES = {
     "conv transposed and depthwise, of a batch, with a scale of channels": "(float[2,20,5,7] x) "
     "=> (y) <float[20,1,3,3] w, float[20,1,1] s> "
     "{c = ConvTranspose<strides=[2,2], group=20, pads=[1,0,1,2]>(x, w) y = Mul(c, s)}",
+    "conv transposed along time, to one channel": "(float[2,18,70] x) => (y) <float[18,1,7] w, "
+    "float[1] b> {y = ConvTranspose<strides=[3], pads=[2,4], output_padding=[1]>(x, w, b)}",
+    "conv transposed along time, with gaps": "(float[1,6,61] x) => (y) <float[6,3,4] w> "
+    "{c = ConvTranspose<strides=[2], dilations=[3], pads=[3,2]>(x, w) y = Relu(c)}",
     "gemm": "(float[3,5] x) => (y) <float[5,7] w, float[7] b> {y = Gemm(x, w, b)}",
     "gemm transposed and scaled": "(float[5,3] x) => (y) <float[7,5] w, float[7] b> "
     "{y = Gemm<transA=1, transB=1, alpha=0.5, beta=2.0>(x, w, b)}",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.operators.operator import Operands
 from arenite.planner.tensors import DType, Tensor
-from arenite.runtime.operators import TransposedConv2D
+from arenite.runtime.operators import PANEL, TransposedConv2D
 from support.one_step import constant
 from support.row_programs import QUANTISED, assert_bands_make_the_whole, image
 
@@ -83,8 +83,18 @@ def test_pixels_are_spread(dtype, data):
         scales = numbers.uniform(0.01, 0.03, outputs).astype(np.float32)
         operands = [constant(weights, scales=scales.tolist()), constant(bias)]
         real, added = weights * scales[:, None, None, None].astype(float), bias * scales * 0.05
+    operator = TransposedConv2D(
+        strides=tuple(drawn["strides"]), dilations=tuple(drawn["dilations"]),
+        padding=tuple(drawn["padding"]), groups=groups,
+    )  # fmt: skip
+    tensors = [Tensor(f"t{i}", DType.of_label(each.type), tuple(each.shape))
+               for i, each in enumerate((x, operands[0], y))]  # fmt: skip
+    scratch = operator.scratch(Operands(tuple(tensors[:2]), tuple(tensors[2:])))
+    few = groups == 1 and outputs < PANEL and drawn["kernel"][0] == 1 and dtype == "float32"
+    leaves_lanes = few and outputs * drawn["strides"][1] < PANEL
+    assert few >= (scratch > 0) >= leaves_lanes
     feeds, made = assert_bands_make_the_whole(
-        "TransposedConv2D", fields, [x, *operands], y, seed=seed
+        "TransposedConv2D", fields, [x, *operands], y, seed=seed, scratch=scratch
     )
     more = QUANTISED.get(dtype, {"scales": (1.0,), "zero_point": 0})
     scale, zero = more["scales"][0], more["zero_point"]

@@ -11,10 +11,11 @@ from arenite.planner import Array, DType, Port, Program, Step, Tensor, TensorKin
 from arenite.planner.operators import Operator
 from arenite.planner.programs import Names, OperatorSet
 from arenite.runtime.cexport.hybrid_in_floats import in_floats
-from arenite.runtime.cexport.steps.convolution import UnpackedMatMul
+from arenite.runtime.cexport.steps.convolution import UnbufferedTransposedConv2D, UnpackedMatMul
 from arenite.runtime.cexport.steps.hybrid import quantise_operands
 from arenite.runtime.cexport.steps.recurrent import UnbufferedLstm
 from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.convolution import TransposedConv2D
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.movement import Copy
@@ -85,7 +86,7 @@ def _for_kernels(program: Program) -> Program:
 
 
 _OF_KERNELS: Final[Mapping[type, type[RuntimeOperator]]] = {
-    Lstm: UnbufferedLstm, MatMul: UnpackedMatMul,
+    Lstm: UnbufferedLstm, MatMul: UnpackedMatMul, TransposedConv2D: UnbufferedTransposedConv2D,
 }  # fmt: skip
 
 

@@ -218,6 +218,10 @@ class DepthwiseConv2D(Convolution):
         return is_float or has_16_bits(operands) or operands.input(self.SCALES) is not None
 
 
+TRANSPOSED_PIXELS = 56
+"""Pixels that a transposed convolution of few outputs multiplies at once."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransposedConv2D(Clamped):
     """Reads x, a filter Cout, kh, kw, Cin / groups, and an optional bias.
@@ -243,10 +247,20 @@ class TransposedConv2D(Clamped):
         return source.num_elements * weights.num_elements // source.shape[-1]
 
     def scratch(self, operands: Operands) -> int:
-        """Return the bytes of a filter that is packed in the run, for one phase of the strides."""
+        """Return the bytes of a filter packed in the run, or of the products of some pixels.
+
+        A packed filter is that of one phase of the strides. Products are made of floats and few
+        outputs with windows of one row: those of a pixel with all taps.
+        """
         weights, source = filter_of(operands, 4), operands.source
-        if not self.by_inputs or weights is None or source is None or not source.shape:
+        if weights is None or source is None or len(source.shape) != 4:
             return 0
+        if not self.by_inputs:
+            outputs, rows, taps, _ = weights.shape
+            is_few = self.groups == 1 and outputs < PANEL and rows == 1
+            if not is_few or source.dtype is not DType.FLOAT32 or self._fills_panels(operands):
+                return 0
+            return FLOAT_BYTES * outputs * taps * min(TRANSPOSED_PIXELS, source.shape[2])
         inputs, outputs = source.shape[-1] // self.groups, weights.shape[1]
         taps = math.prod(
             -(-taps // (stride // math.gcd(stride, dilation)))
@@ -257,6 +271,14 @@ class TransposedConv2D(Clamped):
         if inputs == outputs == 1:
             return FLOAT_BYTES * self.groups * taps
         return FLOAT_BYTES * self.groups * align_up(outputs, PANEL) * inputs * taps
+
+    def _fills_panels(self, operands: Operands) -> bool:
+        """Tell whether the phases of the columns have the same pixels and fill a panel."""
+        weights, result, stride = filter_of(operands, 4), operands.result, self.strides[1]
+        if weights is None or result is None or weights.shape[0] * stride < PANEL:
+            return False
+        sizes = (weights.shape[2], self.padding[3], result.shape[2])
+        return self.dilations[1] == 1 and not any(size % stride for size in sizes)
 
     def makes_rows(self, operands: Operands) -> bool:
         source, result = operands.source, operands.result

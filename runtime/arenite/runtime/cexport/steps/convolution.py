@@ -88,7 +88,17 @@ def fully_connected(t: StepWriter) -> None:
     )  # fmt: skip
 
 
-@writes(TransposedConv2D)
+class UnbufferedTransposedConv2D(TransposedConv2D):
+    """A TransposedConv2D whose kernel needs no working memory."""
+
+    __slots__ = ()
+
+    def scratch(self, operands: Operands) -> int:
+        """Return 0: each product is added to its sum."""
+        return 0
+
+
+@writes(UnbufferedTransposedConv2D)
 def transposed_conv_2d(t: StepWriter) -> None:
     """Write a transposed convolution, one call a plane."""
     operator = t.operator
