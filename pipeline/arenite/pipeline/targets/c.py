@@ -151,7 +151,7 @@ def _check_sizes(program: Program) -> None:
         NotExportedError: They cannot.
     """
     large = [
-        (tensor.name, tensor.dtype.label, f"its {tensor.size} B are beyond 32 bits")
+        (tensor.name, tensor.dtype.label, f"size {tensor.size} B is beyond 32 bits")
         for tensor in program.tensors.values()
         if tensor.size > _MOST_BYTES
     ]

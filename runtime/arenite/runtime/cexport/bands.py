@@ -52,7 +52,7 @@ def _write(
     """
     write = writers().get(type(step.operator))
     if write is None:
-        raise NotWrittenError("there is no kernel of it")
+        raise NotWrittenError("no C kernel for this operator")
     writer = StepWriter(layout, step, number, written, num_rows=num_rows, sums=sums)
     write(writer)
     return writer.calls

@@ -111,11 +111,13 @@ def _check_ports(layout: ArenaLayout) -> None:
         for port in ports:
             tensor = program.tensors[port.tensor]
             if layout.is_constant(port.tensor):
-                refused.append((port.name, kind, "it is a constant"))
+                refused.append((port.name, kind, "constant inputs and outputs are unsupported"))
             elif tensor.dtype.label not in TYPES:
-                refused.append((port.name, kind, f"C has no {tensor.dtype.label}"))
+                refused.append(
+                    (port.name, kind, f"element type {tensor.dtype.label} is unsupported")
+                )
     if refused or not layout.height:
-        raise NotExportedError(refused or [(program.name, "program", "it computes nothing")])
+        raise NotExportedError(refused or [(program.name, "program", "it has no operators")])
 
 
 def _written_steps(layout: ArenaLayout, written: CFileParts) -> list[source.StepCalls]:
@@ -137,12 +139,12 @@ def _written_steps(layout: ArenaLayout, written: CFileParts) -> list[source.Step
                 continue
             write = known.get(type(step.operator))
             if write is None:
-                raise NotWrittenError("there is no kernel of it")
+                raise NotWrittenError("no C kernel for this operator")
             write(writer)
         except NotWrittenError as reason:
             refused.append((step.name, step.operator.label, str(reason)))
         except (ArithmeticError, LookupError, ValueError) as error:  # operands that cannot be
-            why = f"it does not have the form of its kind: {error}"
+            why = f"malformed operator: {error}"
             refused.append((step.name, step.operator.label, why))
         if layout.has_tables:
             turns.add_whole(step, writer.calls)

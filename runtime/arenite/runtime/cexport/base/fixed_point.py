@@ -137,8 +137,8 @@ def scale_of(tensor: Tensor) -> float:
     """
     stated = tensor.quantisation
     if stated is None or len(stated.scales) != 1:
-        count = "several scales" if stated is not None else "no scale"
-        raise NotWrittenError(f"{tensor.name!r} has {count}")
+        count = "no" if stated is None else len(stated.scales)
+        raise NotWrittenError(f"tensor {tensor.name!r} has {count} scales, supported: one")
     return float(np.float32(stated.scales[0]))
 
 

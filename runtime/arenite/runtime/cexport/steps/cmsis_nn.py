@@ -37,7 +37,9 @@ def by_cmsis_nn(t: StepWriter) -> None:
     operator = t.operator
     assert isinstance(operator, ByCmsisNN)
     if t.file.rounding != "double":
-        raise NotWrittenError("CMSIS-NN rounds twice")
+        raise NotWrittenError(
+            f"rounding={t.file.rounding} is unsupported by CMSIS-NN, supported: double"
+        )
     if operator.extension in _FEATURES:
         t.need(_FEATURES[operator.extension])
     _WRITERS[type(operator.operator)](t.as_step(operator.operator))

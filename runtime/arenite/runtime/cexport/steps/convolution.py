@@ -25,7 +25,7 @@ def conv_2d(t: StepWriter) -> None:
     assert isinstance(operator, Conv2D)
     weights = t.array(1)
     if weights.ndim != 4 or weights.shape[0] % operator.groups:
-        raise NotWrittenError("its filter does not fit its groups")
+        raise NotWrittenError(f"filter {weights.shape} does not fit {operator.groups} groups")
     is_pointwise = (
         weights.shape[1:3] == (1, 1) and operator.groups == 1 and not any(operator.padding)
         and not _is_hybrid(t)
@@ -104,7 +104,7 @@ def transposed_conv_2d(t: StepWriter) -> None:
     operator = t.operator
     assert isinstance(operator, TransposedConv2D)
     if operator.by_inputs:
-        raise NotWrittenError("a filter that the run makes is unsupported")
+        raise NotWrittenError("a filter computed in the run is unsupported")
     weights = t.array(1)
     _write_spatial(t, "transposed", weights, weights.shape[1:3], operator, operator.groups)
 
@@ -127,7 +127,9 @@ def matmul(t: StepWriter) -> None:
     one, other, result = t.input(0), t.input(1), t.output()
     kind = t.types("int8", "float32")
     if one.dtype != other.dtype:
-        raise NotWrittenError(f"operands of {one.dtype.label} and {other.dtype.label}")
+        raise NotWrittenError(
+            f"operands of {one.dtype.label} and {other.dtype.label} are unsupported"
+        )
     counts, steps = _batches(one.shape[:-2], other.shape[:-2], result.shape[:-2])
     (rows, columns), depth = result.shape[-2:], one.shape[-2 if operator.transpose_a else -1]
     layer = {
@@ -152,7 +154,7 @@ def _call_matmul(
         name = t.layer("matmul_layer_f32", **layer)
     else:
         if t.is_even:
-            raise NotWrittenError("a product of int8 tensors is unsupported with rounding=even")
+            raise NotWrittenError("rounding=even is unsupported for int8")
         ratio = scale_of(one) * scale_of(other) / scale_of(result)
         factor, shift = quantised_multiplier(ratio)
         least, most = t.clamp(low, high)
@@ -186,7 +188,7 @@ def _batches(
         else:
             groups.append((length, varies))
     if len(groups) > 2:
-        raise NotWrittenError("operands that repeat along more than two axes are unsupported")
+        raise NotWrittenError("broadcasting along more than two axes is unsupported")
     while len(groups) < 2:
         groups.insert(0, (1, (False, False)))
     (outer, outer_varies), (inner, inner_varies) = groups
@@ -212,9 +214,9 @@ def _write_spatial(
 ) -> None:
     source, result = t.input(), t.output()
     if len(source.shape) != 4 or len(result.shape) != 4:
-        raise NotWrittenError("its operands are no images")
+        raise NotWrittenError(f"input rank {len(source.shape)} is unsupported, supported: 4")
     if t.has(3):
-        raise NotWrittenError("it adds another tensor to its result")
+        raise NotWrittenError("a fused addition is unsupported")
     batch, height, width, depth = source.shape
     _, out_height, out_width, out_depth = result.shape
     suffix, layer = _layer(
@@ -277,7 +279,7 @@ def _layer(
     source, result = t.input(), t.output()
     stated = t.input(1).quantisation
     if stated is None or filter_.dtype not in (np.int8, np.uint8):
-        raise NotWrittenError("its filter is not of quantised bytes")
+        raise NotWrittenError("a filter without 8-bit quantisation is unsupported")
     filter_zero = stated.zero_point
     if filter_.dtype == np.uint8:
         filter_, filter_zero = (filter_ ^ np.uint8(0x80)).view(np.int8), filter_zero - 128
@@ -343,7 +345,7 @@ def multipliers(t: StepWriter) -> tuple[Array, Array]:
     """
     stated = t.input(1).quantisation
     if stated is None:
-        raise NotWrittenError("its filter is not of quantised bytes")
+        raise NotWrittenError("a filter without 8-bit quantisation is unsupported")
     ratio = scale_of(t.input()), scale_of(t.output())
     if t.is_even:
         ratios = np.float32(ratio[0]) * np.array(stated.scales, np.float32) / np.float32(ratio[1])
@@ -366,7 +368,10 @@ def per_output(array: Array | None, dtype: type[np.generic], outputs: int) -> Ar
     if array is None:
         return np.zeros(outputs, dtype)
     if array.size != outputs or array.dtype != dtype:
-        raise NotWrittenError(f"its bias is {array.size} of {array.dtype}")
+        raise NotWrittenError(
+            f"bias of {array.size} {array.dtype} elements is unsupported, "
+            f"supported: {outputs} of {np.dtype(dtype)}"
+        )
     return array.reshape(-1)
 
 

@@ -60,14 +60,16 @@ def meet(operands: Sequence[Tensor], result: Tensor, rows: tuple[int, int]) -> B
         if length == 1:
             continue
         if any(each not in (1, length) for each in own):
-            raise NotWrittenError("its operands do not broadcast to its result")
+            raise NotWrittenError(
+                f"operands {[each.shape for each in operands]} do not broadcast to {result.shape}"
+            )
         whole = tuple(each == length for each in own)
         if groups and groups[-1][1] == whole:
             groups[-1] = (groups[-1][0] * length, whole)
         else:
             groups.append((length, whole))
     if len(groups) > 2:
-        raise NotWrittenError("its operands repeat along several axes")
+        raise NotWrittenError("broadcasting along more than two axes is unsupported")
     while len(groups) < 2:
         groups.insert(0, (1, (True,) * len(operands)))
     (count, outer), (width, inner) = groups
@@ -209,7 +211,7 @@ def convert(t: StepWriter) -> None:
             t.rows_to(result, result.dtype.bits // 8 * width), 0, rows,
         )  # fmt: skip
     else:
-        raise NotWrittenError(f"it converts {kinds[0]} to {kinds[1]}")
+        raise NotWrittenError(f"conversion from {kinds[0]} to {kinds[1]} is unsupported")
 
 
 def _has_plain(one: str, other: str) -> bool:
@@ -222,7 +224,9 @@ def _check_shift(source: Tensor, result: Tensor) -> None:
     if source.quantisation is None or replace(source.quantisation, zero_point=zero) != (
         result.quantisation
     ):
-        raise NotWrittenError("it converts bytes with a sign to bytes without, of another scale")
+        raise NotWrittenError(
+            "conversion between int8 and uint8 with another scale is unsupported"
+        )
 
 
 def _requantise(t: StepWriter, kernel: str) -> None:
@@ -362,7 +366,7 @@ def select(t: StepWriter) -> None:
     if t.input().dtype is not DType.BOOL:
         raise NotWrittenError(f"a condition of {t.input().dtype.label} is unsupported")
     if {each.quantisation for each in values} != {result.quantisation}:
-        raise NotWrittenError("operands of several scales are unsupported")
+        raise NotWrittenError("operands with different scales are unsupported")
     found = meet((t.input(), *values), result, t.rows(result))
     steps = dict(zip(("step_a", "step_b", "step_c"), found.steps, strict=True))
     layer = t.layer("select_layer", width=found.width, **steps)
@@ -454,7 +458,7 @@ def _of_bytes(t: StepWriter, operator: Binary, found: BroadcastRows) -> dict[str
 def _pair(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
     result = t.output()
     if any(t.input(i).quantisation != result.quantisation for i in range(2)):
-        raise NotWrittenError("its operands have several scales")
+        raise NotWrittenError("operands with different scales are unsupported")
     low, high = (-128, 127)
     if result.quantisation is not None:
         low, high = t.clamp(operator.min, operator.max)

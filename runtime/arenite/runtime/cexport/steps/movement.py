@@ -54,7 +54,7 @@ def _fill(t: StepWriter, result: Tensor, element: bytes) -> None:
 def _move(t: StepWriter, move: Move) -> None:
     source, result = t.input(move.input), t.output(move.output)
     if result.dtype.bits % 8:
-        raise NotWrittenError(f"it copies {result.dtype.label}")
+        raise NotWrittenError(f"element type {result.dtype.label} is unsupported")
     size = result.dtype.bits // 8
     if not math.prod(move.shape):
         return
@@ -88,7 +88,7 @@ def _spread(
     ahead += (move.output_start - move.input_start) * t.output(move.output).dtype.bits // 8
     rows, apart, stride = axes[0] if axes else (1, run, run)
     if others or operator.fill or len(axes) > 1 or apart != run or stride < run or ahead < 0:
-        raise NotWrittenError("its result overlaps an operand that its kernel cannot move")
+        raise NotWrittenError("the overlap of output and input is unsupported")
     t.call("spread", rows, run, stride, places[0], places[1])
 
 
@@ -103,7 +103,7 @@ def _loop(
     if len(axes) > _DIMENSIONS:
         (length, one, other), *rest = axes
         if length > _MOST_SPLIT:
-            raise NotWrittenError("it copies along more axes than its kernel has")
+            raise NotWrittenError(f"more than {_DIMENSIONS} separate axes are unsupported")
         for index in range(length):
             shifted = starts[0] + index * one, starts[1] + index * other
             _loop(t, rest, run, source, result, shifted)
@@ -166,17 +166,19 @@ def resize_2d(t: StepWriter) -> None:
 
 def _places(t: StepWriter, indices: tuple[int, ...]) -> str:
     if max(indices) > np.iinfo(np.int16).max:
-        raise NotWrittenError("its image is too large")
+        raise NotWrittenError(
+            f"an image of {max(indices) + 1} rows or columns is unsupported, supported: 32768"
+        )
     return t.constant(np.array(indices, np.int16), "places")
 
 
 def _blend(t: StepWriter, operator: Resize2D, kind: str, depth: int, out_width: int) -> str:
     if kind == "uint8":
-        raise NotWrittenError("it blends bytes that stand for no number")
+        raise NotWrittenError("mode=linear of uint8 is unsupported")
     if kind == "int8" and t.is_even:
         return _blend_even(t, operator, depth, out_width)
     if kind == "int8" and t.input().quantisation != t.output().quantisation:
-        raise NotWrittenError("its result has another scale")
+        raise NotWrittenError("an output scale other than the input's is unsupported")
 
     def weights(stated: tuple[float, ...]) -> Array:
         if kind == "float32":
@@ -227,7 +229,9 @@ def gather(t: StepWriter) -> None:
         raise NotWrittenError(f"indices of {indices.dtype.label} are unsupported")
     axis, batch_axes = operator.axis, operator.batch_axes
     if data.dtype.bits % 8 or data.quantisation != result.quantisation:
-        raise NotWrittenError("its result has another scale or elements of less than a byte")
+        raise NotWrittenError(
+            "elements below 8 bits and an output scale other than the input's are unsupported"
+        )
     layer = t.layer(
         "gather_layer",
         batches=math.prod(data.shape[:batch_axes]),

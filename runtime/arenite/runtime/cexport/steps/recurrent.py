@@ -47,7 +47,9 @@ def svdf(t: StepWriter) -> None:
         )  # fmt: skip
     else:
         if times.dtype.name not in ("int8", "int16") or state.dtype.label != times.dtype.name:
-            raise NotWrittenError(f"its state is {state.dtype.label}")
+            raise NotWrittenError(
+                f"a state of {state.dtype.label} for weights of {times.dtype.name} is unsupported"
+            )
         kernel = "svdf_s16" if times.dtype == np.int16 else "svdf_s8"
         element = f"{times.dtype.name}_t"
         layer = _integer_svdf(t, operator, kernel, sizes, units)
@@ -70,9 +72,11 @@ def _integer_svdf(
 ) -> str:
     source, result, state = t.input(), t.output(), t.input(4)
     if t.is_even:
-        raise NotWrittenError("its integers are rounded as TensorFlow Lite rounds only")
+        raise NotWrittenError("rounding=even is unsupported for integers")
     if zero_of(state):
-        raise NotWrittenError("its state has a zero point")
+        raise NotWrittenError(
+            f"zero point {zero_of(state)} of the state is unsupported, supported: 0"
+        )
     feature = quantised_multiplier(scale_of(source) * scale_of(t.input(1)) / scale_of(state))
     time = quantised_multiplier(scale_of(state) * scale_of(t.input(2)) / scale_of(result))
     bias = t.array(3) if t.has(3) else np.zeros(units, np.int32)
@@ -102,7 +106,7 @@ def lstm(t: StepWriter) -> None:
     kind = t.types("int8", "float32")
     weights, recurrent = t.array(1), t.array(2)
     if not operator.keeps_state or operator.reverse or weights.shape[0] != 1:
-        raise NotWrittenError("it runs backwards, or starts from states that are given")
+        raise NotWrittenError("reverse directions and initial states as inputs are unsupported")
     source, result = t.input(), t.output()
     times, batch = source.shape[:2]
     if operator.batch_major:
@@ -152,10 +156,13 @@ _GATE_BITS = 3
 def _integer_lstm(t: StepWriter, operator: Lstm) -> tuple[str, str]:
     """Return the layer of integers, with the scales of TensorFlow Lite Micro's kernels."""
     if t.is_even:
-        raise NotWrittenError("its integers are rounded as TensorFlow Lite rounds only")
+        raise NotWrittenError("rounding=even is unsupported for integers")
     exponent = math.frexp(scale_of(t.input(5)))
     if exponent[0] != 0.5 or not -14 <= exponent[1] <= -8:
-        raise NotWrittenError("the scale of its cells is not a power of 2 from 2^-15 to 2^-9")
+        raise NotWrittenError(
+            f"cell state scale {scale_of(t.input(5)):g} is unsupported, "
+            "supported: powers of 2 from 2^-15 to 2^-9"
+        )
     clip = 0
     if math.isfinite(operator.cell_clip):
         clip = int(min(operator.cell_clip / scale_of(t.input(5)), 32767.0))
@@ -165,7 +172,7 @@ def _integer_lstm(t: StepWriter, operator: Lstm) -> tuple[str, str]:
         array = t.array(position)[0]
         stated = t.input(position).quantisation
         if stated is None or len(stated.scales) != len(array):
-            raise NotWrittenError("its weights have scales that are not those of its gates")
+            raise NotWrittenError("weights without a scale for each row are unsupported")
         bias = t.array(3).reshape(-1) if position == 1 else np.zeros(len(array), np.int32)
         sums = bias - zero_of(t.input(source)) * array.sum(axis=1, dtype=np.int64)
         scale = scale_of(t.input(source)) / 2.0 ** (_GATE_BITS - 15)

@@ -25,9 +25,9 @@ def pool_2d(t: StepWriter) -> None:
     source, result = t.input(), t.output()
     kind = t.types("int8", "float32")
     if len(t.step.outputs) > 1:
-        raise NotWrittenError("it also tells where the largest lies")
+        raise NotWrittenError("output Indices is unsupported")
     if operator.dilations != (1, 1) or operator.count_padding:
-        raise NotWrittenError("its window is dilated or counts its padding")
+        raise NotWrittenError("dilated windows and count_include_pad=1 are unsupported")
     moves = kind == "int8" and source.quantisation != result.quantisation
     size, suffix = source.dtype.bits // 8, "s8" if kind == "int8" else "f32"
     batch, height, width, depth = source.shape
@@ -55,7 +55,7 @@ def pool_2d(t: StepWriter) -> None:
         layer = t.layer("pool_layer_f32", **geometry, low=operator.min, high=operator.max)
     if t.sums:
         if moves or operator.window[0] - operator.padding[0] < height:
-            raise NotWrittenError("there is no kernel that takes its rows a few at a time")
+            raise NotWrittenError("this average pool is unsupported in bands of rows")
         t.call(
             f"average_pool_by_rows_{suffix}", layer, t.sums,
             t.rows_of(source, width * depth * size), t.rows_to(result, out_width * depth * size),
@@ -113,7 +113,7 @@ def _stretch(source: Tensor, axes: tuple[int, ...]) -> _ReducedAxes:
     first, last = long[0], long[-1]
     between = [axis for axis in range(first, last) if source.shape[axis] != 1]
     if any(axis not in long for axis in between):
-        raise NotWrittenError("its axes do not lie side by side")
+        raise NotWrittenError(f"axes={list(axes)} is unsupported, supported: adjacent axes")
     return _ReducedAxes(
         math.prod(source.shape[:first]),
         source.shape[first],
@@ -131,7 +131,7 @@ def reduce(t: StepWriter) -> None:
     kind = t.types("int8", "float32")
     found = _stretch(source, operator.axes)
     if not source.size or operator.function not in (R.SUM, R.MEAN, R.MAXIMUM, R.MINIMUM):
-        raise NotWrittenError(f"there is no {operator.function.value} of so many elements")
+        raise NotWrittenError(f"{operator.function.value} of shape {source.shape} is unsupported")
     size = source.dtype.bits // 8
     places = (
         t.rows_of(source, found.columns * found.after * size),
@@ -161,7 +161,7 @@ def reduce(t: StepWriter) -> None:
 def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) -> str:
     """Return the layer of a sum, or of a mean as TensorFlow Lite rounds it."""
     if function not in (R.SUM, R.MEAN):
-        raise NotWrittenError(f"there is no {function.value} of bytes")
+        raise NotWrittenError(f"{function.value} of int8 is unsupported")
     source, result = t.input(), t.output()
     sizes = {
         "rows": found.rows, "columns": found.columns, "depth": found.after,
@@ -188,7 +188,9 @@ def arg_reduce(t: StepWriter) -> None:
     kinds = {"int8": "s8", "float32": "f32"}
     widths = {"int32": 32, "int64": 64}
     if source.dtype.label not in kinds or result.dtype.label not in widths:
-        raise NotWrittenError(f"it makes {result.dtype.label} of {source.dtype.label}")
+        raise NotWrittenError(
+            f"indices of {result.dtype.label} for an input of {source.dtype.label} are unsupported"
+        )
     count, depth = source.shape[operator.axis], math.prod(source.shape[operator.axis + 1 :])
     before = math.prod(source.shape[: operator.axis])
     t.call(
@@ -211,7 +213,10 @@ def check_256ths(result: Tensor) -> None:
         NotWrittenError: It is not.
     """
     if (scale_of(result), zero_of(result)) != (1 / 256, -128):
-        raise NotWrittenError("its result is not of 256ths")
+        raise NotWrittenError(
+            f"output scale {scale_of(result):g} and zero point {zero_of(result)} are unsupported, "
+            "supported: 1/256 and -128"
+        )
 
 
 @writes(Softmax)
@@ -221,7 +226,7 @@ def softmax(t: StepWriter) -> None:
     assert isinstance(operator, Softmax)
     source, result = t.input(), t.output()
     if operator.logarithm:
-        raise NotWrittenError("it makes logarithms")
+        raise NotWrittenError("LogSoftmax is unsupported")
     width = source.shape[-1]
     rows = source.num_elements // width
     if t.types("int8", "float32") == "float32":

@@ -52,7 +52,7 @@ def difference_scale(scale: float, beta: float) -> tuple[int, int, int]:
     """
     factor, shift = quantised_multiplier(min(beta * scale * 2.0**26, 2.0**31 - 1))
     if shift < 0:
-        raise NotWrittenError("its scale is too small")
+        raise NotWrittenError(f"input scale {scale:g} is too small")
     return factor, shift, math.floor((2**5 - 1) * 2.0**26 / 2.0**shift)
 
 
@@ -79,7 +79,7 @@ def unary(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -
     if rounding == "even":
         numbers = {**_NUMBERS, **_IN_FLOATS}
         if function not in numbers:
-            raise NotWrittenError(f"there is no table of {function.value}")
+            raise NotWrittenError(f"function={function.value} of int8 is unsupported")
         return _of_numbers(source, result, partial(numbers[function], operator))
     if function is F.CLAMP:
         return _clamp(operator, source, result, rounding)
@@ -90,7 +90,7 @@ def unary(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -
     if function is F.HARD_SWISH:
         return _hard_swish(source, result)
     if function not in _NUMBERS:
-        raise NotWrittenError(f"there is no table of {function.value}")
+        raise NotWrittenError(f"function={function.value} of int8 is unsupported")
     real = partial(_NUMBERS[function], operator)
 
     def value(q: int) -> int:

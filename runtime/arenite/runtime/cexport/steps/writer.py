@@ -98,7 +98,7 @@ class StepWriter:
 
     def input(self, position: int = 0) -> Tensor:
         if not self.has(position):
-            raise NotWrittenError(f"it has no input {position}")
+            raise NotWrittenError(f"input {position} is missing")
         return self.layout.program.tensors[self.step.inputs[position]]
 
     def output(self, position: int = 0) -> Tensor:
@@ -114,7 +114,7 @@ class StepWriter:
         root, inside = self.layout.program.root(tensor.name)
         found = self.layout.program.constants.get(root)
         if found is None:
-            raise NotWrittenError(f"its input {tensor.name!r} is not constant")
+            raise NotWrittenError(f"input {tensor.name!r} is not constant")
         data = np.ascontiguousarray(found).view(np.uint8).reshape(-1)[inside:][: tensor.size]
         return data.view(found.dtype).reshape(tensor.shape)
 
@@ -126,9 +126,11 @@ class StepWriter:
         """
         one, other = self.input().dtype.label, self.output().dtype.label
         if one != other:
-            raise NotWrittenError(f"it makes {other} of {one}")
+            raise NotWrittenError(f"input of {one} and output of {other} are unsupported")
         if one not in allowed:
-            raise NotWrittenError(f"it computes in {one}")
+            raise NotWrittenError(
+                f"element type {one} is unsupported, supported: {', '.join(allowed)}"
+            )
         return one
 
     # Text.
@@ -142,13 +144,13 @@ class StepWriter:
         """
         shift = plane * bytes_each
         if tensor.name in self.layout.rows:
-            raise NotWrittenError(f"it takes {tensor.name!r} whole, of which the rows lie apart")
+            raise NotWrittenError(f"bands of rows are unsupported for {tensor.name!r}")
         if not self.layout.is_constant(tensor.name):
             return f"arena + {self.layout.offset(tensor.name) + shift}"
         root, inside = self.layout.program.root(tensor.name)
         array = self.layout.program.constants[root]
         if not array.size:
-            raise NotWrittenError(f"its input {tensor.name!r} is empty")
+            raise NotWrittenError(f"input {tensor.name!r} is empty")
         name = self.constant(array, "constant")
         return f"(const uint8_t *){name}" + (f" + {inside + shift}" if inside + shift else "")
 
@@ -181,7 +183,7 @@ class StepWriter:
             count = (bytes_each or tensor.size) // stride if stride else count
             starts = tuple(row * stride for row in range(count))
         elif stride * len(starts) != tensor.size:
-            raise NotWrittenError(f"its kernel takes other rows of {tensor.name!r}")
+            raise NotWrittenError(f"bands of rows are unsupported for {tensor.name!r}")
         else:
             base = f"arena + {starts[0]}"
             starts = tuple(start - starts[0] for start in starts)
@@ -190,7 +192,7 @@ class StepWriter:
     def constant(self, array: Array, hint: str) -> str:
         """Return the name of an array in flash."""
         if not array.size:
-            raise NotWrittenError("it has an empty constant")
+            raise NotWrittenError("an empty constant is unsupported")
         return self.file.constants.add(array, hint)
 
     def weights(self, *arrays: Array) -> tuple[str, tuple[Array, ...]]:
@@ -212,7 +214,7 @@ class StepWriter:
         for name, kind in order.items():
             value = values[name]
             if kind == "int16_t" and not -(2**15) <= float(value) < 2**15:
-                raise NotWrittenError(f"its {name} of {value} is too large")
+                raise NotWrittenError(f"{name}={value} is unsupported, supported: 16 bits")
         stated = [
             (name, value if isinstance(value, str) else number(value))
             for name, value in ((each, values[each]) for each in order)
@@ -238,7 +240,7 @@ class StepWriter:
         self.file.kernels.add(kernel)
         if self.num_rows:
             if arguments[-2:] != (0, self.num_rows):
-                raise NotWrittenError("its kernel counts other rows than those of the result")
+                raise NotWrittenError("bands of rows are unsupported for this operator")
             arguments = (*arguments[:-2], "first", "end")
         named: list[str] = []
         given: list[str] = []
@@ -268,7 +270,7 @@ class StepWriter:
     def plain_call(self, call: str) -> None:
         """Add a call of a function of C's own library."""
         if self.num_rows:
-            raise NotWrittenError("it is not written by rows")
+            raise NotWrittenError("bands of rows are unsupported for this operator")
         self.calls.append(call)
 
     def define(self, text: str) -> None:
@@ -283,7 +285,7 @@ class StepWriter:
             NotWrittenError: There are too many.
         """
         if count > _MOST_CALLS:
-            raise NotWrittenError(f"its batch of {count} is too large")
+            raise NotWrittenError(f"batch={count} is unsupported, supported: up to {_MOST_CALLS}")
         return range(count)
 
     def rows(self, tensor: Tensor) -> tuple[int, int]:
