@@ -50,6 +50,16 @@ def test_what_cannot_run_is_refused_before_there_is_a_file(run, refused, program
     Session(program).close()
 
 
+def test_what_a_file_states_of_its_origin_is_shown_escaped(run, run_json, classifier, program):
+    run("build", classifier, "-o", program)
+    digest = run_json("inspect", program)["digest"]
+    other = f"{digest[:-1]}\x11"
+    program.write_bytes(program.read_bytes().replace(digest.encode(), other.encode()))
+    code, out, err = run("inspect", program)
+    assert (code, err) == (0, "")
+    assert f"{digest[:-1]}\\x11 " in out
+
+
 def test_json_says_what_was_built(run_json, classifier, program):
     found = run_json("build", classifier, "-o", program, "--strategy", "no-reuse")
     assert found.items() >= {

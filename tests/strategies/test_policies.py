@@ -3,7 +3,7 @@ from pkgutil import iter_modules
 
 import pytest
 
-from arenite.planner.errors import UnknownStrategyError
+from arenite.planner.errors import PluginError, UnknownStrategyError
 from arenite.strategies import POLICIES, find_policy, known_policies, policies, survey
 from arenite.strategies.registered import POLICY_REGISTER
 from arenite.strategies.schedules.greedy_chains import GreedyChains
@@ -27,7 +27,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_a_clash_of_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policies, "POLICIES", (GreedyChains(), GreedyChains()))
-    with pytest.raises(ValueError, match="'greedy-chains' exists already"):
+    with pytest.raises(PluginError, match="'greedy-chains' exists already"):
         policies.known_policies.__wrapped__()
 
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from arenite.planner.errors import UnknownStrategyError
+from arenite.planner.errors import PluginError, UnknownStrategyError
 from arenite.strategies import ORDERS, STRATEGIES, find, known, table
 from arenite.strategies.place.one_pass import GreedyBySize
 
@@ -29,7 +29,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_a_clash_of_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "STRATEGIES", (GreedyBySize(), GreedyBySize()))
-    with pytest.raises(ValueError, match="'greedy-by-size' exists already"):
+    with pytest.raises(PluginError, match="'greedy-by-size' exists already"):
         table.known.__wrapped__()
 
 

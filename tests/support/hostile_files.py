@@ -97,6 +97,9 @@ _SLOW = (
 """These start processes and take a second each."""
 
 _FOR_PROGRAMS = (
+    "verify {}",
+    "verify {} --json",
+    "inspect {}",
     "run {} --input all.npz",
     "run {} --input all.npz -o o.npz --poison --json",
     "run {} --input all.npz --profile --threads 2",

@@ -26,6 +26,7 @@
         ├── UnsupportedProgramError     the policy does not handle such a program
         ├── UnsupportedProblemError     the strategy does not handle such a problem
         ├── FailedStrategyError         the strategy raised an error that is none of ours
+        ├── PluginError                 a package registers what cannot be used
         └── UnknownStrategyError        no strategy of that name; lists the known
 
 The rules of a plan are in `arenite.planner.placement.verification`, those of a simulated run in
@@ -360,6 +361,10 @@ class FailedStrategyError(PlanError):
     def __init__(self, strategy: str, reason: str) -> None:
         super().__init__(f"strategy {strategy!r} failed: {reason}")
         self.strategy = strategy
+
+
+class PluginError(PlanError):
+    """A strategy or policy that another package registers cannot be used; names the package."""
 
 
 class UnknownStrategyError(PlanError):

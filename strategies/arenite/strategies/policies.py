@@ -19,7 +19,7 @@ def known_policies() -> dict[str, Policy]:
     A policy that is not exact (`planner.policy.is_exact`) is used only if the user names it.
 
     Raises:
-        ValueError: Two policies have the same name, or a registered object is not a policy.
+        PluginError: Two policies have the same name.
     """
     return POLICY_REGISTER.by_name(POLICIES, POLICY_REGISTER.others())
 

@@ -1,13 +1,16 @@
 """Strategies and policies that installed packages register by entry points."""
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from arenite.planner import Policy, Strategy
-from arenite.planner.errors import UnknownStrategyError
+from arenite.planner.errors import PluginError, UnknownStrategyError
+
+logger = logging.getLogger(__name__)
 
 
 class _Named(Protocol):
@@ -34,22 +37,31 @@ class Register(Generic[Entry]):
     def others(self) -> tuple[tuple[str, Entry], ...]:
         """Return the entries that installed packages register, each with its origin.
 
-        Raises:
-            ValueError: A registered object is no such entry.
+        An entry that cannot be used is left out, with a warning in the log.
         """
-        found = entry_points(group=self.group)
-        return tuple((entry_point.value, self.loaded(entry_point)) for entry_point in found)
+        return tuple(self._usable())
+
+    def _usable(self) -> Iterator[tuple[str, Entry]]:
+        for entry_point in entry_points(group=self.group):
+            try:
+                yield _origin(entry_point), self.loaded(entry_point)
+            except PluginError as error:
+                logger.warning("%s; it is left out", error)
 
     def loaded(self, entry_point: EntryPoint) -> Entry:
         """Return the entry of an entry point, which names an entry or a class of entries.
 
         Raises:
-            ValueError: It is no such entry.
+            PluginError: It cannot be imported, or is no such entry.
         """
-        named = entry_point.load()
-        entry = self.taken(named() if isinstance(named, type) else named)
+        about = f"{self.kind} {entry_point.name!r} of {_origin(entry_point)}"
+        try:
+            named = entry_point.load()
+            entry = self.taken(named() if isinstance(named, type) else named)
+        except (Exception, SystemExit) as error:  # another package's code
+            raise PluginError(f"{about} cannot be imported: {error!r}") from error
         if entry is None:
-            raise ValueError(f"entry point {entry_point.value!r} is not a {self.kind}")
+            raise PluginError(f"{about} is not a {self.kind}")
         return entry
 
     def by_name(
@@ -58,12 +70,12 @@ class Register(Generic[Entry]):
         """Return all entries by name, ours first.
 
         Raises:
-            ValueError: Two have the same name.
+            PluginError: Two have the same name.
         """
         found: dict[str, Entry] = {}
         for origin, entry in (*(("arenite", each) for each in ours), *others):
             if entry.name in found:
-                raise ValueError(f"{origin}: a {self.kind} named {entry.name!r} exists already")
+                raise PluginError(f"{origin}: a {self.kind} named {entry.name!r} exists already")
             found[entry.name] = entry
         return found
 
@@ -76,6 +88,11 @@ class Register(Generic[Entry]):
         if name not in known:
             raise UnknownStrategyError(name, tuple(known), self.kind)
         return known[name]
+
+
+def _origin(entry_point: EntryPoint) -> str:
+    package = entry_point.dist
+    return entry_point.value if package is None else f"{package.name} ({entry_point.value})"
 
 
 def _strategy(named: object) -> Strategy | None:
@@ -92,9 +109,5 @@ POLICY_REGISTER = Register("policy", "arenite.policies", _policy)
 
 @cache
 def other_strategies() -> tuple[tuple[str, Strategy], ...]:
-    """Return the strategies that installed packages register, each with its origin.
-
-    Raises:
-        ValueError: A registered object is not a strategy.
-    """
+    """Return the strategies that installed packages register, each with its origin."""
     return STRATEGY_REGISTER.others()

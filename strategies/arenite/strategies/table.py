@@ -17,8 +17,7 @@ def known() -> dict[str, Strategy]:
     """Return ours and those that installed packages register, by name.
 
     Raises:
-        ValueError: Two strategies have the same name, or a registered object is not a
-            strategy.
+        PluginError: Two strategies have the same name.
     """
     return STRATEGY_REGISTER.by_name(STRATEGIES, other_strategies())
 

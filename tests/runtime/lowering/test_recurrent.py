@@ -85,6 +85,19 @@ def test_a_layer_without_bias_of_which_the_last_state_alone_is_read(kind, tmp_pa
     check(layer(kind, "forward", has_states=False, has_bias=False, outputs=["", "Y_h"]), tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize(
+    ("position", "shape"), [(1, (1, 10, 3)), (2, (1, 7, 5)), (3, (1, 4)), (1, ()), (2, ())]
+)
+def test_weights_of_another_shape_are_left_to_onnxruntime(kind, position, shape, tmp_path):
+    model = layer(kind, "forward", has_states=False)
+    name = model.graph.node[0].input[position]
+    wrong = numpy_helper.from_array(np.zeros(shape, np.float32), name)
+    model.graph.initializer[position - 1].CopyFrom(wrong)
+    (note,) = compile_model(save(tmp_path, model)).program.notes
+    assert f"{name} has shape {shape}, not (1, " in note
+
+
 def test_the_voice_activity_detector_runs_without_fallback(tmp_path):
     path = shared("models/onnx/silero_vad_16k_op15.onnx")
     if not path.is_file():

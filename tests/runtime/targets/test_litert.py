@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import flatbuffers
 import numpy as np
 import pytest
 from tflite import BuiltinOperator
@@ -24,11 +25,13 @@ from arenite.runtime.targets.litert import interpreter as interpreter_module
 from arenite.runtime.targets.litert import stock as stock_module
 from arenite.runtime.targets.litert.stock import AllocationType, TfLiteContext, tensors
 from arenite.strategies import find
+from support.hostile_models import tflite_chains
 from support.shared_material import shared
 from support.tiny_chains import binary_then, dense_chain, dense_subgraph, running_sum
 from support.tiny_tflite import tiny_tflite
 
 pytest.importorskip("ai_edge_litert.interpreter", reason="the extra 'litert' is not installed")
+schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
 
 RUNNABLE = (
     "deeplabv3_mnv2_dm05_pascal_quant",
@@ -272,6 +275,17 @@ def test_a_damaged_model_is_refused(tmp_path: Path):
     path = tmp_path / "m.tflite"
     path.write_bytes(b"no model at all")
     with pytest.raises(UnsupportedModelError, match="refuses it"):
+        litert_problem(path)
+
+
+def test_a_model_without_its_weights_is_refused_when_it_is_run_for_its_shapes(tmp_path: Path):
+    model = schema.ModelT.InitFromPackedBuf(tflite_chains()["LSTM"], 0)
+    model.buffers[3].data = None  # of the third weights
+    packer = flatbuffers.Builder()
+    packer.Finish(model.Pack(packer), b"TFL3")
+    path = tmp_path / "m.tflite"
+    path.write_bytes(packer.Output())
+    with pytest.raises(UnsupportedModelError, match="refuses it: Input tensor 3 lacks data"):
         litert_problem(path)
 
 

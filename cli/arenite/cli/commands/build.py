@@ -38,7 +38,7 @@ from arenite.cli.render.facts import (
     weights_as_json,
     weights_rows,
 )
-from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural, printable
+from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural
 from arenite.pipeline.making import build_by_plan, build_model, code_of, tuned
 from arenite.planner import InputValues, Shapes, Step
 from arenite.planner.operators import Band
@@ -223,10 +223,7 @@ def _tiles_rows(
     """Return how many convolutions run by tiles, and where, as rows of facts."""
     if tuned_on is None:
         return [("tiles", _by_tiles(tiles))] if tiles else []
-    return [
-        ("tuned on", f"{printable(tuned_on)}: {_by_tiles(tuned_tiles)}"),
-        ("elsewhere", _by_tiles(tiles)),
-    ]
+    return [("tuned on", f"{tuned_on}: {_by_tiles(tuned_tiles)}"), ("elsewhere", _by_tiles(tiles))]
 
 
 def _by_tiles(tiles: Mapping[int, int]) -> str:

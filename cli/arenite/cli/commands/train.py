@@ -16,7 +16,7 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import NumberType, positive_number
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base import both, plural, printable
+from arenite.pipeline.base import both, plural
 from arenite.planner import Shapes
 from arenite.planner.errors import MissingDependencyError, about_file
 
@@ -189,7 +189,7 @@ class _Written:
             ("live", f"{both(step.peak)} besides the states at most, in the given order"),
         ]
         for name, each in step.inputs.items():
-            rows.append(("input", f"{printable(name)}, {each}"))
+            rows.append(("input", f"{name}, {each}"))
         rows += (("note", each) for each in self.notes)
         rows.append(("written", f"{self.output}, {both(self.size)}"))
         console.print(facts(rows))

@@ -34,7 +34,7 @@ def tuned_rows(tuned: Tuned | None) -> list[tuple[str, str]]:
     if tuned is None:
         return []
     taken = "this one" if tuned.is_here else "not this one: kernels are those of the table"
-    return [("tuned on", f"{printable(tuned.processor)}, {taken}")]
+    return [("tuned on", f"{tuned.processor}, {taken}")]
 
 
 def tuned_as_json(tuned: Tuned | None) -> dict[str, object] | None:
@@ -115,19 +115,23 @@ def spread_as_json(spread: Spread) -> dict[str, object]:
 
 
 def facts(rows: Iterable[tuple[str, RenderableType]]) -> Table:
-    """Return labels and values, one a line."""
+    """Return labels and values, one a line; texts may come from a file."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, value in rows:
-        table.add_row(label, value)
+    for row in rows:
+        table.add_row(*map(_cell, row))
     return table
+
+
+def _cell(cell: RenderableType) -> RenderableType:
+    return printable(cell) if isinstance(cell, str) else cell
 
 
 def listing(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) -> Table:
     """Return a table with a header; columns that end in a `>` hold numbers.
 
-    Nothing is cut off: text too long for the terminal is folded.
+    Nothing is cut off: text too long for the terminal is folded. Texts may come from a file.
     """
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -145,7 +149,7 @@ def listing(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) ->
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(_cell, row))
     return table
 
 

@@ -52,7 +52,7 @@ class Loaded:
         """Return rows of facts."""
         kernels = ", ".join(f"{count} {backend}" for backend, count in self.backends.most_common())
         ports = [
-            (printable(port.name), f"{port.dtype} {'x'.join(map(str, port.shape)) or 'scalar'}")
+            (port.name, f"{port.dtype} {'x'.join(map(str, port.shape)) or 'scalar'}")
             for each in self.ports.values()
             for port in each
         ]
@@ -131,10 +131,10 @@ def _facts(program: ProgramFile, path: Path) -> list[tuple[str, str]]:
     turns = len(program.run.turns)
     ran = f"{grouped(turns)} of {steps}" if turns != program.num_steps else f"{steps}, each whole"
     return [
-        ("made by", printable(root["producer"])),
+        ("made by", root["producer"]),
         ("digest", program.digest),
-        ("steps", printable(f"{program.num_steps}: {kinds}")),
-        *((printable(memory), both(size)) for memory, size in program.heights.items()),
+        ("steps", f"{program.num_steps}: {kinds}"),
+        *((memory, both(size)) for memory, size in program.heights.items()),
         ("records", grouped(len(program.rectangles))),
         ("turns", ran),
         ("weights", both(root["weights_size"])),

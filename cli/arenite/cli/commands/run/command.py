@@ -296,7 +296,7 @@ def _summary(result: _Result, written: Sequence[Path]) -> RenderableType:
     ]
     for key, value in result.outputs.items():
         shape = "x".join(map(str, value.shape)) or "scalar"
-        rows.append((printable(key), f"{value.dtype} {shape}, {_range(value)}"))
+        rows.append((key, f"{value.dtype} {shape}, {_range(value)}"))
     rows += (("written", styled_name(str(path))) for path in written)
     return facts(rows)
 

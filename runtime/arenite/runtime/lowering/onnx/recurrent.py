@@ -58,6 +58,8 @@ def gru(t: OnnxTranslation) -> None:
 def _check(t: OnnxTranslation) -> None:
     source = t.value(0)
     require_type(source.dtype, DType.FLOAT32)
+    if len(source.shape) != 3:
+        raise NotLoweredError(f"X has shape {source.shape}, not three dimensions")
     if t.has(4) and not _is_whole(t, source):
         raise NotLoweredError(
             "sequence_lens is unsupported unless all sequences have the full length"
@@ -67,9 +69,29 @@ def _check(t: OnnxTranslation) -> None:
     if "clip" in t.attributes:
         raise unsupported("clip", repr(t.attributes["clip"]), "none")
     known = _ACTIVATIONS[t.kind]
-    given = t.attributes.get("activations", known * t.array(1).shape[0])
-    if given != known * t.array(1).shape[0]:
+    directions = 2 if t.attribute("direction", "forward") == "bidirectional" else 1
+    given = t.attributes.get("activations", known * directions)
+    if given != known * directions:
         raise unsupported("activations", given, known)
+    _check_shapes(t, directions, source)
+
+
+def _check_shapes(t: OnnxTranslation, directions: int, source: StoredValue) -> None:
+    """Check the shapes of weights and biases.
+
+    Raises:
+        NotLoweredError: They do not fit the input and each other.
+    """
+    num_units = t.array(2).shape[-1] if t.array(2).ndim else 0
+    rows = num_units * (Lstm if t.kind == "LSTM" else Gru).num_gates
+    expected = (
+        ("R", t.array(2), (directions, rows, num_units)),
+        ("W", t.array(1), (directions, rows, *source.shape[2:])),
+        ("B", t.optional_array(3), (directions, 2 * rows)),
+    )
+    for name, array, shape in expected:
+        if array is not None and array.shape != shape:
+            raise NotLoweredError(f"{name} has shape {array.shape}, not {shape}")
 
 
 def _is_whole(t: OnnxTranslation, source: StoredValue) -> bool:

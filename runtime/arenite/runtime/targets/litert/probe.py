@@ -5,7 +5,8 @@ So the model is loaded once, its memory allocated, and the interpreter's own lis
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -120,10 +121,8 @@ def probe_arena(model: Path | bytes) -> Probe:
     nodes: list[int] = []
     hook = PrepareHook(lambda context_address: nodes.extend(node_addresses(context_address)))
     interpreter = load_interpreter(model, 1, hook)
-    try:
+    with _refusals(model):
         interpreter.allocate_tensors()
-    except (RuntimeError, ValueError) as error:
-        raise refusal(model, error) from error
     name = "model" if isinstance(model, bytes) else model.name
     if hook.num_subgraphs != 1:
         raise UnexpectedRuntimeError(
@@ -132,7 +131,8 @@ def probe_arena(model: Path | bytes) -> Probe:
         )
     inside, details = _inside(interpreter, hook)
     if not _is_settled(inside, details):  # shapes that the kernels find out while they run
-        run_on_zeros(interpreter)
+        with _refusals(model):
+            run_on_zeros(interpreter)
         inside, details = _inside(interpreter, hook)
         if not _is_settled(inside, details):
             raise UnexpectedRuntimeError("sizes are not known even after a run")
@@ -148,6 +148,15 @@ def probe_arena(model: Path | bytes) -> Probe:
     except (ModelError, ValueError) as error:
         raise UnexpectedRuntimeError(f"the operators do not fit together: {error}") from error
     return Probe(program, reading.arena, _extent(inside))
+
+
+@contextmanager
+def _refusals(model: Path | bytes) -> Iterator[None]:
+    """Convert errors of the interpreter to ours."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        raise refusal(model, error) from error
 
 
 def run_on_zeros(interpreter: Any) -> None:
