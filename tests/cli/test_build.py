@@ -42,7 +42,7 @@ def test_what_cannot_run_is_refused_before_there_is_a_file(run, refused, program
     path = tmp_path / "front_end.tflite"
     path.write_bytes(tiny_tflite(front_end(1, 1)))
     said = refused("build", path, "-o", program)
-    assert "'CONV_2D_1' (CONV_2D): its window is larger than (1, 1)" in said
+    assert "'CONV_2D_1' (CONV_2D): window is larger than (1, 1)" in said
     assert sorted(tmp_path.iterdir()) == [path]
     code, _, err = run("plan", path)
     assert (code, "note: planned as written" in err) == (0, True)

@@ -88,4 +88,4 @@ def test_a_link_that_leaves_the_cached_repository_is_refused(cached, refused, tm
     weights.resolve().rename(target)
     weights.unlink()
     weights.symlink_to(target)
-    assert "is a link that leaves" in refused("build", cached, "-o", tmp_path / "o.arena")
+    assert "is a link out of the folder" in refused("build", cached, "-o", tmp_path / "o.arena")

@@ -137,7 +137,7 @@ def test_a_missing_file_of_weights_is_an_error_and_no_other_target(tmp_path, ref
     tensor.external_data.add(key="location", value="tiny.data")
     path = save(tmp_path, model)
     said = refused("plan", path)
-    assert "constant 'w': its value lies in 'tiny.data', which is missing; put" in said
+    assert "constant 'w': external file 'tiny.data' is missing; put" in said
     assert "'tiny.data'" in refused("build", path, "-o", tmp_path / "m.arena")
     assert run_json("plan", path, "--target", "generic")["height"] > 0
 

@@ -101,7 +101,11 @@ def test_two_bit_elements_are_packed_four_to_a_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("written", "reason"),
-    [("string[2]", "strings"), ("seq(float[2])", "sequence"), ("optional(float[2])", "optional")],
+    [
+        ("string[2]", "type string"),
+        ("seq(float[2])", "sequence"),
+        ("optional(float[2])", "optional"),
+    ],
 )
 def test_values_without_a_fixed_size_are_refused_by_name(
     tmp_path: Path, written: str, reason: str
@@ -123,7 +127,7 @@ def test_a_sequence_inside_the_graph_is_refused_by_name(tmp_path: Path) -> None:
 def test_string_constants_matter_only_where_they_are_read(tmp_path: Path) -> None:
     text = '(float[2] x) => (y) <string[1] s = {"label"}> { y = Neg(x) unused = Identity(s) }'
     assert op_types(read_text(tmp_path, text)) == ["Neg"]
-    with pytest.raises(UnsupportedModelError, match="strings"):
+    with pytest.raises(UnsupportedModelError, match="type string"):
         read_text(tmp_path, text.replace("=> (y)", "=> (y, unused)"))
 
 
@@ -179,7 +183,7 @@ def test_an_input_without_a_rank_needs_its_whole_shape(tmp_path: Path) -> None:
         ({"N": -1}, {}, "at least 0"),
         ({}, {"x": (-1, 3)}, "at least 0"),
         ({}, {"x": (1, 3, 1)}, "2 dimensions"),
-        ({}, {"x": (1, 4)}, "is 3 long on axis 1, not 4"),
+        ({}, {"x": (1, 4)}, "has length 3 on axis 1, not 4"),
         ({"N": 1}, {"x": (2, 3)}, "cannot be both 2 and 1"),
     ],
 )

@@ -178,7 +178,7 @@ def test_weights_beside_the_model_come_into_the_file(tmp_path):
         (
             lambda model: set_entry(values_of(model)["c"], "onnxsim.mem_offset", "-8"),
             WrongTypeError,
-            "a whole number expected",
+            "expected a whole number",
         ),
         (
             lambda model: set_entry(values_of(model)["c"], "onnxsim.mem_offset", "9" * 40),

@@ -45,7 +45,7 @@ def test_other_files_are_not_onnx_models(tmp_path: Path, data: bytes, reason: st
         ("y = Conv(x)", "input size 1"),
         ("y = Neg <colour = 1> (x)", "Unrecognized attribute: colour"),
         ("y = MatMul(x, x)", "'MatMul_0' .*ncompatible dimensions"),
-        ("y = LayerNormalization <axis = 9000000000000> (x, x)", "beyond rank 2"),
+        ("y = LayerNormalization <axis = 9000000000000> (x, x)", "out of range for rank 2"),
         ("h = Neg(x)", "no node writes it"),
     ],
     ids=lambda value: value if "=" in value else "",
@@ -98,14 +98,14 @@ def test_of_constants_of_one_name_the_last_counts(tmp_path: Path) -> None:
 def test_an_operator_is_not_tried_on_what_no_machine_has(tmp_path: Path) -> None:
     model = parse(f"(float[3,{1 << 41},7] x) => (y) {{ y, s, z = DynamicQuantizeLinear(x) }}")
     model.opset_import[0].domain = "elsewhere"  # so that onnx does not know the operator
-    with pytest.raises(UnsupportedModelError, match="is too large to be tried"):
+    with pytest.raises(UnsupportedModelError, match="is too large for a trial run"):
         read_onnx(save(tmp_path, model))
 
 
 def test_a_shape_of_more_axes_than_there_is_memory_for_is_refused(tmp_path: Path) -> None:
     model = parse(f"(int64[{1 << 32}] x) => (y) {{ y = ConstantOfShape(x) }}")
     model.opset_import[0].domain = "elsewhere"  # so that onnx does not know the operator
-    with pytest.raises(UnsupportedModelError, match="is too large to be a shape"):
+    with pytest.raises(UnsupportedModelError, match="is too large for a shape"):
         read_onnx(save(tmp_path, model))
 
 
@@ -126,7 +126,7 @@ def test_a_name_of_external_data_that_is_no_text_is_refused(tmp_path: Path) -> N
     target.external_data.add(key="location", value="w.bin")
     path = save(tmp_path, model)
     path.write_bytes(path.read_bytes().replace(b"w.bin", b"w\xffbin"))
-    with pytest.raises(AreniteError, match="whose name is not UTF-8 text"):
+    with pytest.raises(AreniteError, match="name of its external file is not UTF-8 text"):
         read_onnx(path)
 
 

@@ -45,7 +45,7 @@ def test_one_value_fills_an_input_of_any_rank(tmp_path: Path) -> None:
         ("uint8", -1, r"'v' is uint8\[\], which cannot hold -1"),
         ("bool", 2, r"'v' is bool\[\], which cannot hold 2"),
         ("float16", 1e9, r"'v' is float16\[\], which cannot hold"),
-        ("float[300, 300]", 1.0, "a value fills at most 65536 elements"),
+        ("float[300, 300]", 1.0, "--value supports at most 65536 elements"),
     ],
 )
 def test_a_value_that_the_type_does_not_have_is_refused(

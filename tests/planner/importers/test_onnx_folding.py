@@ -159,7 +159,7 @@ def test_external_data_are_read_only_where_a_shape_needs_them(tmp_path: Path) ->
     path = save(tmp_path, model)
     assert read_onnx(path).tensors["y"].shape == (2, 12)
     (tmp_path / "target.bin").unlink()
-    with pytest.raises(UnsupportedModelError, match=r"target.*is missing; put that file into"):
+    with pytest.raises(UnsupportedModelError, match=r"target.*is missing; put it into"):
         read_onnx(path)
 
 

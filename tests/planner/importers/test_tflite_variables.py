@@ -112,14 +112,17 @@ def use_in_a_branch() -> bytes:
 
 
 REFUSED = {
-    "computed": (computed_start, "'CALL_ONCE': NEG is unsupported in it"),
-    "no constant": (start_that_is_no_constant, "'CALL_ONCE': it assigns a tensor that is not"),
-    "shape": (start_of_another_shape, r"'ASSIGN_VARIABLE': .* unlike .*\(4,\) and \(2,\)"),
-    "order": (start_after_use, "'CALL_ONCE': it comes after its variables are used"),
-    "handle": (handle_in_another_operator, "'peek': a variable's handle is one of its operands"),
-    "output": (handle_as_output, "'VAR_HANDLE': its handle is an input or an output"),
-    "nameless": (handle_without_a_name, "'READ_VARIABLE': no VAR_HANDLE names its variable"),
-    "branch": (use_in_a_branch, "'ASSIGN_VARIABLE': a subgraph uses variables"),
+    "computed": (computed_start, "'CALL_ONCE': NEG is unsupported in its subgraph"),
+    "no constant": (
+        start_that_is_no_constant,
+        "'CALL_ONCE': the initial value of a variable is not",
+    ),
+    "shape": (start_of_another_shape, r"'ASSIGN_VARIABLE': .* differ .*\(4,\) and \(2,\)"),
+    "order": (start_after_use, "'CALL_ONCE': CALL_ONCE follows a use"),
+    "handle": (handle_in_another_operator, "'peek': a variable's handle as operand"),
+    "output": (handle_as_output, "'VAR_HANDLE': a handle as input or output"),
+    "nameless": (handle_without_a_name, "'READ_VARIABLE': the variable has no VAR_HANDLE"),
+    "branch": (use_in_a_branch, "'ASSIGN_VARIABLE': variables in subgraphs"),
 }
 
 

@@ -25,7 +25,7 @@ def reshape(folder, source, result):
 @pytest.mark.parametrize("shape", [(1,), (1, 145), (2, 144)])
 def test_a_shape_of_another_number_of_elements_is_refused(shape, tmp_path):
     path = reshape(tmp_path, Given(shape), Given((1, 144)))
-    with pytest.raises(UnsupportedOperatorsError, match="which the file fixes"):
+    with pytest.raises(UnsupportedOperatorsError, match="fixed in the file"):
         compile_model(path)
 
 
@@ -56,7 +56,7 @@ def test_operands_and_options_of_another_form_are_refused(inputs, results, optio
 def test_a_zero_point_beyond_32_bits_is_refused(number, tmp_path):
     quantised = Given((1, 6, 6, 4), "int8", scales=(0.1,), zero_point=number)
     path = reshape(tmp_path, quantised, Given((1, 144), "int8", scales=(0.1,)))
-    with pytest.raises(ModelFormatError, match=f"no zero point is {number}"):
+    with pytest.raises(ModelFormatError, match=f"zero point {number} is out of range"):
         compile_model(path)
 
 

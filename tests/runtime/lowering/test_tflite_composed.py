@@ -164,7 +164,7 @@ def test_an_operator_gives_what_litert_gives(name, tmp_path):
 SIXTEEN = Given((1, 6), "int16", None, (0.001,), 0)
 REFUSED = {
     "element type int16 is": ("DIV", [SIXTEEN, SIXTEEN], [SIXTEEN], ("DivOptions", {})),
-    "its bounds do not fit": sliced(given(3), given(3), [0, 0], [3, 3], [1, 1]),
+    "begin, end and strides do not fit": sliced(given(3), given(3), [0, 0], [3, 3], [1, 1]),
     "an ellipsis for no axis": sliced(
         given(3, 4), given(2, 2), [1, 0, 1], [3, 0, 3], [1, 1, 1], ellipsisMask=2),
     "k=10 does not fit": (
@@ -177,13 +177,13 @@ REFUSED = {
         "ONE_HOT", [COUNTS, integers(2**20 + 1), integers(1.0, np.float32),
                     integers(0.0, np.float32)],
         [given(4, 2**20 + 1)], ("OneHotOptions", {"axis": -1})),
-    "its blocks are for another rank": (
+    "block_shape does not fit rank 1": (
         "SPACE_TO_BATCH_ND", [given(4), integers([2]), integers([[0, 0]])], [given(4)],
         ("SpaceToBatchNDOptions", {})),
     "do not fit an input of shape": (
         "GATHER_ND", [given(4, 5), given(6, 3, dtype="int32")], [given(6)],
         ("GatherNdOptions", {})),
-    "it has no axis 0": (
+    "axis 0 does not exist": (
         "GATHER", [given(), given(2, dtype="int32")], [given(2)], ("GatherOptions", {})),
     "do not fit an output of shape": (
         "SCATTER_ND", [integers([[1]]), given(1, 4), integers([5, 4])], [given(5, 3)],

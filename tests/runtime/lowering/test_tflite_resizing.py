@@ -155,10 +155,10 @@ def test_networks_run_on_larger_batches(
 def test_what_an_operator_does_not_take_is_refused_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(open_model("CONV_2D, VALID"))
-    with pytest.raises(BindingError, match=r"'t0' cannot .* CONV_2D_0: its window is larger"):
+    with pytest.raises(BindingError, match=r"'t0' cannot .* CONV_2D_0: window is larger"):
         load(path, shapes={"t0": (1, 2, 2, 4)})
     with pytest.raises(BindingError, match=r"\?x\?x\?x4 by its signature, .* not 0x8x8x4"):
         load(path, shapes={"t0": (0, 8, 8, 4)})
     path.write_bytes(open_model("RESHAPE"))
-    with pytest.raises(BindingError, match=r"RESHAPE_0: .* does not become \(-1, 16\)"):
+    with pytest.raises(BindingError, match=r"RESHAPE_0: .* to \(-1, 16\)"):
         load(path, shapes={"t0": (1, 1, 1, 4)})

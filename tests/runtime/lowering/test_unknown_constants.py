@@ -39,20 +39,20 @@ def test_weights_beside_the_model_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stated", "reason"),
     [
-        ({"location": "gone.bin"}, "'gone.bin', which is missing; put that file into the folder"),
-        ({"location": "link.bin"}, "'link.bin', which is a link that leaves"),
-        ({"location": "folder"}, "'folder', which is not a plain file"),
-        ({"location": "../w.bin"}, "'../w.bin', outside the folder of the model"),
-        ({"location": "/dev/zero", "length": str(SIZE)}, "'/dev/zero', outside the folder"),
-        ({"location": "short.bin"}, "takes 432 B, of 'short.bin' it gets 100; copy"),
+        ({"location": "gone.bin"}, "external file 'gone.bin' is missing; put it into the folder"),
+        ({"location": "link.bin"}, "'link.bin' is a link out of the folder"),
+        ({"location": "folder"}, "'folder' is not a regular file"),
+        ({"location": "../w.bin"}, "'../w.bin' is outside the folder of the model"),
+        ({"location": "/dev/zero", "length": str(SIZE)}, "'/dev/zero' is outside the folder"),
+        ({"location": "short.bin"}, "'short.bin' states 100 B, expected 432 B; copy"),
         (
             {"location": "short.bin", "length": str(SIZE)},
-            "is bytes 0 to 432 of 'short.bin', which has 100: it is truncated",
+            "bytes 0 to 432 exceed external file 'short.bin' of 100 B: the file is truncated",
         ),
-        ({"location": "short.bin", "offset": "200"}, "takes 432 B, of 'short.bin' it gets 0"),
+        ({"location": "short.bin", "offset": "200"}, "'short.bin' states 0 B, expected 432 B"),
         ({"location": "short.bin", "offset": "many"}, "cannot be read"),
-        ({"location": "short.bin", "start": "0"}, "have the unknown key 'start'; known"),
-        ({}, "in another file, of which the model states no name"),
+        ({"location": "short.bin", "start": "0"}, "external data key 'start' is unknown; known"),
+        ({}, "its external data has no location"),
     ],
     ids=str,
 )
@@ -102,9 +102,9 @@ def sparse_tflite(folder: Path, *, sparse: bool) -> Path:
 
 
 def test_damaged_sparse_weights_are_told_from_damaged_dense_ones(tmp_path: Path) -> None:
-    with pytest.raises(ModelFormatError, match="'w': it is stored sparse and states an order"):
+    with pytest.raises(ModelFormatError, match="sparse constant 'w': invalid traversal order"):
         compile_model(sparse_tflite(tmp_path, sparse=True))
-    with pytest.raises(ModelFormatError, match="'w' holds 64 B; its shape and type take 256"):
+    with pytest.raises(ModelFormatError, match="'w' holds 64 B, expected 256 B"):
         compile_model(sparse_tflite(tmp_path, sparse=False))
 
 

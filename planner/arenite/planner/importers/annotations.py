@@ -210,9 +210,9 @@ def _whole(texts: Mapping[str, str], key: str, where: str = "the model") -> int:
     if text is None:
         raise MissingFieldError(f"{where} has no {key!r}")
     if not (text.isascii() and text.isdigit()):
-        raise WrongTypeError(f"{key} of {where} is {text!r}, a whole number expected")
+        raise WrongTypeError(f"{key} of {where} is {text!r}, expected a whole number")
     if len(text) > len(str(values.MAX_NUMBER)):
-        raise OutOfRangeError(f"{key} of {where} is {text}, at most 2^63 - 1 expected")
+        raise OutOfRangeError(f"{key} of {where} is {text}, expected at most 2^63 - 1")
     return values.as_number(int(text), f"{key} of {where}")
 
 
@@ -220,7 +220,7 @@ def _document(text: str) -> values.Object:
     try:
         return values.as_object(json.loads(text), _OWN)
     except (ValueError, RecursionError) as error:
-        raise WrongTypeError(f"{_OWN} is not JSON") from error
+        raise WrongTypeError(f"metadata {_OWN} is not JSON") from error
 
 
 def _read_own(
@@ -229,7 +229,7 @@ def _read_own(
     values.check_fields(own, _OWN, ("aliases", "alignment", "boundary", "strategy", "scratch"))
     kinds = values.texts(own, "aliases")
     if not set(kinds) <= set(AliasKind):
-        raise WrongTypeError(f"aliases are {', '.join(kinds)}; known are {', '.join(AliasKind)}")
+        raise WrongTypeError(f"aliases are {', '.join(kinds)}; known: {', '.join(AliasKind)}")
     scratch = values.member(own, "scratch")
     return _read_as(
         path,
@@ -264,7 +264,7 @@ def _read_as(
         if not record.tensors and record.name in (scratch or {}):
             found.add((scratch or {})[record.name])
         if not found:
-            raise MissingFieldError(f"{record.name!r} has no offset, so this is no whole plan")
+            raise MissingFieldError(f"{record.name!r} has no offset, the plan is incomplete")
         if len(found) > 1:
             raise InvalidPlanError(
                 f"{record.name!r} would lie at {', '.join(map(str, sorted(found)))} at once: the "
@@ -279,6 +279,6 @@ def _read_as(
     plan = Plan.of(source.problem, tuple(offsets), strategy)
     verify(source.problem, plan)
     if plan.height > arena:
-        raise InconsistentError(f"the arena is said to have {arena} B, {plan.height} B are used")
+        raise InconsistentError(f"the arena is {arena} B, {plan.height} B are used")
     reference = ModelReference(path.name, model_digest(path))
     return PlanFile(reference, TARGET, boundary, alignment, aliases, source.problem, plan)

@@ -198,7 +198,7 @@ def _read_csv(path: Path, given: Sequence[str], alignment: int | None) -> Proble
     from arenite.planner.importers.csv import read_csv
 
     for name in given:
-        raise BindingError(name, "cannot be given; a CSV has neither dimensions nor inputs")
+        raise BindingError(name, "is unknown: a CSV has neither dimensions nor inputs")
     problem = read_csv(path)
     if alignment is None:
         return problem

@@ -146,7 +146,7 @@ class _Binder:
                 if isinstance(wanted, str):
                     self._bind(wanted, value)
                 elif wanted != value:
-                    raise BindingError(name, f"is {wanted} long on axis {axis}, not {value}")
+                    raise BindingError(name, f"has length {wanted} on axis {axis}, not {value}")
 
     def take_dims(self, dims: Mapping[str, int]) -> None:
         free = self.free()
@@ -227,7 +227,7 @@ def filled(name: str, tensor_type: TensorType, value: float) -> NDArray[np.gener
     """
     if math.prod(tensor_type.shape) > _MAX_ELEMENTS:
         raise BindingError(
-            name, f"is {tensor_type}; a value fills at most {_MAX_ELEMENTS} elements"
+            name, f"is {tensor_type}; --value supports at most {_MAX_ELEMENTS} elements"
         )
     dtype = numpy_dtype(tensor_type.dtype)
     try:

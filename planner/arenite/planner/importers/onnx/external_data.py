@@ -88,7 +88,7 @@ def read_tensor(tensor: onnx.TensorProto, folder: Path) -> NDArray[generic]:
     try:
         return asarray(onnx.numpy_helper.to_array(loaded)).reshape(tuple(tensor.dims))
     except _UNREADABLE as error:
-        fault = f"its value cannot be read: {' '.join(str(error).split())}"
+        fault = f"cannot be read: {' '.join(str(error).split())}"
         raise UnreadableTensorError(tensor.name, fault, is_external=is_external) from error
 
 
@@ -103,7 +103,7 @@ def embed(graph: onnx.GraphProto, folder: Path) -> int:
     for name, tensor in held_tensors(graph):
         if uses_external_data(tensor):
             if total + (_stated_bytes(tensor) or 0) > MOST_BYTES:
-                raise UnsupportedModelError(name, "with it the weights have 2 GiB or more")
+                raise UnsupportedModelError(name, "the weights up to this one take 2 GiB or more")
             tensor.CopyFrom(_loaded(name, tensor, folder))
             total += len(tensor.raw_data)
     return total
@@ -129,8 +129,7 @@ def _loaded(name: str, tensor: onnx.TensorProto, folder: Path) -> onnx.TensorPro
     if unknown:  # a damaged "offset" would make it start at 0
         raise UnreadableTensorError(
             name,
-            f"its external data have the unknown key {min(unknown)!r}; known are "
-            f"{', '.join(sorted(_KEYS))}",
+            f"external data key {min(unknown)!r} is unknown; known: {', '.join(sorted(_KEYS))}",
             is_external=True,
         )
     loaded = onnx.TensorProto()
@@ -142,7 +141,7 @@ def _loaded(name: str, tensor: onnx.TensorProto, folder: Path) -> onnx.TensorPro
     except _UNREADABLE as error:
         fault = _fault(tensor, folder)
         if fault is None:
-            fault = f"its value cannot be read: {' '.join(str(error).split())}"
+            fault = f"cannot be read: {' '.join(str(error).split())}"
         raise UnreadableTensorError(name, fault, is_external=True) from error
     loaded.data_location = onnx.TensorProto.DEFAULT
     del loaded.external_data[:]
@@ -192,29 +191,29 @@ def _fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
     stated = {entry.key: entry.value for entry in tensor.external_data}
     location = stated.get("location", "")
     if not isinstance(location, str):  # protobuf returns damaged text as bytes
-        return "its value lies in another file, whose name is not UTF-8 text"
+        return "the name of its external file is not UTF-8 text"
     parts = PurePath(location)
     if not parts.parts:
-        return "its value lies in another file, of which the model states no name"
+        return "its external data has no location"
     if parts.is_absolute() or ".." in parts.parts:
         return (
-            f"its value is said to lie in {location!r}, outside the folder of the model, where "
-            "nothing is read; move the file beside the model and save the model with its name"
+            f"location={location!r} is outside the folder of the model; move the file beside the "
+            "model and save the model with its name"
         )
     path = folder / parts
     target = path.resolve()
     if target != folder.resolve() / parts and not _is_inside(target, folder):
         return (
-            f"its value lies in {location!r}, which is a link that leaves the folder of the model "
-            "and its repository; put the file itself there"
+            f"external file {location!r} is a link out of the folder of the model; put the file "
+            "itself there"
         )
     if not path.exists():
         return (
-            f"its value lies in {location!r}, which is missing; put that file into the folder "
-            f"{str(folder)!r}, where the model is"
+            f"external file {location!r} is missing; put it into the folder of the model, "
+            f"{str(folder)!r}"
         )
     if not path.is_file():
-        return f"its value lies in {location!r}, which is not a plain file"
+        return f"external file {location!r} is not a regular file"
     try:
         start = int(stated.get("offset") or 0)
         held = path.stat().st_size
@@ -223,13 +222,13 @@ def _fault(tensor: onnx.TensorProto, folder: Path) -> str | None:
         return None
     if start + length > held:
         return (
-            f"its value is bytes {start} to {start + length} of {location!r}, which has "
-            f"{held}: it is truncated or another model's; copy it again"
+            f"bytes {start} to {start + length} exceed external file {location!r} of {held} B: "
+            "the file is truncated or of another model; copy it again"
         )
     needed = _stated_bytes(tensor)
     if needed is not None and length != needed:
         return (
-            f"its value takes {needed} B, of {location!r} it gets {max(length, 0)}; copy the "
-            "model and that file again, together"
+            f"external file {location!r} states {max(length, 0)} B, expected {needed} B; copy the "
+            "model and the file again"
         )
     return None

@@ -111,4 +111,4 @@ def _inline(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return onnx.inliner.inline_local_functions(model)
     except (RuntimeError, ValueError) as error:
-        raise ModelFormatError(f"its functions cannot be inlined: {error}") from error
+        raise ModelFormatError(f"functions cannot be inlined: {error}") from error

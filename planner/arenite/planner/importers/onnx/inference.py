@@ -114,7 +114,9 @@ class NodeChecker:
                 limit = rank + len(axes)
                 if not all(-limit <= axis < limit for axis in axes):
                     raise self.refusal(
-                        node, name, f"its {attribute.name} {list(axes)} are beyond rank {rank}"
+                        node,
+                        name,
+                        f"{attribute.name}={list(axes)} is out of range for rank {rank}",
                     )
 
     def check_definition(self, node: onnx.NodeProto, name: str) -> None:
@@ -196,7 +198,7 @@ class Inference:
             return found
         if complete([read_type(proto) if proto is not None else None for proto in declared]):
             return found
-        reason = "it depends on values of the run"
+        reason = "depends on values of the run"
         if schema is None or normal_domain(node.domain):
             model = single_node_model(node, self._dialect, inputs, self._constants(inputs))
             try:
@@ -258,7 +260,7 @@ class Inference:
         ]
         return UnsupportedModelError(
             output,
-            f"operator {name!r} ({op_type(node)}) gives it a type that is unknown before the run: "
+            f"its type is unknown before the run, operator {name!r} ({op_type(node)}): "
             f"{reason}{''.join(failures)}",
         )
 

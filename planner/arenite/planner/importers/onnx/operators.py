@@ -61,7 +61,7 @@ class _Slice(Imported):
             reason = "the start of the slice is unknown before the run"
             return (Part(inner.name, outer.name, None, reason),)
         if isinstance(steps, tuple) and any(step != 1 for step in steps):
-            return (Part(inner.name, outer.name, None, "steps other than 1 skip elements"),)
+            return (Part(inner.name, outer.name, None, "steps other than 1 are unsupported"),)
         rank = len(outer.shape)
         along = axes if isinstance(axes, tuple) else tuple(range(len(starts)))
         if len(along) != len(starts) or not all(-rank <= int(axis) < rank for axis in along):

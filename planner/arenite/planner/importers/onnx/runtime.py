@@ -81,7 +81,7 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
                 for (dtype, shape), *results in zip(outputs, *runs, strict=True)
             ]
     except refusals as error:
-        raise RuntimeRefusalError(f"ONNX Runtime refuses it: {error}") from error
+        raise RuntimeRefusalError(f"ONNX Runtime rejects it: {error}") from error
     return [
         TensorType(dtype, shape) if dtype is not None and None not in shape else None
         for dtype, shape in outputs
@@ -103,7 +103,7 @@ def _check_shapes(model: onnx.ModelProto) -> None:
             and tensor_type.shape[0] > _MOST_AXES
         ):
             raise RuntimeRefusalError(
-                f"its input {value.name!r}, {tensor_type}, is too large to be a shape"
+                f"input {value.name!r}, {tensor_type}, is too large for a shape"
             )
 
 
@@ -133,7 +133,7 @@ def _feeds(model: onnx.ModelProto, variant: int) -> dict[str, NDArray[np.generic
         dtype = numpy_dtype(tensor_type.dtype)
         if math.prod(tensor_type.shape) > _MOST_ELEMENTS:
             raise RuntimeRefusalError(
-                f"its input {value.name!r}, {tensor_type}, is too large to be tried"
+                f"input {value.name!r}, {tensor_type}, is too large for a trial run"
             )
         numbers = np.arange(math.prod(tensor_type.shape)) + position + variant
         if not np.issubdtype(dtype, np.floating):

@@ -96,7 +96,7 @@ def _pairs(model: onnx.ModelProto) -> dict[str, str]:
 
 
 def _wrong(reason: str) -> ModelFormatError:
-    return ModelFormatError(f"its metadata {STATES_KEY!r}: {reason}")
+    return ModelFormatError(f"metadata {STATES_KEY!r}: {reason}")
 
 
 def placed(

@@ -92,7 +92,7 @@ def why_no_dtype(code: int) -> str | None:
     if code == onnx.TensorProto.UNDEFINED or code in _BY_CODE:
         return None
     if code == onnx.TensorProto.STRING:
-        return "element type string is unsupported: strings have no fixed size"
+        return "element type string is unsupported"
     known = onnx.TensorProto.DataType.values()
     name = onnx.TensorProto.DataType.Name(code).lower() if code in known else str(code)
-    return f"element type {name} is unsupported: its size is unknown"
+    return f"element type {name} is unsupported"

@@ -150,7 +150,7 @@ class Values:
             inputs = source.inputs if isinstance(source, _Computation) else ()
             unknown = [i.name for i in inputs if i.type and self._known.get(i.name) is None]
             if not unknown:
-                return UnknownConstantError(name, "its value is not known before the run")
+                return UnknownConstantError(name, "its value is unknown before the run")
             current = unknown[0]
         reason = self.failures[current]
         if current in self._missing:
@@ -238,7 +238,7 @@ class Values:
                     np.asarray(result) for result in ReferenceEvaluator(model).run(None, feeds)
                 ]
         except _EVALUATION_ERRORS as error:
-            self.failures[name] = f"its value cannot be computed: {error}"
+            self.failures[name] = f"cannot be computed: {error}"
             return None
 
 

@@ -232,7 +232,7 @@ class Walk:
             return control_flow(self, node, name, scope)
         if any(subgraphs(node)):
             raise UnsupportedModelError(
-                name, f"subgraphs of {op_type(node)} are unsupported; of If, Loop, Scan supported"
+                name, f"subgraphs of {op_type(node)} are unsupported, supported: If, Loop, Scan"
             )
         constant = constant_tensor(node)
         if constant is not None:
@@ -258,7 +258,7 @@ class Walk:
         name = self.define(scope, local, TensorType(dtype, tuple(tensor.dims)))
         self.constants.add(name)
         if is_sparse:
-            self.values.add_failure(name, "sparse constants are unsupported; store it dense")
+            self.values.add_failure(name, "sparse constants are unsupported, store them dense")
         else:
             self.values.add_tensor(name, tensor)
 

@@ -134,7 +134,7 @@ class TfliteContents(Mapping[str, Array]):
             return self._dense(tensor, sparsity, data, dtype)
         if len(data) != tensor.size:
             raise ModelFormatError(
-                f"constant {name!r} holds {len(data)} B; its shape and type take {tensor.size}"
+                f"constant {name!r} holds {len(data)} B, expected {tensor.size} B by its shape"
             )
         return np.frombuffer(data, dtype).reshape(tensor.shape)
 
@@ -146,7 +146,9 @@ class TfliteContents(Mapping[str, Array]):
 
     def _dense(self, tensor: Tensor, sparsity: Any, data: bytes, dtype: Any) -> Array:
         if len(data) % np.dtype(dtype).itemsize:
-            raise ModelFormatError(f"constant {tensor.name!r}: {len(data)} B are no elements")
+            raise ModelFormatError(
+                f"constant {tensor.name!r}: {len(data)} B are not a whole number of elements"
+            )
         try:
             elements = np.frombuffer(data, dtype)
             return made_dense(tensor.name, sparsity, elements, tensor.shape)
@@ -172,15 +174,15 @@ class TfliteContents(Mapping[str, Array]):
         if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
             raise ModelFormatError(f"tensor {name!r}: {len(scales)} scales do not fit {shape}")
         if not all(math.isfinite(scale) and scale > 0 for scale in scales):
-            raise ModelFormatError(f"tensor {name!r}: a scale is not above 0")
+            raise ModelFormatError(f"tensor {name!r}: a scale is not positive")
         if len(zeros) not in (1, len(scales)):
             raise ModelFormatError(
                 f"tensor {name!r}: {len(zeros)} zero points, {len(scales)} scales"
             )
         if len(set(zeros)) > 1:
-            raise UnsupportedModelError(name, "each channel has its own zero point")
+            raise UnsupportedModelError(name, "zero points per channel are unsupported")
         if not -(1 << 31) <= zeros[0] < 1 << 31:
-            raise ModelFormatError(f"tensor {name!r}: no zero point is {zeros[0]}")
+            raise ModelFormatError(f"tensor {name!r}: zero point {zeros[0]} is out of range")
         return Quantisation(scales, zeros[0], axis)
 
     def _options(self, step: int) -> Options:
@@ -197,7 +199,7 @@ class TfliteContents(Mapping[str, Array]):
             options.Init(table.Bytes, table.Pos)
             return {**_fields(options), **self._intermediates(operator)}
         except DAMAGE as error:
-            raise ModelFormatError(f"operator {step}: its options lie outside the file") from error
+            raise ModelFormatError(f"operator {step}: the options are outside the file") from error
 
     def _intermediates(self, operator: Any) -> dict[str, int | float]:
         """Return the quantisation of the intermediate results of a recurrent operator."""
@@ -222,7 +224,7 @@ class TfliteContents(Mapping[str, Array]):
         return self._model.Subgraphs(place[0]).Tensors(place[1])
 
     def _damaged(self, name: str) -> ModelFormatError:
-        return ModelFormatError(f"tensor {name!r} leads outside the file")
+        return ModelFormatError(f"tensor {name!r} is outside the file")
 
 
 def _fields(options: Any) -> dict[str, int | float | bool | tuple[int, ...]]:

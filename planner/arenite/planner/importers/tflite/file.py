@@ -185,7 +185,7 @@ class _FlatReader:
         start, num_bytes = buffer.Offset(), buffer.Size()
         if start + num_bytes > self._num_bytes:
             raise self.error(
-                f"it ends at byte {start + num_bytes}, the file at byte {self._num_bytes}"
+                f"ends at byte {start + num_bytes}, the file at byte {self._num_bytes}"
             )
         return bool(start > 1 and num_bytes > 0)
 
@@ -198,7 +198,7 @@ class _FlatReader:
             if value == builtin and not name.startswith("_"):
                 return _OperatorCode(name, custom=False)
         if builtin < 0:
-            raise self.error(f"there is no built-in operator {builtin}")
+            raise self.error(f"built-in operator {builtin} is unknown")
         return _OperatorCode(f"BUILTIN_{builtin}", custom=False)
 
     def _tensor(self, tensor: Any, filled: tuple[bool, ...]) -> FileTensor:
@@ -243,7 +243,7 @@ class _FlatReader:
     ) -> tuple[tuple[str, int], ...]:
         entries = entered_subgraphs(self._schema, operator, op_type)
         if entries is None:
-            raise self.error(f"{op_type} comes without its options")
+            raise self.error(f"options of {op_type} are missing")
         return tuple(
             (role, self._index(f"{role} subgraph", index, num_subgraphs))
             for role, index in entries
@@ -273,12 +273,12 @@ class _FlatReader:
 
     def _index(self, what: str, index: int, limit: int) -> int:
         if not 0 <= index < limit:
-            raise self.error(f"its {what} is number {index} of {limit}")
+            raise self.error(f"{what} {index} is out of range, the file has {limit}")
         return index
 
     def _dimensions(self, rank: int, at: Callable[[int], int]) -> tuple[int, ...]:
         if rank > _MAX_RANK:
-            raise self.error(f"it states {rank} dimensions; {_MAX_RANK} are the most")
+            raise self.error(f"{rank} dimensions, at most {_MAX_RANK} expected")
         self._spend(_INDEX_BYTES * rank, f"{rank} dimensions")
         return tuple(at(i) for i in range(rank))
 
@@ -291,4 +291,4 @@ class _FlatReader:
         """Deduct `num_bytes` from the bytes that may still be read; valid files have enough."""
         self._left -= num_bytes
         if self._left < 0:
-            raise self.error(f"{what}: more than the file can hold")
+            raise self.error(f"{what} exceed the size of the file")

@@ -163,9 +163,7 @@ class _Unfolding:
         subgraph = self._subgraphs[index]
         label = _label(subgraph, index)
         if index in ancestors:
-            raise UnsupportedModelError(
-                label, "the subgraph enters itself; its depth is not known"
-            )
+            raise UnsupportedModelError(label, "recursive subgraphs are unsupported")
         if len(ancestors) == _MAX_DEPTH:
             raise UnsupportedModelError(label, f"subgraphs are nested deeper than {_MAX_DEPTH}")
         entry = self._num_entries[index] = self._num_entries.get(index, 0) + 1
@@ -228,7 +226,7 @@ class _Unfolding:
         inputs, carried = scope.named(operator.inputs), scope.named(operator.outputs)
         if "" in carried:
             raise UnsupportedModelError(
-                name, "it leaves out an output, where a carried value lies"
+                name, "an omitted output of a carried value is unsupported"
             )
         cond, body = operator.entries
         self._append(f"{name}/enter", Imported(f"{operator.op_type}/enter"), inputs, carried)
@@ -262,7 +260,7 @@ class _Unfolding:
         """Limit the operators that subgraphs entering each other unfold to."""
         self._left -= _ENTRY_BYTES + len(name) + 8 * num_operands
         if self._left < 0:
-            raise UnsupportedModelError(name, "the subgraphs entered unfold to too many operators")
+            raise UnsupportedModelError(name, "the subgraphs expand to too many operators")
 
     def _notes(self) -> tuple[str, ...]:
         in_file = {name: self._tensor(*place) for name, place in self._locations.items()}
@@ -273,7 +271,7 @@ class _Unfolding:
             if index not in self._num_entries and index not in self._run_once()
         ]
         if idle:
-            result.append(f"subgraphs entered by no control flow, not planned: {', '.join(idle)}")
+            result.append(f"unused subgraphs, not planned: {', '.join(idle)}")
         return tuple(result)
 
     def _run_once(self) -> set[int]:

@@ -62,10 +62,10 @@ def read_bound_tflite(
     program = read_tflite(path, weights=weights)
     for name in dims:
         raise BindingError(
-            name, "cannot be given; dimensions of TFLite models have no names, use --shape"
+            name, "is unknown: dimensions of TFLite models have no names, use --shape"
         )
     for name in values:
-        raise BindingError(name, "cannot be fixed; only inputs of ONNX models can")
+        raise BindingError(name, "cannot be fixed: --value is for ONNX models")
     wanted = {}
     for name, shape in shapes.items():
         if name not in program.input_tensors:

@@ -36,7 +36,7 @@ def _shape(code: str, r: Resized) -> Shape:
 
 def _counted(start: float, end: float, step: float) -> Array:
     count = math.ceil((end - start) / step)
-    require(count <= MAX_VALUES, f"it makes {count} elements")
+    require(count <= MAX_VALUES, f"output has {count} elements, at most {MAX_VALUES} expected")
     return np.arange(start, end, step)
 
 
@@ -139,11 +139,11 @@ class _Inference:
         infer = SHAPES.get(step.operator.label)
         try:
             if infer is None:
-                raise MisfitError("the shapes of its outputs are unknown")
+                raise MisfitError("its output shapes cannot be derived")
             asked = self._asked(step)
             found = infer(asked)
             if len(found) != len(step.outputs):
-                raise MisfitError(f"it has {len(step.outputs)} outputs, not {len(found)}")
+                raise MisfitError(f"{len(step.outputs)} outputs, expected {len(found)}")
             self._evaluate(step, asked, found)
         except MisfitError as reason:
             raise BindingError(
@@ -151,7 +151,7 @@ class _Inference:
             ) from reason
         except _MISFITS as error:
             raise BindingError(
-                self._input, f"cannot have this shape: {step.name}: its operands do not fit"
+                self._input, f"cannot have this shape: {step.name}: operands do not fit"
             ) from error
         for name, shape in zip(step.outputs, found, strict=True):
             tensor = replace(self._tensors[name], shape=tuple(map(int, shape)))

@@ -53,7 +53,7 @@ class Resized:
     def integers(self, position: int) -> Shape:
         """Return the elements of an input that must be known."""
         if position not in self.values:
-            raise UnknownShapeError(f"its input {position} is unknown before the run")
+            raise UnknownShapeError(f"input {position} is unknown before the run")
         return tuple(int(each) for each in self.values[position].reshape(-1))
 
     def integer(self, name: str, default: int = 0) -> int:
@@ -64,7 +64,7 @@ class Resized:
     def axis(self, value: int, rank: int | None = None) -> int:
         """Return an axis of the first input, counted from the front."""
         rank = len(self.source) if rank is None else rank
-        require(-rank <= value < rank, f"it has no axis {value}")
+        require(-rank <= value < rank, f"axis {value} does not exist")
         return value % rank
 
     def pair(self, name: str, default: tuple[int, int] = (1, 1)) -> tuple[int, int]:
@@ -94,17 +94,17 @@ def broadcast(*shapes: Shape) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
         listed = " and ".join(map(str, shapes))
-        raise MisfitError(f"its inputs {listed} do not broadcast") from error
+        raise MisfitError(f"inputs {listed} do not broadcast") from error
 
 
 def _broadcast_to(r: Resized) -> list[Shape]:
     shape = r.integers(1)
-    require(broadcast(r.source, shape) == shape, f"{r.source} does not become {shape}")
+    require(broadcast(r.source, shape) == shape, f"{r.source} does not broadcast to {shape}")
     return [shape]
 
 
 def _of_state(r: Resized) -> list[Shape]:
-    require(r.source == r.outputs[0], f"its variable keeps {r.outputs[0]}, not {r.source}")
+    require(r.source == r.outputs[0], f"variable of shape {r.outputs[0]} is assigned {r.source}")
     return [r.source]
 
 
@@ -128,7 +128,7 @@ ELEMENTWISE: ShapesByCode = {
 
 
 def _window(r: Resized, kernel: tuple[int, int], channels: int) -> list[Shape]:
-    require(len(r.source) == 4, f"its input has {len(r.source)} axes, not 4")
+    require(len(r.source) == 4, f"input has rank {len(r.source)}, expected 4")
     strides, dilations = r.pair("strides"), r.pair("dilations")
     mode = AutoPad(str(r.attributes.get("auto_pad", AutoPad.VALID)))
     sizes = [
@@ -137,24 +137,24 @@ def _window(r: Resized, kernel: tuple[int, int], channels: int) -> list[Shape]:
         else 0
         for axis in range(2)
     ]
-    require(min(sizes) > 0, f"its window is larger than {r.source[1:3]}")
+    require(min(sizes) > 0, f"window is larger than {r.source[1:3]}")
     return [(r.source[0], *sizes, channels)]
 
 
 def _convolution(r: Resized) -> list[Shape]:
     weights = r.inputs[1]
-    require(len(weights) == 4 and len(r.source) == 4, "its operands have not 4 axes")
+    require(len(weights) == 4 and len(r.source) == 4, "input and filter must have rank 4")
     groups = r.source[3] % weights[3] if weights[3] else 1
-    require(groups == 0, f"it reads {r.source[3]} channels, its filter has {weights[3]}")
+    require(groups == 0, f"input has {r.source[3]} channels, the filter {weights[3]}")
     return _window(r, (weights[1], weights[2]), weights[0])
 
 
 def _depthwise(r: Resized) -> list[Shape]:
     weights = r.inputs[1]
-    require(len(weights) == 4 and len(r.source) == 4, "its operands have not 4 axes")
+    require(len(weights) == 4 and len(r.source) == 4, "input and filter must have rank 4")
     require(
         bool(r.source[3]) and weights[3] % r.source[3] == 0,
-        f"it reads {r.source[3]} channels, its filter has {weights[3]}",
+        f"input has {r.source[3]} channels, the filter {weights[3]}",
     )
     return _window(r, (weights[1], weights[2]), weights[3])
 
@@ -165,17 +165,19 @@ def _pool(r: Resized) -> list[Shape]:
 
 def _resize(r: Resized) -> list[Shape]:
     rows, columns = r.integers(1)
-    require(len(r.source) == 4, f"its input has {len(r.source)} axes, not 4")
+    require(len(r.source) == 4, f"input has rank {len(r.source)}, expected 4")
     return [(r.source[0], rows, columns, r.source[3])]
 
 
 def _space_to_batch(r: Resized) -> list[Shape]:
     blocks, pads = r.integers(1), r.integers(2)
     axes = len(blocks)
-    require(len(pads) == 2 * axes < 2 * len(r.source), "its blocks are for another rank")
+    require(
+        len(pads) == 2 * axes < 2 * len(r.source), f"block_shape does not fit rank {len(r.source)}"
+    )
     lengths = [r.source[1 + i] + pads[2 * i] + pads[2 * i + 1] for i in range(axes)]
     fits = all(block > 0 and n % block == 0 for n, block in zip(lengths, blocks, strict=True))
-    require(fits, f"{tuple(lengths)} is not cut into blocks of {blocks}")
+    require(fits, f"{tuple(lengths)} does not divide into blocks of {blocks}")
     spatial = [n // block for n, block in zip(lengths, blocks, strict=True)]
     return [(r.source[0] * math.prod(blocks), *spatial, *r.source[1 + axes :])]
 
@@ -183,18 +185,26 @@ def _space_to_batch(r: Resized) -> list[Shape]:
 def _batch_to_space(r: Resized) -> list[Shape]:
     blocks, crops = r.integers(1), r.integers(2)
     axes = len(blocks)
-    require(len(crops) == 2 * axes < 2 * len(r.source), "its blocks are for another rank")
+    require(
+        len(crops) == 2 * axes < 2 * len(r.source),
+        f"block_shape does not fit rank {len(r.source)}",
+    )
     count = math.prod(blocks)
-    require(count > 0 and r.source[0] % count == 0, f"{r.source[0]} is no number of blocks")
+    require(
+        count > 0 and r.source[0] % count == 0, f"batch {r.source[0]} is not a multiple of {count}"
+    )
     spatial = [r.source[1 + i] * blocks[i] - crops[2 * i] - crops[2 * i + 1] for i in range(axes)]
-    require(min(spatial) >= 0, "it crops more than there is")
+    require(min(spatial) >= 0, "crops exceed the image")
     return [(r.source[0] // count, *spatial, *r.source[1 + axes :])]
 
 
 def _depth_to_space(r: Resized) -> list[Shape]:
     n, rows, columns, channels = r.source if len(r.source) == 4 else (0, 0, 0, -1)
     block = r.integer("BlockSize", 1)
-    require(block > 0 and channels >= 0 and not channels % block**2, "its blocks do not fit")
+    require(
+        block > 0 and channels >= 0 and not channels % block**2,
+        f"block_size={block} does not fit {r.source}",
+    )
     return [(n, rows * block, columns * block, channels // block**2)]
 
 
@@ -202,7 +212,7 @@ def _space_to_depth(r: Resized) -> list[Shape]:
     n, rows, columns, channels = r.source if len(r.source) == 4 else (0, -1, 0, 0)
     block = r.integer("BlockSize", 1)
     fits = block > 0 and rows >= 0 and not rows % block and not columns % block
-    require(fits, "its blocks do not fit")
+    require(fits, f"block_size={block} does not fit {r.source}")
     return [(n, rows // block, columns // block, channels * block**2)]
 
 
@@ -225,9 +235,9 @@ def _reshape(r: Resized) -> list[Shape]:
     count, known = math.prod(r.source), math.prod(n for n in wanted if n != -1)
     require(
         wanted.count(-1) <= 1 and (known == count if -1 not in wanted else bool(known)),
-        f"{r.source} does not become {wanted}, which the file fixes",
+        f"cannot reshape {r.source} to {wanted}, fixed in the file",
     )
-    require(not known or count % known == 0, f"{r.source} does not become {wanted}")
+    require(not known or count % known == 0, f"cannot reshape {r.source} to {wanted}")
     return [tuple(count // known if n == -1 else n for n in wanted)]
 
 
@@ -241,40 +251,47 @@ def _squeeze(r: Resized) -> list[Shape]:
     assert isinstance(stated, tuple)
     axes = {r.axis(axis) for axis in stated}
     axes = axes or {axis for axis, length in enumerate(r.source) if length == 1}
-    require(all(r.source[axis] == 1 for axis in axes), f"not all axes {stated} have length 1")
+    require(
+        all(r.source[axis] == 1 for axis in axes), f"cannot squeeze axes {stated} of {r.source}"
+    )
     return [tuple(length for axis, length in enumerate(r.source) if axis not in axes)]
 
 
 def _transpose(r: Resized) -> list[Shape]:
     axes = [r.axis(axis) for axis in r.integers(1)]
-    require(sorted(axes) == list(range(len(r.source))), "its axes are for another rank")
+    require(
+        sorted(axes) == list(range(len(r.source))), f"permutation {axes} does not fit {r.source}"
+    )
     return [tuple(r.source[axis] for axis in axes)]
 
 
 def _concatenation(r: Resized) -> list[Shape]:
     axis = r.axis(r.integer("Axis"))
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in r.inputs}
-    require(len(others) == 1, f"its inputs {' and '.join(map(str, r.inputs))} do not join")
+    require(len(others) == 1, f"cannot concatenate {' and '.join(map(str, r.inputs))}")
     total = sum(shape[axis] for shape in r.inputs)
     return [(*r.source[:axis], total, *r.source[axis + 1 :])]
 
 
 def _pack(r: Resized) -> list[Shape]:
-    require(len(set(r.inputs)) == 1, "its inputs differ in shape")
+    require(len(set(r.inputs)) == 1, "inputs differ in shape")
     axis = r.axis(r.integer("Axis"), len(r.source) + 1)
     return [(*r.source[:axis], len(r.inputs), *r.source[axis:])]
 
 
 def _unpack(r: Resized) -> list[Shape]:
     axis = r.axis(r.integer("Axis"))
-    require(r.source[axis] == len(r.outputs), f"axis {axis} is not {len(r.outputs)} long")
+    require(
+        r.source[axis] == len(r.outputs),
+        f"axis {axis} has length {r.source[axis]}, expected {len(r.outputs)}",
+    )
     return [(*r.source[:axis], *r.source[axis + 1 :])] * len(r.outputs)
 
 
 def _split(r: Resized) -> list[Shape]:
     whole, axis = r.inputs[1], r.axis(r.integers(0)[0], len(r.inputs[1]))
     count = len(r.outputs)
-    require(whole[axis] % count == 0, f"axis {axis} of {whole} is not cut into {count}")
+    require(whole[axis] % count == 0, f"axis {axis} of {whole} does not split into {count}")
     return [(*whole[:axis], whole[axis] // count, *whole[axis + 1 :])] * count
 
 
@@ -283,13 +300,13 @@ def _split_v(r: Resized) -> list[Shape]:
     rest = r.source[axis] - sum(size for size in sizes if size != -1)
     sizes = [rest if size == -1 else size for size in sizes]
     fits = min(sizes, default=0) >= 0 and sum(sizes) == r.source[axis]
-    require(fits and len(sizes) == len(r.outputs), f"{r.source} is not cut into {sizes}")
+    require(fits and len(sizes) == len(r.outputs), f"{r.source} does not split into {sizes}")
     return [(*r.source[:axis], size, *r.source[axis + 1 :]) for size in sizes]
 
 
 def _pad(r: Resized) -> list[Shape]:
     widths = r.integers(1)
-    require(len(widths) == 2 * len(r.source), "its widths are for another rank")
+    require(len(widths) == 2 * len(r.source), f"paddings do not fit {r.source}")
     before, after = widths[::2], widths[1::2]
     lengths = zip(r.source, before, after, strict=True)
     return [tuple(length + b + a for length, b, a in lengths)]
@@ -297,17 +314,20 @@ def _pad(r: Resized) -> list[Shape]:
 
 def _tile(r: Resized) -> list[Shape]:
     times = r.integers(1)
-    require(len(times) == len(r.source), "its multiples are for another rank")
+    require(len(times) == len(r.source), f"multiples {times} do not fit {r.source}")
     return [tuple(length * n for length, n in zip(r.source, times, strict=True))]
 
 
 def _slice(r: Resized) -> list[Shape]:
     begins, sizes = r.integers(1), r.integers(2)
-    require(len(begins) == len(sizes) == len(r.source), "its bounds are for another rank")
+    require(len(begins) == len(sizes) == len(r.source), f"begin and size do not fit {r.source}")
     found = []
     for length, begin, size in zip(r.source, begins, sizes, strict=True):
         found.append(length - begin if size == -1 else size)
-        require(0 <= begin <= length and 0 <= found[-1] <= length - begin, "it cuts outside")
+        require(
+            0 <= begin <= length and 0 <= found[-1] <= length - begin,
+            f"the slice leaves {r.source}",
+        )
     return [tuple(found)]
 
 
@@ -315,9 +335,12 @@ def strided(r: Resized) -> list[slice | int]:
     """Return the index that STRIDED_SLICE takes of its first input."""
     begins, ends, steps = (r.integers(position) for position in (1, 2, 3))
     if r.integer("EllipsisMask") or r.integer("NewAxisMask"):
-        raise UnknownShapeError("it has an ellipsis or a new axis")
-    require(0 not in steps, "it steps by 0")
-    require(len(begins) == len(ends) == len(steps) <= len(r.source), "its bounds do not fit")
+        raise UnknownShapeError("ellipsis_mask and new_axis_mask are unsupported")
+    require(0 not in steps, "a step is 0")
+    require(
+        len(begins) == len(ends) == len(steps) <= len(r.source),
+        f"begin, end and strides do not fit {r.source}",
+    )
     index: list[slice | int] = []
     for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
         if r.integer("ShrinkAxisMask") >> axis & 1:
@@ -341,7 +364,7 @@ def _strided_slice(r: Resized) -> list[Shape]:
 
 def _gather(r: Resized) -> list[Shape]:
     if r.integer("BatchDims"):
-        raise UnknownShapeError("it gathers batch by batch")
+        raise UnknownShapeError("batch_dims other than 0 is unsupported")
     axis = r.axis(r.integer("Axis"))
     return [(*r.source[:axis], *r.inputs[1], *r.source[axis + 1 :])]
 
@@ -366,7 +389,7 @@ MOVEMENT: ShapesByCode = {
 
 def _range(r: Resized) -> list[Shape]:
     (start,), (end,), (step,) = (r.integers(position) for position in range(3))
-    require(step != 0, "it steps by 0")
+    require(step != 0, "a step is 0")
     return [(len(range(start, end, step)),)]
 
 
@@ -387,19 +410,21 @@ NUMBERS: ShapesByCode = {"FILL": _fill, "RANGE": _range, SHAPE: _shape}
 def _fully_connected(r: Resized) -> list[Shape]:
     units, depth = r.inputs[1]
     count = math.prod(r.source)
-    require(depth > 0 and count % depth == 0, f"{count} elements are no rows of {depth}")
+    require(
+        depth > 0 and count % depth == 0, f"{count} elements do not divide into rows of {depth}"
+    )
     if r.integer("KeepNumDims"):
-        require(r.source[-1:] == (depth,), f"its rows have {r.source[-1:]} elements, not {depth}")
+        require(r.source[-1:] == (depth,), f"rows have {r.source[-1:]} elements, expected {depth}")
         return [(*r.source[:-1], units)]
     return [(count // depth, units)]
 
 
 def _matrices(r: Resized) -> list[Shape]:
     a, b = r.inputs
-    require(min(len(a), len(b)) >= 2, "its operands are no matrices")
+    require(min(len(a), len(b)) >= 2, "operands of rank below 2")
     rows, inner = (a[-1], a[-2]) if r.integer("AdjX") else (a[-2], a[-1])
     depth, columns = (b[-1], b[-2]) if r.integer("AdjY") else (b[-2], b[-1])
-    require(inner == depth, f"its operands {a} and {b} do not fit")
+    require(inner == depth, f"cannot multiply {a} and {b}")
     return [(*broadcast(a[:-2], b[:-2]), rows, columns)]
 
 
@@ -417,7 +442,10 @@ def _arg_reduce(r: Resized) -> list[Shape]:
 
 def _spectrum(r: Resized) -> list[Shape]:
     rows, columns = r.integers(1)
-    require(len(r.source) >= 2 and rows > 0 and columns > 0, "its lengths do not fit")
+    require(
+        len(r.source) >= 2 and rows > 0 and columns > 0,
+        f"fft_length {[rows, columns]} does not fit {r.source}",
+    )
     return [(*r.source[:-2], rows, columns // 2 + 1)]
 
 

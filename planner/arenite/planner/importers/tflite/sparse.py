@@ -62,7 +62,7 @@ def made_dense(name: str, sparsity: Any, elements: Array, shape: tuple[int, ...]
     num_bytes = math.prod(shape) * elements.itemsize
     if num_bytes > max(MOST_BYTES, MOST_GROWTH * elements.nbytes):
         raise UnsupportedModelError(
-            name, f"its elements are stored sparse, {elements.nbytes} B for {num_bytes}"
+            name, f"{elements.nbytes} B of sparse elements would expand to {num_bytes} B"
         )
     rank = len(shape)
     order = [sparsity.TraversalOrder(i) for i in range(sparsity.TraversalOrderLength())]
@@ -75,23 +75,23 @@ def made_dense(name: str, sparsity: Any, elements: Array, shape: tuple[int, ...]
         and all(0 <= axis < rank for axis in blocks)
     )
     if not is_whole:
-        raise _unfit(name, "an order of axes and blocks that is not one of its own")
+        raise _unfit(name, "invalid traversal order or block map")
     levels = [_level(name, sparsity.DimMetadata(i)) for i in range(num_levels)]
     paths = _paths(name, levels, math.prod(shape))
     if paths.shape[1] != len(elements):
-        raise _unfit(name, f"{paths.shape[1]} places for {len(elements)} elements")
+        raise _unfit(name, f"{paths.shape[1]} indices for {len(elements)} elements")
     places = np.zeros((rank, len(elements)), np.int64)
     for level, axis in enumerate(order):
         if level < rank:
             places[axis] = paths[level]
         elif levels[level].segments is not None:
-            raise _unfit(name, "blocks that are sparse themselves")
+            raise _unfit(name, "sparse blocks are unsupported")
         else:
             cut = blocks[axis - rank]
             places[cut] = places[cut] * levels[level].size + paths[level]
     lengths = np.array(shape, np.int64)[:, np.newaxis]
     if ((places < 0) | (places >= lengths)).any():
-        raise _unfit(name, f"an index outside its shape {shape}")
+        raise _unfit(name, f"an index is outside its shape {shape}")
     dense = np.zeros(shape, elements.dtype)
     dense[tuple(places)] = elements
     return dense
@@ -102,12 +102,12 @@ def _level(name: str, stated: Any) -> Level:
 
     if stated.Format() == tflite.DimensionType.DENSE:
         if stated.DenseSize() < 0:
-            raise _unfit(name, f"{stated.DenseSize()} indices of an axis")
+            raise _unfit(name, f"dense size {stated.DenseSize()} is negative")
         return Level(stated.DenseSize())
     segments = _numbers(tflite, stated.ArraySegmentsType(), stated.ArraySegments())
     indices = _numbers(tflite, stated.ArrayIndicesType(), stated.ArrayIndices())
     if stated.Format() != tflite.DimensionType.SPARSE_CSR or segments is None or indices is None:
-        raise _unfit(name, "a sparse axis without its indices")
+        raise _unfit(name, "segments or indices of a sparse axis are missing")
     return Level(0, segments, indices)
 
 
@@ -125,7 +125,7 @@ def _numbers(schema: ModuleType, kind: int, table: Any) -> Array | None:
 
 
 def _unfit(name: str, what: str) -> ModelFormatError:
-    return ModelFormatError(f"constant {name!r}: it is stored sparse and states {what}")
+    return ModelFormatError(f"sparse constant {name!r}: {what}")
 
 
 def _paths(name: str, levels: Sequence[Level], most: int) -> Array:
@@ -136,20 +136,20 @@ def _paths(name: str, levels: Sequence[Level], most: int) -> Array:
         num_nodes = paths.shape[1]
         if level.segments is None or level.indices is None:
             if num_nodes * level.size > most:
-                raise _unfit(name, f"more places than its shape has, {most}")
+                raise _unfit(name, f"more than {most} indices, the elements of its shape")
             above = np.repeat(np.arange(num_nodes), level.size)
             own = np.tile(np.arange(level.size), num_nodes)
             nodes = nodes[above] * level.size + own
         else:
             bounds, indices = level.segments, level.indices
             if nodes.size and int(nodes.max()) + 1 >= len(bounds):
-                raise _unfit(name, f"{len(bounds)} segments for more nodes")
+                raise _unfit(name, f"{len(bounds)} segments are too few")
             first, end = bounds[nodes], bounds[nodes + 1]
             counts = end - first
             if (counts < 0).any() or (first < 0).any() or (end > len(indices)).any():
-                raise _unfit(name, "segments that lead outside its indices")
+                raise _unfit(name, "a segment is outside the indices")
             if int(counts.sum()) > most:
-                raise _unfit(name, f"more places than its shape has, {most}")
+                raise _unfit(name, f"more than {most} indices, the elements of its shape")
             above = np.repeat(np.arange(num_nodes), counts)
             starts = np.cumsum(counts) - counts
             nodes = np.arange(len(above)) - starts[above] + first[above]

@@ -31,7 +31,7 @@ _DTYPES = {
 }
 OPEN_INPUTS = "inputs with free dimensions"
 _RESOURCE = 13
-_UNSIZED = {5: "strings", 14: "a variant"}
+_UNSIZED = {5: "string", 14: "variant"}
 _MAX_TENSOR_BYTES = 2**63 - 1
 _MAX_NAMED = 8
 
@@ -79,11 +79,9 @@ def tensor_of(name: str, tensor: FileTensor, kind: TensorKind) -> Tensor:
     if code == _RESOURCE or (code in _UNSIZED and kind is TensorKind.CONSTANT):
         return Tensor(name, DType.UINT8, (0,), kind)
     if code in _UNSIZED:
-        raise UnsupportedModelError(
-            name, f"it holds {_UNSIZED[code]}, so the file cannot state its size"
-        )
+        raise UnsupportedModelError(name, f"element type {_UNSIZED[code]} has no size in the file")
     if code not in _DTYPES:
-        raise ModelFormatError(f"tensor {name!r}: there is no element type {code}")
+        raise ModelFormatError(f"tensor {name!r}: element type {code} is unknown")
     result = Tensor(name, _DTYPES[code], tensor.shape, kind)
     if result.size > _MAX_TENSOR_BYTES:
         raise ModelFormatError(f"tensor {name!r}: the shape {tensor.shape} is too large")

@@ -93,7 +93,7 @@ class _Search:
             is_used = is_used or operator.op_type in _USES
             if operator.op_type == ONCE:
                 if is_used:
-                    raise _NoStateError(ONCE, "it comes after its variables are used")
+                    raise _NoStateError(ONCE, "CALL_ONCE follows a use of its variables")
                 for _, index in operator.entries:
                     starts.update(self._assigned_once(index))
         handles = {
@@ -102,7 +102,7 @@ class _Search:
             if o.op_type == HANDLE and o.variable is not None and len(o.outputs) == 1
         }
         if handles.keys() & {*self._main.inputs, *self._main.outputs}:
-            raise _NoStateError(HANDLE, "its handle is an input or an output of the model")
+            raise _NoStateError(HANDLE, "a handle as input or output of the model is unsupported")
         by_handle, first_handle = self._states(handles, starts)
         dropped = {n for n, o in enumerate(self._main.operators) if o.op_type == HANDLE}
         return Variables(by_handle, first_handle, frozenset({*dropped, *once}))
@@ -111,7 +111,7 @@ class _Search:
         for index, subgraph in enumerate(self._subgraphs):
             for operator in subgraph.operators:
                 if index and index not in initial and operator.op_type in _OF_VARIABLES:
-                    raise _NoStateError(operator.op_type, "a subgraph uses variables")
+                    raise _NoStateError(operator.op_type, "variables in subgraphs are unsupported")
 
     def _assigned_once(self, index: int) -> dict[tuple[str, str], Place]:
         """Return the constants that an initial subgraph assigns, by variable."""
@@ -124,11 +124,11 @@ class _Search:
             elif operator.op_type == ASSIGN and len(operator.inputs) == 2:
                 handle, value = operator.inputs
                 if handle not in handles or value < 0 or not subgraph.tensors[value].constant:
-                    raise _NoStateError(ONCE, "it assigns a tensor that is not a constant")
+                    raise _NoStateError(ONCE, "the initial value of a variable is not a constant")
                 found[handles[handle]] = (index, value)
             else:
                 raise _NoStateError(
-                    ONCE, f"{operator.op_type} is unsupported in it; it may assign constants only"
+                    ONCE, f"{operator.op_type} is unsupported in its subgraph, use ASSIGN_VARIABLE"
                 )
         return found
 
@@ -162,9 +162,9 @@ class _Search:
             value = operator.outputs[0] if is_read else operator.inputs[1] if is_assigned else -1
             if value >= 0 and operator.inputs[0] in handles:
                 return [(operator.inputs[0], value)]
-            raise _NoStateError(operator.op_type, "no VAR_HANDLE names its variable")
+            raise _NoStateError(operator.op_type, "the variable has no VAR_HANDLE")
         if operator.op_type != HANDLE and handles.keys() & {*operator.inputs, *operator.outputs}:
-            raise _NoStateError(operator.op_type, "a variable's handle is one of its operands")
+            raise _NoStateError(operator.op_type, "a variable's handle as operand is unsupported")
         return []
 
     def _refuse_unlike(self, places: Sequence[Place]) -> None:
@@ -172,5 +172,5 @@ class _Search:
         if len({(tensor.type_code, tensor.shape) for tensor in tensors}) > 1:
             shapes = " and ".join(dict.fromkeys(str(tensor.shape) for tensor in tensors))
             raise _NoStateError(
-                ASSIGN, f"its variable takes values of unlike type or shape: {shapes}"
+                ASSIGN, f"values of one variable differ in type or shape: {shapes}"
             )
