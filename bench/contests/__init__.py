@@ -21,6 +21,8 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "banded-blocks": Entry("bands", "latency ratio, bytes", "blocks", "whole blocks, tiles"),
     "native-runtime": Entry("runtime", "latency ratio, peak RSS, quality", "onnx, zoo, ../shared",
                             "ONNX Runtime, LiteRT, ncnn, MNN"),
+    "arm": Entry("arm", "instructions", "zoo, ../shared",
+                 "LiteRT, ONNX Runtime, ncnn, MNN, emulated"),
     "quantised-models": Entry("runtime", "latency ratio, quality", "zoo, ../shared",
                               "LiteRT, TFLM, ONNX Runtime"),
     "single-steps": Entry("runtime", "latency ratio", "operators", "ONNX Runtime"),

@@ -20,10 +20,12 @@ class Engine:
     Attributes:
         run: Runs it once; inputs and outputs are in the model's order.
         arena_bytes: Asked after a run; None where the engine does not say.
+        repeat: Runs it again on the same inputs without copying; None where that is impossible.
     """
 
     run: Callable[[list[Array]], list[Array]]
     arena_bytes: Callable[[], int | None]
+    repeat: Callable[[], object] | None = None
 
 
 Load: TypeAlias = Callable[[Path, int], Engine]
@@ -108,7 +110,7 @@ def _interpreted(interpreter: Any, arena_bytes: Callable[[], int | None]) -> Eng
         interpreter.invoke()
         return [interpreter.get_tensor(index) for index in outputs]
 
-    return Engine(run, arena_bytes)
+    return Engine(run, arena_bytes, interpreter.invoke)
 
 
 def _ncnn(path: Path, threads: int) -> Engine:
@@ -162,7 +164,7 @@ def _mnn(path: Path, threads: int) -> Engine:
             found.append(np.array(held.getNumpyData()).reshape(made.shape))
         return found
 
-    return Engine(run, lambda: None)
+    return Engine(run, lambda: None, lambda: network.runSession(session))
 
 
 OURS = "arenite"

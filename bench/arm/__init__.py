@@ -1,0 +1,1 @@
+"""Instructions of an inference on emulated ARM processors."""
