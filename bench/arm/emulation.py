@@ -22,7 +22,10 @@ _ARM: Final = CHECKOUT / "build" / "arm"
 """Where `make test-arm` cross-compiles."""
 _PEERS: Final = _ARM / "peers"
 _HERE: Final = Path(__file__).parent
-_WHEELS: Final = ("ai-edge-litert", "onnxruntime", "ncnn", "MNN", "numpy")
+_WHEELS: Final = (
+    "ai-edge-litert==2.3.0", "onnxruntime==1.32.0", "ncnn==1.0.20261020", "MNN==3.6.1",
+    "numpy==2.4.6",
+)  # fmt: skip
 _DEBS: Final = (
     "python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libexpat1", "zlib1g",
     "libc6", "libstdc++6", "libgcc-s1", "libgomp1", "libssl3", "libffi8", "libbz2-1.0", "liblzma5",
@@ -64,7 +67,9 @@ class Emulator:
         """Return the instructions of a run of a program file, by function."""
         libraries = _ARM / "arm64" / "build", _ARM / "arm64/sysroot/usr/lib" / _TRIPLET
         path = ":".join(map(str, (*libraries, f"/usr/{_TRIPLET}/lib")))
-        command = ["-L", f"/usr/{_TRIPLET}", "-E", f"LD_LIBRARY_PATH={path}", driver(), program]
+        command: list[str | Path] = [
+            "-L", f"/usr/{_TRIPLET}", "-E", f"LD_LIBRARY_PATH={path}", driver(), program,
+        ]  # fmt: skip
         return self._per_run(command, runs)
 
     def theirs(
@@ -121,11 +126,12 @@ def _by_function(lines: Sequence[str]) -> Counter[str]:
     for line in lines:
         if not line.startswith("block "):
             continue
-        address, instructions, runs = line.split()[1:]
-        found = bisect.bisect_right(starts, int(address, 16)) - 1
-        low, high, offset, path = maps[found]
-        is_inside = found >= 0 and int(address, 16) < high
-        name = _function(path, int(address, 16) - low + offset) if is_inside else "elsewhere"
+        place, instructions, runs = line.split()[1:]
+        address = int(place, 16)
+        found = bisect.bisect_right(starts, address) - 1
+        low, high, start, path = maps[found]
+        is_inside = found >= 0 and address < high
+        name = _function(path, address - low + start) if is_inside else "elsewhere"
         counts[name] += int(instructions) * int(runs)
     return counts
 
