@@ -1,36 +1,27 @@
-"""Counts instructions under QEMU: those of our runtime, and of other engines' aarch64 wheels."""
+"""Runs our runtime and other engines' aarch64 wheels under QEMU, and counts instructions."""
 
 import bisect
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Final
 
+from bench.arm.code import cycles_of, kinds
+from bench.arm.tools import ARM, HERE, TRIPLET, driver, output, peers, plugin, qemu
 from bench.harness.contest import MissingInputsError
 from bench.harness.inputs import CHECKOUT
 
-_TRIPLET: Final = "aarch64-linux-gnu"
-_ARM: Final = CHECKOUT / "build" / "arm"
-"""Where `make test-arm` cross-compiles."""
-_PEERS: Final = _ARM / "peers"
-_HERE: Final = Path(__file__).parent
-_WHEELS: Final = (
-    "ai-edge-litert==2.3.0", "onnxruntime==1.32.0", "ncnn==1.0.20261020", "MNN==3.6.1",
-    "numpy==2.4.6",
-)  # fmt: skip
-_DEBS: Final = (
-    "python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libexpat1", "zlib1g",
-    "libc6", "libstdc++6", "libgcc-s1", "libgomp1", "libssl3", "libffi8", "libbz2-1.0", "liblzma5",
-)  # fmt: skip
-"""A Python of Debian 12 that is unpacked, not installed."""
+_GETPGID: Final = {"aarch64": 155, "x86_64": 121}
+"""The system call that ends a phase."""
+_ESTIMATED: Final = 0.9
+"""Share of the instructions whose cycles are estimated; the rest takes as many for each."""
 _BASE: Final = "fp asimd evtstrm crc32 cpuid"
 _DOTS: Final = f"{_BASE} aes pmull sha1 sha2 atomics fphp asimdhp asimdrdm lrcpc dcpop asimddp"
 
@@ -53,69 +44,200 @@ class Processor:
 PROCESSORS: Final[Mapping[str, Processor]] = {
     "cortex-a53": Processor("Pi 3, Zero 2 W", "0xd03", _BASE),
     "cortex-a72": Processor("Pi 4", "0xd08", _BASE),
-    "neoverse-n1": Processor("Pi 5 (dot products as its Cortex-A76)", "0xd0b", _DOTS),
+    "neoverse-n1": Processor("Pi 5 (the server core of its Cortex-A76)", "0xd0b", _DOTS),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Emulator:
-    """One processor."""
+class Block:
+    """Instructions that run one after the other.
 
-    name: str
+    Attributes:
+        function: Its name; of libraries without names, the library's.
+        code: The bytes.
+        instructions: Their number.
+        executions: In each phase: start, loading with a first run, runs, end.
+    """
 
-    def ours(self, program: Path, runs: int) -> Counter[str]:
-        """Return the instructions of a run of a program file, by function."""
-        libraries = _ARM / "arm64" / "build", _ARM / "arm64/sysroot/usr/lib" / _TRIPLET
-        path = ":".join(map(str, (*libraries, f"/usr/{_TRIPLET}/lib")))
-        command: list[str | Path] = [
-            "-L", f"/usr/{_TRIPLET}", "-E", f"LD_LIBRARY_PATH={path}", driver(), program,
-        ]  # fmt: skip
-        return self._per_run(command, runs)
+    function: str
+    code: bytes
+    instructions: int
+    executions: tuple[int, ...]
 
-    def theirs(
-        self, model_format: str, engine: str, model: Path, inputs: Path, runs: int
-    ) -> Counter[str]:
-        """Return the instructions of a run of a model in another engine, by function."""
-        root = peers() / "root"
-        stated = root / "proc" / "cpuinfo"  # QEMU looks below -L first
-        stated.parent.mkdir(exist_ok=True)
-        processor = PROCESSORS[self.name]
-        stated.write_text(
-            f"processor\t: 0\nBogoMIPS\t: 108.00\nFeatures\t: {processor.features}\n"
-            "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\n"
-            f"CPU part\t: {processor.part}\nCPU revision\t: 3\n"
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a process did.
+
+    Attributes:
+        arch: The architecture, as QEMU names it.
+        processor: Also.
+        blocks: Those of which the instructions consist.
+        num_runs: In the phase of runs.
+        resident_bytes: When the start-up ended, and the most.
+    """
+
+    arch: str
+    processor: str
+    blocks: tuple[Block, ...]
+    num_runs: int
+    resident_bytes: tuple[int, int]
+
+    @property
+    def per_run(self) -> int:
+        """Instructions of an inference."""
+        return self._phase(2) // self.num_runs
+
+    @property
+    def loading(self) -> int:
+        """Instructions of loading and packing: those of the first inference beyond others."""
+        return self._phase(1) - self.per_run
+
+    @property
+    def added_bytes(self) -> int:
+        """Resident memory at most, beyond that of the start."""
+        return self.resident_bytes[1] - self.resident_bytes[0]
+
+    @property
+    def starting(self) -> int:
+        """Instructions of the process before it opens the model."""
+        return self._phase(0)
+
+    def _phase(self, index: int) -> int:
+        return sum(each.instructions * each.executions[index] for each in self.blocks)
+
+    def kinds(self) -> Counter[str]:
+        """Return the AArch64 instructions of an inference by kind."""
+        found: Counter[str] = Counter()
+        for each in self.blocks:
+            if each.executions[2]:
+                for kind, number in kinds(each.code).items():
+                    found[kind] += number * each.executions[2]
+        return Counter({kind: number // self.num_runs for kind, number in found.items()})
+
+    def functions(self) -> list[tuple[str, int, float | None]]:
+        """Return function, instructions of an inference, and cycles of each, hot ones first.
+
+        Cycles are None where none of its blocks is hot.
+        """
+        found: Counter[str] = Counter()
+        for each in self.blocks:
+            found[each.function] += each.instructions * each.executions[2]
+        spent: defaultdict[str, float] = defaultdict(float)
+        known: Counter[str] = Counter()
+        for each, cycles in self._estimates():
+            spent[each.function] += each.executions[2] * cycles
+            known[each.function] += each.instructions * each.executions[2]
+        return [
+            (name, number // self.num_runs, spent[name] / known[name] if known[name] else None)
+            for name, number in found.most_common()
+        ]
+
+    def cycles(self) -> int:
+        """Return the estimated cycles of an inference: no cache miss, no wrong prediction."""
+        estimates = self._estimates()
+        known = sum(each.instructions * each.executions[2] for each, _ in estimates)
+        spent = sum(each.executions[2] * cycles for each, cycles in estimates)
+        return round(spent / known * self.per_run)
+
+    def _estimates(self) -> Sequence[tuple[Block, float]]:
+        """Return the blocks that most instructions of inferences belong to, with their cycles."""
+        order = sorted(
+            self.blocks, key=lambda each: each.instructions * each.executions[2], reverse=True
         )
-        ours = [CHECKOUT / each for each in ("pipeline", "planner", "strategies", "runtime")]
-        places = ":".join(map(str, (peers() / "site", *ours)))
-        libraries = ":".join(str(root / each / _TRIPLET) for each in ("usr/lib", "lib"))
-        command: list[str | Path] = [
-            "-L", root, "-E", f"PYTHONHOME={root}/usr", "-E", f"PYTHONPATH={places}",
-            "-E", f"LD_LIBRARY_PATH={libraries}", "-E", "PYTHONDONTWRITEBYTECODE=1",
-            root / "usr/bin/python3.11", _HERE / "peer.py", model_format, engine, model, inputs,
-        ]  # fmt: skip
-        return self._per_run(command, runs)
-
-    def _per_run(self, command: Sequence[str | Path], runs: int) -> Counter[str]:
-        """Return what some runs cost beyond those that warm up, divided by their number."""
-        few, more = (self._counted([*command, str(2 + each)]) for each in (0, runs))
-        return Counter({name: (more[name] - few[name]) // runs for name in more})
-
-    def _counted(self, command: Sequence[str | Path]) -> Counter[str]:
-        with tempfile.NamedTemporaryFile() as out:
-            done = subprocess.run(
-                [qemu(), "-cpu", self.name, "-plugin", f"{plugin()},out={out.name}", *command],
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            if done.returncode != 0:
-                said = done.stderr.strip().splitlines() or [f"code {done.returncode}"]
-                raise MissingInputsError(f"{command[-3]} fails on {self.name}: {said[-1]}")
-            return _by_function(Path(out.name).read_text().splitlines())
+        sums = accumulate(each.instructions * each.executions[2] for each in order)
+        enough = self._phase(2) * _ESTIMATED
+        hot = order[: 1 + sum(1 for _ in takewhile(lambda each: each < enough, sums))]
+        found = cycles_of(tuple(each.code for each in hot), self.arch, self.processor)
+        return list(zip(hot, found, strict=True))
 
 
-def _by_function(lines: Sequence[str]) -> Counter[str]:
-    """Return the instructions of each function; of libraries without names, of the library."""
+def ours(processor: str, program: Path, runs: int) -> Counted:
+    """Count the instructions of a program file in our runtime."""
+    libraries = ARM / "arm64" / "build", ARM / "arm64/sysroot/usr/lib" / TRIPLET
+    path = ":".join(map(str, (*libraries, f"/usr/{TRIPLET}/lib")))
+    command: list[str | Path] = [
+        "-L", f"/usr/{TRIPLET}", "-E", f"LD_LIBRARY_PATH={path}", driver(), program,
+    ]  # fmt: skip
+    return _counted("aarch64", processor, command, runs)
+
+
+def theirs(
+    processor: str, model_format: str, engine: str, model: Path, inputs: Path, runs: int
+) -> Counted:
+    """Count the instructions of a model in another engine.
+
+    Raises:
+        MissingInputsError: The engine does not run it.
+    """
+    root = peers() / "root"
+    stated = root / "proc" / "cpuinfo"  # QEMU looks below -L first
+    stated.parent.mkdir(exist_ok=True)
+    stated.write_text(
+        f"processor\t: 0\nBogoMIPS\t: 108.00\nFeatures\t: {PROCESSORS[processor].features}\n"
+        "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x0\n"
+        f"CPU part\t: {PROCESSORS[processor].part}\nCPU revision\t: 3\n"
+    )
+    components = [CHECKOUT / each for each in ("pipeline", "planner", "strategies", "runtime")]
+    places = ":".join(map(str, (peers() / "site", *components)))
+    libraries = ":".join(str(root / each / TRIPLET) for each in ("usr/lib", "lib"))
+    command: list[str | Path] = [
+        "-L", root, "-E", f"PYTHONHOME={root}/usr", "-E", f"PYTHONPATH={places}",
+        "-E", f"LD_LIBRARY_PATH={libraries}", "-E", "PYTHONDONTWRITEBYTECODE=1",
+        "-E", "PYTHONHASHSEED=0",
+        root / "usr/bin/python3.11", HERE / "peer.py", model_format, engine, model, inputs,
+    ]  # fmt: skip
+    return _counted("aarch64", processor, command, runs)
+
+
+def here(program: Path, inputs: Path, runs: int, model: str) -> tuple[Counted, int]:
+    """Count our instructions on x86-64, and return the nanoseconds of a run as well.
+
+    Args:
+        program: The file that our runtime loads.
+        inputs: Its inputs.
+        runs: Their number under emulation; thirty times as many are timed.
+        model: The processor that `llvm-mca` is told of; QEMU has AVX2, and no AVX-512.
+    """
+    python: list[str | Path] = [
+        sys.executable,
+        HERE / "peer.py",
+        "onnx",
+        "arenite",
+        program,
+        inputs,
+    ]
+    counted = _counted("x86_64", "max", ["-E", f"PYTHONPATH={_path()}", *python], runs)
+    environment = {"PYTHONPATH": _path(), "ARENITE_VECTORS": "avx2"}
+    timed = [
+        int(subprocess.run([*python, str(30 * runs)], env=environment, capture_output=True,
+                           text=True, check=True).stdout)
+        for _ in range(5)
+    ]  # fmt: skip
+    return Counted("x86_64", model, counted.blocks, runs, counted.resident_bytes), min(timed)
+
+
+def _path() -> str:
+    return ":".join(each for each in sys.path if each)
+
+
+def _counted(arch: str, processor: str, command: Sequence[str | Path], runs: int) -> Counted:
+    with tempfile.NamedTemporaryFile() as out:
+        count = f"{plugin()},out={out.name},mark={_GETPGID[arch]}"
+        done = subprocess.run(
+            [qemu(arch), "-cpu", processor, "-plugin", count, *command, str(runs)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            said = done.stderr.strip().splitlines() or [f"code {done.returncode}"]
+            raise MissingInputsError(f"{command[-3]} fails on {processor}: {said[-1]}")
+        lines = Path(out.name).read_text().splitlines()
+    first, most = (int(each) << 10 for each in lines[-1].split()[1:])
+    return Counted(arch, processor, _blocks(lines), runs, (first, most))
+
+
+def _blocks(lines: Sequence[str]) -> tuple[Block, ...]:
     maps: list[tuple[int, int, int, str]] = []
-    counts: Counter[str] = Counter()
     for line in lines:
         if line.startswith("map ") and line.count("/") > 0:
             span, _, offset, *_, path = line.split()[1:]
@@ -123,17 +245,16 @@ def _by_function(lines: Sequence[str]) -> Counter[str]:
             maps.append((low, high, int(offset, 16), path))
     maps.sort()
     starts = [low for low, *_ in maps]
+    found = []
     for line in lines:
-        if not line.startswith("block "):
-            continue
-        place, instructions, runs = line.split()[1:]
-        address = int(place, 16)
-        found = bisect.bisect_right(starts, address) - 1
-        low, high, start, path = maps[found]
-        is_inside = found >= 0 and address < high
-        name = _function(path, address - low + start) if is_inside else "elsewhere"
-        counts[name] += int(instructions) * int(runs)
-    return counts
+        if line.startswith("block "):
+            place, instructions, *executions, code = line.split()[1:]
+            address = int(place, 16)
+            low, high, start, path = maps[bisect.bisect_right(starts, address) - 1]
+            name = _function(path, address - low + start) if low <= address < high else "elsewhere"
+            times = tuple(map(int, executions))
+            found.append(Block(name, bytes.fromhex(code), int(instructions), times))
+    return tuple(found)
 
 
 def _function(path: str, offset: int) -> str:
@@ -152,7 +273,7 @@ def _symbols(path: str) -> tuple[list[int], list[str], list[tuple[int, int, int]
     if "arenite" not in Path(path).name:
         return [], [], []
     found = []
-    for line in _output([f"{_TRIPLET}-nm", "-C", "--defined-only", path]).splitlines():
+    for line in output([f"{TRIPLET}-nm", "-C", "--defined-only", path]).splitlines():
         address, kind, name = line.split(" ", 2)
         if kind in "tTwWiu":
             found.append(
@@ -161,91 +282,7 @@ def _symbols(path: str) -> tuple[list[int], list[str], list[tuple[int, int, int]
     found.sort()
     segments = [
         (int(words[1], 16), int(words[2], 16), int(words[4], 16))
-        for line in _output([f"{_TRIPLET}-readelf", "-lW", path]).splitlines()
+        for line in output([f"{TRIPLET}-readelf", "-lW", path]).splitlines()
         if (words := line.split()) and words[0] == "LOAD"
     ]
     return [address for address, _ in found], [name for _, name in found], segments
-
-
-@cache
-def qemu() -> str:
-    """Return QEMU's user emulator, one that loads plugins.
-
-    Raises:
-        MissingInputsError: There is none.
-    """
-    found = shutil.which("qemu-aarch64")
-    if found is None or "-plugin" not in _output([found, "--help"]):
-        raise MissingInputsError("needs qemu-aarch64 with plugins: apt install qemu-user")
-    return found
-
-
-@cache
-def plugin() -> Path:
-    """Return the plugin that counts, compiled."""
-    made = _ARM / "count.so"
-    _output(["cc", "-O2", "-shared", "-fPIC", "-o", made, _HERE / "count.c"])
-    return made
-
-
-@cache
-def driver() -> Path:
-    """Return the program that runs our programs, cross-compiled.
-
-    Raises:
-        MissingInputsError: The library was not cross-compiled.
-    """
-    build = _ARM / "arm64" / "build"
-    if not (build / "libarenite.so").exists():
-        raise MissingInputsError("no cross-compiled runtime: run `make test-arm` first")
-    made = build / "arenite-runs"
-    _output(
-        [f"{_TRIPLET}-gcc", "-O2", f"-I{CHECKOUT / 'runtime' / 'capi'}", "-o", made,
-         _HERE / "runs.c", f"-L{build}", "-larenite", "-Wl,--allow-shlib-undefined"]
-    )  # fmt: skip
-    return made
-
-
-@cache
-def peers() -> Path:
-    """Return a folder with the peers' wheels for aarch64 and a Python to run them.
-
-    Raises:
-        MissingInputsError: They cannot be downloaded.
-    """
-    if (_PEERS / "fetched").exists():
-        return _PEERS
-    packages = _PEERS / "packages"
-    packages.mkdir(parents=True, exist_ok=True)
-    platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (28, 27, 17)]
-    _output(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", packages,
-         "--only-binary=:all:", "--python-version=311", "--implementation=cp", *platforms,
-         "--platform=manylinux2014_aarch64", *_WHEELS]
-    )  # fmt: skip
-    _output(["apt-get", "download", "-qq", *(f"{each}:arm64" for each in _DEBS)], packages)
-    for wheel in packages.glob("*.whl"):
-        shutil.unpack_archive(wheel, _PEERS / "site", "zip")
-    for deb in packages.glob("*.deb"):
-        _output(["dpkg-deb", "-x", deb, _PEERS / "root"])
-    (_PEERS / "fetched").touch()
-    return _PEERS
-
-
-def _output(command: Sequence[str | Path], folder: Path | None = None) -> str:
-    """Return the output of a command.
-
-    Raises:
-        MissingInputsError: It fails; its last words.
-    """
-    environment = {**os.environ, "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, env=environment
-        )
-    except FileNotFoundError as error:
-        raise MissingInputsError(f"{command[0]} is not installed") from error
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        raise MissingInputsError(f"{command[0]} fails: {said[-1]}")
-    return done.stdout

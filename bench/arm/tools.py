@@ -1,0 +1,117 @@
+"""What counting needs: QEMU, its plugin, a driver of our runtime, and other engines' wheels."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from bench.harness.contest import MissingInputsError
+from bench.harness.inputs import CHECKOUT
+
+TRIPLET: Final = "aarch64-linux-gnu"
+ARM: Final = CHECKOUT / "build" / "arm"
+"""Where `make test-arm` cross-compiles."""
+HERE: Final = Path(__file__).parent
+_PEERS: Final = ARM / "peers"
+_WHEELS: Final = (
+    "ai-edge-litert==2.3.0", "onnxruntime==1.32.0", "ncnn==1.0.20261020", "MNN==3.6.1",
+    "numpy==2.4.6",
+)  # fmt: skip
+_DEBS: Final = (
+    "python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libexpat1", "zlib1g",
+    "libc6", "libcrypt1", "libstdc++6", "libgcc-s1", "libgomp1", "libssl3", "libffi8",
+    "libbz2-1.0", "liblzma5",
+)  # fmt: skip
+"""A Python of Debian 12 that is unpacked, not installed."""
+
+
+@cache
+def qemu(arch: str) -> str:
+    """Return QEMU's user emulator of an architecture, one that loads plugins.
+
+    Raises:
+        MissingInputsError: There is none; Debian 13 builds it without.
+    """
+    found = shutil.which(f"qemu-{arch}")
+    if found is None or "-plugin" not in output([found, "--help"]):
+        raise MissingInputsError(
+            f"needs a qemu-{arch} that loads plugins, as the package qemu-user of Debian 12 has it"
+        )
+    return found
+
+
+@cache
+def plugin() -> Path:
+    """Return the plugin that counts, compiled."""
+    made = ARM / "count.so"
+    made.parent.mkdir(parents=True, exist_ok=True)
+    output(["cc", "-O2", "-shared", "-fPIC", "-o", made, HERE / "count.c"])
+    return made
+
+
+@cache
+def driver() -> Path:
+    """Return the program that runs our programs, cross-compiled.
+
+    Raises:
+        MissingInputsError: The library was not cross-compiled.
+    """
+    build = ARM / "arm64" / "build"
+    if not (build / "libarenite.so").exists():
+        raise MissingInputsError("no cross-compiled runtime: run `make test-arm` first")
+    made = build / "arenite-runs"
+    output(
+        [f"{TRIPLET}-gcc", "-O2", f"-I{CHECKOUT / 'runtime' / 'capi'}", "-o", made,
+         HERE / "runs.c", f"-L{build}", "-larenite", "-Wl,--allow-shlib-undefined"]
+    )  # fmt: skip
+    return made
+
+
+@cache
+def peers() -> Path:
+    """Return a folder with the peers' wheels for AArch64 and a Python to run them.
+
+    Raises:
+        MissingInputsError: They cannot be downloaded.
+    """
+    if (_PEERS / "fetched").exists():
+        return _PEERS
+    packages = _PEERS / "packages"
+    packages.mkdir(parents=True, exist_ok=True)
+    platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (28, 27, 17)]
+    output(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", packages,
+         "--only-binary=:all:", "--python-version=311", "--implementation=cp", *platforms,
+         "--platform=manylinux2014_aarch64", *_WHEELS]
+    )  # fmt: skip
+    output(["apt-get", "download", "-qq", *(f"{each}:arm64" for each in _DEBS)], packages)
+    for wheel in packages.glob("*.whl"):
+        shutil.unpack_archive(wheel, _PEERS / "site", "zip")
+    for deb in packages.glob("*.deb"):
+        output(["dpkg-deb", "-x", deb, _PEERS / "root"])
+    (_PEERS / "fetched").touch()
+    return _PEERS
+
+
+def output(command: Sequence[str | Path], folder: Path | None = None, text: str = "") -> str:
+    """Return the output of a command that reads a text.
+
+    Raises:
+        MissingInputsError: It fails; its last words.
+    """
+    environment = {**os.environ, "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, input=text, capture_output=True, text=True, check=False,
+            env=environment,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise MissingInputsError(f"{command[0]} is not installed") from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        raise MissingInputsError(f"{command[0]} fails: {said[-1]}")
+    return done.stdout
