@@ -8,6 +8,8 @@ from typing import Final
 
 from bench.arm.tools import output
 
+KINDS: Final = ("multiplies", "other vector", "loads", "stores", "branches", "scalar")
+"""Multiplies are those of vectors and of floats, dot products among them."""
 _LLVM: Final = "19"
 """A release that has a model of Neoverse N1; Debian 12 and 13 have the package `llvm-19`."""
 _ITERATIONS: Final = 100

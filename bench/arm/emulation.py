@@ -13,6 +13,7 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Final
 
+from arenite.pipeline.contest.engines import OURS
 from bench.arm.code import cycles_of, kinds
 from bench.arm.tools import ARM, HERE, TRIPLET, driver, output, peers, plugin, qemu
 from bench.harness.contest import MissingInputsError
@@ -191,34 +192,29 @@ def theirs(
 
 
 def here(program: Path, inputs: Path, runs: int, model: str) -> tuple[Counted, int]:
-    """Count our instructions on x86-64, and return the nanoseconds of a run as well.
+    """Count our instructions on x86-64, and return the nanoseconds of the fastest run as well.
 
     Args:
         program: The file that our runtime loads.
         inputs: Its inputs.
-        runs: Their number under emulation; thirty times as many are timed.
+        runs: Their number under emulation; many times as many are timed.
         model: The processor that `llvm-mca` is told of; QEMU has AVX2, and no AVX-512.
     """
-    python: list[str | Path] = [
-        sys.executable,
-        HERE / "peer.py",
-        "onnx",
-        "arenite",
-        program,
-        inputs,
-    ]
-    counted = _counted("x86_64", "max", ["-E", f"PYTHONPATH={_path()}", *python], runs)
-    environment = {"PYTHONPATH": _path(), "ARENITE_VECTORS": "avx2"}
+    python: list[str | Path] = [sys.executable, HERE / "peer.py", "onnx", OURS, program, inputs]
+    environment = {
+        "PYTHONPATH": ":".join(each for each in sys.path if each), "ARENITE_VECTORS": "avx2",
+        "GLIBC_TUNABLES": ":".join(
+            f"glibc.cpu.x86_rep_{each}_threshold={1 << 40}" for each in ("movsb", "stosb")
+        ),  # one instruction of many cycles
+    }  # fmt: skip
+    settings = [word for each in environment.items() for word in ("-E", "=".join(each))]
+    counted = _counted("x86_64", "max", [*settings, *python], runs)
     timed = [
         int(subprocess.run([*python, str(30 * runs)], env=environment, capture_output=True,
                            text=True, check=True).stdout)
         for _ in range(5)
     ]  # fmt: skip
     return Counted("x86_64", model, counted.blocks, runs, counted.resident_bytes), min(timed)
-
-
-def _path() -> str:
-    return ":".join(each for each in sys.path if each)
 
 
 def _counted(arch: str, processor: str, command: Sequence[str | Path], runs: int) -> Counted:

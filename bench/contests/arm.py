@@ -11,6 +11,7 @@ import numpy as np
 from arenite.pipeline.making.building import build_program
 from arenite.pipeline.making.programs import random_inputs
 from arenite.strategies import find
+from bench.arm.code import KINDS
 from bench.arm.emulation import PROCESSORS, Counted, here, ours, theirs
 from bench.harness.contest import TABLE, Asked, MissingInputsError, Row, contest, note, option
 from bench.harness.engines import OURS, converted_peers
@@ -24,7 +25,6 @@ _NETWORKS: Final = ("mobilenet-v1", "mobilenet-v2")
 _RATIOS, _KINDS = "Beside other engines", "Million instructions of an inference by kind"
 _FUNCTIONS, _CLOCK = "Hot functions", "Estimates beside the clock"
 _PEERS: Final = {"tflite": ("litert-xnnpack",), "onnx": ("onnxruntime",)}
-_ENTIRE: Final = ("multiplies", "other vector", "loads", "stores", "branches", "scalar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class _Subject:
                   "instructions": ".2f", "estimated cycles": ".2f", "loading": ".2f",
                   "memory": ".2f"},
         _KINDS: {"model": "", "processor": "", "engine": "", "all": ".2f",
-                 **dict.fromkeys(_ENTIRE, ".2f"), "loading": ".2f", "start": ".0f",
+                 **dict.fromkeys(KINDS, ".2f"), "loading": ".2f", "start": ".0f",
                  "million cycles": ".2f", "MB": ".1f"},
         _FUNCTIONS: {"model": "", "processor": "", "function": "", "million": ".2f",
                      "share": ".0%", "cycles / instruction": ".2f"},
