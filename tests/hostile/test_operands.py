@@ -164,6 +164,34 @@ def test_sizes_that_do_not_fit_are_refused(name):
         Session.of_pieces(make(), name)
 
 
+MOVES = {
+    "itself": [{"shape": [3], "output_start": 1}],
+    "another": [{"shape": [2]}, {"shape": [2], "input_start": 2, "output_start": 4},
+                {"shape": [1], "output_start": 3}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_a_move_that_reads_what_a_move_writes_is_refused(name):
+    strides = {"input_strides": [1], "output_strides": [1]}
+    kernel = {"moves": [move | strides for move in MOVES[name]]}
+    pieces = one_step("Copy", kernel, [Given((6,))], [Given((6,), same_as=0)])
+    with pytest.raises(ProgramError, match="a move reads bytes that a move writes"):
+        Session.of_pieces(pieces, name)
+
+
+def test_a_move_within_one_tensor_keeps_its_order():
+    moves = [
+        {"shape": [4], "input_strides": [1], "output_strides": [1]},
+        {"shape": [2], "input_strides": [-1], "output_strides": [1], "input_start": 1,
+         "output_start": 4},
+    ]  # fmt: skip
+    pieces = one_step("Copy", {"moves": moves}, [Given((6,))], [Given((6,), same_as=0)])
+    with Session.of_pieces(pieces, "within") as session:
+        made = session.run({"i0": np.arange(6, dtype=np.float32)})["o0"]
+    assert made.tolist() == [0, 1, 2, 3, 1, 0]
+
+
 @pytest.mark.parametrize(("source", "result", "expected"), [(1.0, 1.0, 0), (3e38, 1e-38, -128)])
 def test_nothing_times_infinity_is_the_lowest(source, result, expected):
     image = Given((1, 4, 4, 32), "int8", scales=[source])

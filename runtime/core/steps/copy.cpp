@@ -303,6 +303,45 @@ void check_move(const Operands& operands, const program::Move& move) {
   require_room(operands, target, *move.shape());
 }
 
+// Bytes [begin, end) of memory.
+struct Bytes {
+  const std::byte* begin;
+  const std::byte* end;
+};
+
+// The bytes from the first to the last that a move touches on one side.
+Bytes touched(const std::byte* first, const std::vector<StridedCopy::Axis>& axes,
+              std::int64_t StridedCopy::Axis::* stride, std::size_t element) {
+  Bytes found{first, first + element};
+  for (const auto& axis : axes) {
+    const std::int64_t reach = static_cast<std::int64_t>(axis.length - 1) * (axis.*stride);
+    (reach < 0 ? found.begin : found.end) += reach;
+  }
+  return found;
+}
+
+// Requires that no move reads what another, or itself, writes: the order of moves is free then.
+void require_apart(const Operands& operands, const std::vector<Bytes>& read,
+                   std::vector<Bytes> written) {
+  std::sort(written.begin(), written.end(),
+            [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; });
+  std::vector<Bytes> whole;
+  for (const Bytes& each : written) {
+    if (whole.empty() || whole.back().end < each.begin) {
+      whole.push_back(each);
+    } else {
+      whole.back().end = std::max(whole.back().end, each.end);
+    }
+  }
+  for (const Bytes& each : read) {
+    const auto next =
+        std::upper_bound(whole.begin(), whole.end(), each.begin,
+                         [](const std::byte* begin, const Bytes& b) { return begin < b.end; });
+    require(operands, next == whole.end() || each.end <= next->begin,
+            "a move reads bytes that a move writes");
+  }
+}
+
 bool share_bytes(const TensorView& a, const TensorView& b) {
   return a.data < b.data + b.size && b.data < a.data + a.size;
 }
@@ -386,6 +425,8 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
   }
   const bool by_rows = operands.in_bands || lie_apart(operands);
   std::vector<CopyStep::Part> parts;
+  std::vector<Bytes> read;
+  std::vector<Bytes> written;
   if (attributes.moves() != nullptr) {
     for (const auto* move : *attributes.moves()) { check_move(operands, *move); }
     if (auto join = by_rows ? nullptr : make_row_join(operands)) { return join; }
@@ -406,9 +447,8 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
       if (from == to && is_identity(axes)) {
         continue;  // the part lies where it belongs
       }
-      require(operands,
-              source.data + source.size <= target.data || target.data + target.size <= source.data,
-              "a move is between tensors that share bytes");
+      read.push_back(touched(from, axes, &StridedCopy::Axis::source, element));
+      written.push_back(touched(to, axes, &StridedCopy::Axis::target, element));
       parts.push_back(
           {StridedCopy(std::move(axes), static_cast<std::int64_t>(move->input_start()) * bytes,
                        static_cast<std::int64_t>(move->output_start()) * bytes, element),
@@ -421,7 +461,9 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
     require(operands, attributes.fill()->size() == element, "its fill is not one element");
     fill.assign(attributes.fill()->begin(), attributes.fill()->end());
     filled.assign(operands.outputs.begin(), operands.outputs.end());
+    for (const auto* view : filled) { written.push_back({view->data, view->data + view->size}); }
   }
+  require_apart(operands, read, std::move(written));
   if (by_rows) { return make_row_copy(operands, attributes, std::move(fill)); }
   return std::make_unique<CopyStep>(std::move(parts), std::move(filled), std::move(fill),
                                     operands.threads);

@@ -43,6 +43,30 @@ def test_rows_are_spread_in_place_and_every_output_is_right(
     np.testing.assert_array_equal(found, expected)
 
 
+INSIDE = {
+    "a result, and a join that holds it": "(float[1,5,3,2] x, float[1,5,3,2] z) => (y) {"
+    "a = Neg(x) b = Neg(z) c = Concat<axis=1>(a, x, b) d = Concat<axis=1>(a, c) y = Neg(d)}",
+    "an image, and its last channel": "(float[1,6,1,1] x, float[1,1,4,5] z) => (y) "
+    "<int64[1] from = {5}, int64[1] to = {6}, int64[1] axis = {1}> {"
+    "a = Add(x, z) b = Slice(a, from, to, axis) "
+    "c = Concat<axis=1>(a, b) y = Neg(c)}",
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_an_operand_within_another_that_lies_in_its_place_is_copied(
+    name: str, tmp_path: Path
+) -> None:
+    path = save(tmp_path, parse(INSIDE[name]))
+    export = exported(path)
+    machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
+    inputs = drawn(export, 0)
+    with Session(path, strategy=find("greedy-by-size")) as session:
+        (expected,) = session.run(inputs).values()
+    (found,) = machine.run(inputs).values()
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize(
     ("file", "units"),
     [

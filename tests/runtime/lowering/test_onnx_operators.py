@@ -92,6 +92,9 @@ CASES = {
     "concat of images": "(float[1,6,9,11] x, float[1,3,9,11] z) => (y) <float[4,6,1,1] w> "
     "{c = Conv(x, w) y = Concat<axis=1>(c, z, x)}",
     "concat of rows": "(float[2,6] x, float[3,6] z) => (y) {y = Concat<axis=0>(x, z)}",
+    "concat of a result and of a concat that holds it": "(float[1,8,4,4] x, float[1,8,4,4] z) "
+    "=> (y) {a = Tanh(x) b = Neg(z) c = Concat<axis=1>(a, x, b) d = Concat<axis=1>(a, c) "
+    "y = Neg(d)}",
     "split": "(float[1,6,9,11] x) => (a, b) <int64[2] s = {2,4}> {a, b = Split<axis=1>(x, s)}",
     "slice": "(float[1,6,9,11] x) => (y) <int64[2] s = {1,8}, int64[2] e = {5,-10}, "
     "int64[2] a = {1,2}, int64[2] t = {2,-3}> {y = Slice(x, s, e, a, t)}",

@@ -1,6 +1,7 @@
 """Copies, and images of another size."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,17 +22,37 @@ def copy(t: StepWriter) -> None:
 
     A join of rows may have one operand where its result begins. The rows of that operand are
     spread first, from the last to the first, before the other operands are written between them.
+
+    Raises:
+        NotWrittenError: Elements would be overwritten before they are moved.
     """
     operator = t.operator
     assert isinstance(operator, Copy)
     if operator.fill:
         for position in range(len(t.step.outputs)):
             _fill(t, t.output(position), operator.fill)
-    for move in sorted(operator.moves, key=lambda each: not _shares_bytes(t, each)):
-        _move(t, move)
+    if any(each.dtype.bits % 8 for each in map(t.output, range(len(t.step.outputs)))):
+        raise NotWrittenError(f"element type {t.output().dtype.label} is unsupported")
+    moves = [each for each in operator.moves if math.prod(each.shape) and not _stays(t, each)]
+    written = [(each, _written(t, each)) for each in moves]
+    spread: list[Move] = []
+    for move in moves:
+        if not _shares_storage(t, move):
+            continue
+        read = _read(t, move)
+        overwriting = [each for each, other in written if _meet(read, other)]
+        if operator.fill or (overwriting and (spread or move not in overwriting)):
+            raise NotWrittenError("the overlap of output and input is unsupported")
+        if overwriting:
+            spread.append(move)
+    for move in spread:
+        _spread(t, move)
+    for move in moves:
+        if move not in spread:
+            _move(t, move)
 
 
-def _shares_bytes(t: StepWriter, move: Move) -> bool:
+def _shares_storage(t: StepWriter, move: Move) -> bool:
     """Tell whether the two tensors of a move share bytes of the arena."""
     source, result = t.input(move.input), t.output(move.output)
     if t.layout.is_constant(source.name):
@@ -51,45 +72,67 @@ def _fill(t: StepWriter, result: Tensor, element: bytes) -> None:
     t.call("fill", t.address(result), name, len(pattern), result.size)
 
 
+def _ends(t: StepWriter, move: Move) -> tuple[str, str]:
+    """Return where a move begins to read and to write."""
+    source, result = t.input(move.input), t.output(move.output)
+    size = result.dtype.bits // 8
+    return (t.address(source, move.input_start, size), t.address(result, move.output_start, size))
+
+
+def _stays(t: StepWriter, move: Move) -> bool:
+    """Tell whether a move leaves every element where it is."""
+    source, result = _ends(t, move)
+    axes = zip(move.shape, move.input_strides, move.output_strides, strict=True)
+    return source == result and all(one == other for length, one, other in axes if length > 1)
+
+
+def _read(t: StepWriter, move: Move) -> range:
+    """Return the bytes of the arena from the first to the last that a move reads."""
+    first = t.layout.offset(t.input(move.input).name)
+    return _touched(t, move, first, move.input_start, move.input_strides)
+
+
+def _written(t: StepWriter, move: Move) -> range:
+    """Return the bytes of the arena from the first to the last that a move writes."""
+    first = t.layout.offset(t.output(move.output).name)
+    return _touched(t, move, first, move.output_start, move.output_strides)
+
+
+def _touched(t: StepWriter, move: Move, first: int, start: int, strides: Sequence[int]) -> range:
+    size = t.output(move.output).dtype.bits // 8
+    reach = [(length - 1) * each for length, each in zip(move.shape, strides, strict=True)]
+    low = start + sum(each for each in reach if each < 0)
+    high = start + sum(each for each in reach if each > 0) + 1
+    return range(first + low * size, first + high * size)
+
+
+def _meet(one: range, other: range) -> bool:
+    return one.start < other.stop and other.start < one.stop
+
+
 def _move(t: StepWriter, move: Move) -> None:
     source, result = t.input(move.input), t.output(move.output)
-    if result.dtype.bits % 8:
-        raise NotWrittenError(f"element type {result.dtype.label} is unsupported")
     size = result.dtype.bits // 8
-    if not math.prod(move.shape):
-        return
     axes, run = _merged(move, size)
-    starts = move.input_start * size, move.output_start * size
-    places = t.address(source, 1, starts[0]), t.address(result, 1, starts[1])
-    if places[0] == places[1] and all(one == other for _, one, other in axes):
+    if axes:
+        _loop(t, axes, run, source, result, (move.input_start * size, move.output_start * size))
         return
-    if _shares_bytes(t, move):
-        _spread(t, move, axes, run, places)
-        return
-    if not axes:
-        t.plain_call(f"memcpy({places[1]}, {places[0]}, {run});")
-        return
-    _loop(t, axes, run, source, result, starts)
+    place, to = _ends(t, move)
+    t.plain_call(f"memcpy({to}, {place}, {run});")
 
 
-def _spread(
-    t: StepWriter, move: Move, axes: list[tuple[int, int, int]], run: int, places: tuple[str, str]
-) -> None:
+def _spread(t: StepWriter, move: Move) -> None:
     """Write a move within the bytes of both tensors, rows and their bytes from last to first.
 
     Raises:
-        NotWrittenError: Elements would be overwritten before they are moved, or several moves of
-            the step are between tensors that share bytes.
+        NotWrittenError: It is no move of rows to places further apart.
     """
-    operator = t.operator
-    assert isinstance(operator, Copy)
-    others = [each for each in operator.moves if each is not move and _shares_bytes(t, each)]
-    ahead = t.layout.offset(t.output(move.output).name) - t.layout.offset(t.input(move.input).name)
-    ahead += (move.output_start - move.input_start) * t.output(move.output).dtype.bits // 8
+    axes, run = _merged(move, t.output(move.output).dtype.bits // 8)
+    ahead = _written(t, move).start - _read(t, move).start
     rows, apart, stride = axes[0] if axes else (1, run, run)
-    if others or operator.fill or len(axes) > 1 or apart != run or stride < run or ahead < 0:
+    if len(axes) > 1 or apart != run or stride < run or ahead < 0:
         raise NotWrittenError("the overlap of output and input is unsupported")
-    t.call("spread", rows, run, stride, places[0], places[1])
+    t.call("spread", rows, run, stride, *_ends(t, move))
 
 
 def _loop(

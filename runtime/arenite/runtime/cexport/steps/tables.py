@@ -1,4 +1,4 @@
-"""Tables of functions of a byte, with the results of TensorFlow Lite's reference kernels."""
+"""Tables of functions of a byte, from TensorFlow Lite's reference kernels or our runtime."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -6,19 +6,32 @@ from functools import partial
 
 import numpy as np
 
-from arenite.planner import Array, Tensor
+from arenite.planner import (
+    Array,
+    DType,
+    Plan,
+    Port,
+    Program,
+    Rules,
+    Step,
+    Tensor,
+    TensorKind,
+    derive,
+)
 from arenite.runtime.cexport.base import fixed_point
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import (
     clamp_of,
-    nearest_even,
     quantised_multiplier,
     requantised,
     scale_of,
     zero_of,
 )
 from arenite.runtime.cexport.base.options import Rounding
-from arenite.runtime.operators.elementwise import Unary, UnaryFunction
+from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.elementwise import Convert, Unary, UnaryFunction
+from arenite.runtime.program import assemble, program_pieces
+from arenite.runtime.session.session import Session
 
 F = UnaryFunction
 _INTEGER_BITS = 4
@@ -34,7 +47,7 @@ def of_bytes(function: Callable[[int], int]) -> Array:
 def rescaled(source: Tensor, result: Tensor, rounding: Rounding) -> Array:
     """Return the table that turns one quantisation into another."""
     if rounding == "even":
-        return _of_numbers(source, result, lambda x: x)
+        return _of_step(Convert(), source, result)
     pair = quantised_multiplier(scale_of(source) / scale_of(result))
     return of_bytes(
         lambda q: (
@@ -77,10 +90,7 @@ def unary(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -
     """
     function = operator.function
     if rounding == "even":
-        numbers = {**_NUMBERS, **_IN_FLOATS}
-        if function not in numbers:
-            raise NotWrittenError(f"function={function.value} of int8 is unsupported")
-        return _of_numbers(source, result, partial(numbers[function], operator))
+        return _of_step(operator, source, result)
     if function is F.CLAMP:
         return _clamp(operator, source, result, rounding)
     if function is F.LEAKY_RELU:
@@ -105,26 +115,22 @@ def unary(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -
     return of_bytes(value)
 
 
-def _of_numbers(source: Tensor, result: Tensor, function: Callable[[float], float]) -> Array:
-    """Return the table of a function of numbers, 32-bit floats, halves to the even integer."""
-
-    def value(q: int) -> int:
-        try:
-            found = function(_f32(scale_of(source) * (q - zero_of(source))))
-        except (ValueError, ZeroDivisionError, OverflowError):
-            found = 0.0
-        return nearest_even(_f32(_f32(found) / scale_of(result))) + zero_of(result)
-
-    return of_bytes(value)
-
-
-def _f32(value: float) -> float:
-    """Return a number as a 32-bit float holds it."""
-    return float(np.float32(value))
-
-
-def _between(value: float, low: float, high: float) -> float:
-    return min(max(value, _f32(low)), _f32(high))
+def _of_step(operator: RuntimeOperator, source: Tensor, result: Tensor) -> Array:
+    """Return what a step of our runtime makes of every byte."""
+    bytes_ = np.arange(256, dtype=np.uint8)
+    tensors = {
+        name: Tensor(name, DType.INT8, bytes_.shape, kind, quantisation=each.quantisation)
+        for name, kind, each in (
+            ("x", TensorKind.INPUT, source), ("y", TensorKind.OUTPUT, result),
+        )
+    }  # fmt: skip
+    steps = (Step(operator.label, operator, ("x",), ("y",)),)
+    program = Program("table", tensors, steps, (Port("x", "x"),), (Port("y", "y"),))
+    problem = derive(program, Rules((), alignment=bytes_.size)).problem
+    plan = Plan.of(problem, tuple(range(0, problem.naive, bytes_.size)), "naive")
+    pieces = program_pieces(assemble(program, problem, plan, digest="", producer=""))
+    with Session.of_pieces(list(pieces), program.name) as session:
+        return session.run({"x": bytes_.view(np.int8)})["y"].view(np.uint8)
 
 
 def _clamp(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -> Array:
@@ -255,13 +261,3 @@ _NUMBERS: Mapping[UnaryFunction, Callable[[Unary, float], float]] = {
     ),
 }
 """Functions of numbers; a table of bytes is rounded from them."""
-
-_IN_FLOATS: Mapping[UnaryFunction, Callable[[Unary, float], float]] = {
-    F.CLAMP: lambda o, x: _between(x, o.alpha, o.beta),
-    F.LEAKY_RELU: lambda o, x: _f32(o.alpha) * x if x < 0 else x,
-    F.HARD_SWISH: lambda _, x: x * _between(_f32(_f32(x * _f32(1 / 6)) + 0.5), 0, 1),
-    F.HARD_SIGMOID: lambda o, x: _between(_f32(_f32(o.alpha) * x) + _f32(o.beta), 0, 1),
-    F.SIGMOID: lambda _, x: 1.0 / (1.0 + math.exp(-max(-80.0, min(80.0, float(x))))),
-    F.HYPERBOLIC_TANGENT: lambda _, x: math.tanh(x),
-}
-"""Functions that TensorFlow Lite computes in integers, as our runtime computes them in floats."""
