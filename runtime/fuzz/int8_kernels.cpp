@@ -300,6 +300,70 @@ bool check(Dice& dice, bool is_depthwise, pthreadpool_t threads) {
   return true;
 }
 
+// Sums that become floats or stay integers, of filters with a zero point for each channel.
+template <typename T, typename Sum>
+bool check_wide(Dice& dice, pthreadpool_t threads) {
+  constexpr int kLow = std::numeric_limits<T>::min();
+  constexpr int kHigh = std::numeric_limits<T>::max();
+  Case given = random_case(dice, false);
+  given.source_zero = dice.between(kLow, kHigh);
+  const std::size_t channels = given.groups * given.inputs;
+  const std::size_t results = given.groups * given.outputs;
+  const std::size_t depth = given.window.kernel[0] * given.window.kernel[1] * given.inputs;
+  const auto source = random_elements<T>(dice, given.rows * given.columns * channels, kLow, kHigh);
+  const auto filter = random_elements<std::int8_t>(dice, results * depth, least_weight, 127);
+  const auto zeros = random_elements<std::int32_t>(dice, results, -256, 255);
+  std::unique_ptr<float[]> numbers(new float[2 * results]);
+  for (std::size_t i = 0; i < 2 * results; ++i) { numbers[i] = float(dice.between(-99, 99)) / 64; }
+  const auto packed = pack(given, filter.get());
+  const std::size_t stride = results + (dice.one_in(3) ? std::size_t(dice.between(1, 9)) : 0);
+  const std::size_t size = (given.new_rows * given.new_columns - 1) * stride + results;
+  std::unique_ptr<Sum[]> made(new Sum[size]);
+  std::fill_n(made.get(), size, Sum{99});
+  const bool has_zeros = dice.one_in(2);
+  const float limit = dice.one_in(2) ? std::numeric_limits<float>::infinity() : 1000.0f;
+  const arenite::Int8Sums kernel{given.window,
+                                 given.groups,
+                                 packed.get(),
+                                 given.source_zero,
+                                 has_zeros ? zeros.get() : nullptr,
+                                 0.5f,
+                                 numbers.get(),
+                                 dice.one_in(3) ? nullptr : numbers.get() + results,
+                                 -limit,
+                                 limit};
+  const Image<const T> image{source.get(), given.rows, given.columns,
+                             channels,     channels,   channels * given.columns};
+  const Image<Sum> result{made.get(), given.new_rows, given.new_columns,
+                          results,    stride,         stride * given.new_columns};
+  const std::size_t cut = std::size_t(dice.between(0, int(given.new_rows) - 1));
+  if (cut > 0) { arenite::convolve(kernel, image, result, {0, cut}, threads); }
+  arenite::convolve(kernel, image, result, {cut, given.new_rows - cut}, threads);
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t pixel = i / stride;
+    const std::size_t channel = i % stride;
+    double expected = 99;
+    double tolerance = 0;
+    if (channel < results) {
+      given.filter_zero = has_zeros ? zeros[channel] : 0;
+      expected = naive_sum(given, source.get(), filter.get(), pixel / given.new_columns,
+                           pixel % given.new_columns, channel);
+      if (std::is_same_v<Sum, float>) {
+        expected *= 0.5 * double(numbers[channel]);
+        tolerance = 1e-6 * (std::abs(expected) + 2);
+        expected += kernel.bias == nullptr ? 0.0 : double(kernel.bias[channel]);
+        expected = std::clamp(expected, double(-limit), double(limit));
+      }
+    }
+    if (std::abs(double(made[i]) - expected) > tolerance) {
+      std::printf("pixel %zu, channel %zu: %f instead of %f\n", pixel, channel, double(made[i]),
+                  expected);
+      return false;
+    }
+  }
+  return true;
+}
+
 template <typename T>
 T naive_pool(const arenite::Int8Pool& pool, const Image<const T>& source, std::size_t row,
              std::size_t column, std::size_t channel) {
@@ -426,7 +490,12 @@ int main(int argc, char** argv) {
                           : is_signed ? check<std::int8_t>(dice, is_depthwise, pool)
                                       : check<std::uint8_t>(dice, is_depthwise, pool);
     const bool adds = is_signed ? check_sums<std::int8_t>(dice) : check_sums<std::uint8_t>(dice);
-    if (!is_right || !adds) {
+    const bool is_wide_right = dice.one_in(2)
+                                   ? (is_signed ? check_wide<std::int8_t, float>(dice, pool)
+                                                : check_wide<std::uint8_t, float>(dice, pool))
+                               : is_signed ? check_wide<std::int8_t, std::int32_t>(dice, pool)
+                                           : check_wide<std::uint8_t, std::int32_t>(dice, pool);
+    if (!is_right || !adds || !is_wide_right) {
       std::printf("in case %d of seed %d\n", i, seed);
       ++wrong;
     }

@@ -12,6 +12,7 @@ from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import ProgramError, Session
 from support.coded_programs import build_coded, network
 from support.edited_programs import apart, edited, edited_file, split_memories
+from support.hostile_models import ONNX_TEXTS
 from support.running import MANY_KINDS
 from support.tflite_operator import Given, operator_model, weights
 from support.tiny_onnx import parse, save, with_random_weights
@@ -211,6 +212,54 @@ def test_scales_that_are_not_those_of_the_output_channels_are_refused(tmp_path):
 
     with pytest.raises(ProgramError, match="its scales are not one for each output channel"):
         load(edited_file(path, edit))
+
+
+def _of_sums(change):
+    """Return a change of the step that makes floats of integers."""
+
+    def edit(root):
+        step = next(each for each in root["steps"] if each["kernel_type"] == "FullyConnected")
+        change(root, step)
+
+    return edit
+
+
+SUMS = {
+    "scales of another number": (
+        lambda root, step: root["tensors"][step["inputs"][4]].update(shape=[4]), "does not fit",
+    ),
+    "no scales": (
+        lambda root, step: step["inputs"].__setitem__(4, -1), "floats need scales of their sums",
+    ),
+    "a zero point of another type": (
+        lambda root, step: step["inputs"].__setitem__(6, step["inputs"][5]), "does not fit",
+    ),
+    "a scale of another number": (
+        lambda root, step: step["inputs"].__setitem__(5, step["inputs"][4]), "does not fit",
+    ),
+    "a filter of another size": (
+        lambda root, step: root["tensors"][step["inputs"][1]].update(shape=[1, 2, 64]),
+        "its packed filter does not fit",
+    ),
+    "an addend": (
+        lambda root, step: step["inputs"].__setitem__(3, step["outputs"][0]), "an addend",
+    ),
+    "integers with scales": (
+        lambda root, step: root["tensors"][step["outputs"][0]].update(type="int32"),
+        "integers have neither scales nor bias",
+    ),
+    "inputs without end": (
+        lambda root, step: step["inputs"].extend([-1] * 9), "too few or too many inputs",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_integers_whose_operands_do_not_fit_are_refused(name, tmp_path):
+    path = save(tmp_path, parse(ONNX_TEXTS["quantised in the run"]))
+    change, message = SUMS[name]
+    with pytest.raises(ProgramError, match=message):
+        load(edited(apart(path), _of_sums(change)))
 
 
 @pytest.fixture(scope="module")

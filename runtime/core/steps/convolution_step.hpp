@@ -12,15 +12,16 @@ namespace arenite {
 
 constexpr std::size_t kAddend = 3;  // position of what is added to the result
 
-// Images of T. If the step has an addend, of floats, the kernel's store points at it.
-template <typename Kernel, typename T>
+// From images of T to those of Result. If the step has an addend, of floats, the kernel's store
+// points at it.
+template <typename Kernel, typename T, typename Result = T>
 class ConvolutionStep final : public Step {
  public:
-  using Run = void (*)(const Kernel&, const Image<const T>&, const Image<T>&, RowRange,
+  using Run = void (*)(const Kernel&, const Image<const T>&, const Image<Result>&, RowRange,
                        pthreadpool_t);
 
   ConvolutionStep(const Operands& operands, Run run, Kernel kernel, Image<const T> source,
-                  Image<T> result, std::size_t count)
+                  Image<Result> result, std::size_t count)
       : run_(run),
         kernel_(kernel),
         source_(source),
@@ -64,44 +65,46 @@ class ConvolutionStep final : public Step {
   Run run_;
   Kernel kernel_;
   Image<const T> source_;
-  Image<const T> addend_;  // of the shape of the result; no data: there is none
-  Image<T> result_;
+  Image<const Result> addend_;  // of the shape of the result; no data: there is none
+  Image<Result> result_;
   std::size_t count_;
   pthreadpool_t threads_;
 };
 
 // Returns a step from images N, H, W, C to such images.
-template <typename T, typename Kernel>
+template <typename T, typename Result = T, typename Kernel>
 std::unique_ptr<Step> image_step(const Operands& operands,
-                                 typename ConvolutionStep<Kernel, T>::Run run,
+                                 typename ConvolutionStep<Kernel, T, Result>::Run run,
                                  const Kernel& kernel) {
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
-  return std::make_unique<ConvolutionStep<Kernel, T>>(
-      operands, run, kernel, first_image<const T>(source), first_image<T>(result), source.shape[0]);
+  return std::make_unique<ConvolutionStep<Kernel, T, Result>>(
+      operands, run, kernel, first_image<const T>(source), first_image<Result>(result),
+      source.shape[0]);
 }
 
 // Returns a step that makes each pixel from one pixel, row by row if both operands have the same
 // rows.
-template <typename T, typename Kernel>
+template <typename T, typename Result = T, typename Kernel>
 std::unique_ptr<Step> pixel_step(const Operands& operands,
-                                 typename ConvolutionStep<Kernel, T>::Run run, const Kernel& kernel,
-                                 std::size_t pixels) {
+                                 typename ConvolutionStep<Kernel, T, Result>::Run run,
+                                 const Kernel& kernel, std::size_t pixels) {
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   const bool by_rows =
       operands.in_bands || source.rows != nullptr || result.rows != nullptr ||
       (optional_input(operands, kAddend) != nullptr && operands.inputs[kAddend]->rows != nullptr);
   if (!by_rows) {
-    return std::make_unique<ConvolutionStep<Kernel, T>>(
-        operands, run, kernel, as_pixels<const T>(source, pixels), as_pixels<T>(result, pixels), 1);
+    return std::make_unique<ConvolutionStep<Kernel, T, Result>>(
+        operands, run, kernel, as_pixels<const T>(source, pixels),
+        as_pixels<Result>(result, pixels), 1);
   }
   require(operands,
           source.rank() >= 3 && result.rank() >= 3 && source.shape[0] == 1 &&
               result.shape[0] == 1 && source.shape[1] == result.shape[1],
           "it runs by rows, but its input and output differ in rows");
-  return std::make_unique<ConvolutionStep<Kernel, T>>(
-      operands, run, kernel, as_rows<const T>(source), as_rows<T>(result), 1);
+  return std::make_unique<ConvolutionStep<Kernel, T, Result>>(
+      operands, run, kernel, as_rows<const T>(source), as_rows<Result>(result), 1);
 }
 
 }  // namespace arenite

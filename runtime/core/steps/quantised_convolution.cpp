@@ -12,7 +12,13 @@ namespace arenite {
 
 namespace {
 
-constexpr std::size_t kScales = 4;  // position of the scales of the sums
+// Positions of the scales of the sums; and, where the result is no integer of 8 bits, of the scale
+// and zero point of the source and of the zero points of the filter.
+constexpr std::size_t kScales = 4;
+constexpr std::size_t kSourceScale = 5;
+constexpr std::size_t kSourceZero = 6;
+constexpr std::size_t kFilterZeros = 7;
+constexpr std::size_t kMostInputs = 8;
 
 // Whether the step has scales of its sums, as steps with packed filters do.
 bool is_quantised(const Operands& operands) { return optional_input(operands, kScales) != nullptr; }
@@ -94,11 +100,78 @@ std::unique_ptr<Step> of_type(const Operands& operands, const Make& make) {
                                                          : make(std::uint8_t{});
 }
 
+// Whether 8-bit integers become sums: floats, or integers of 32 bits.
+bool makes_sums(const Operands& operands) {
+  const auto source = operands.inputs[0]->type;
+  const auto result = operands.outputs[0]->type;
+  return (source == program::Type::int8 || source == program::Type::uint8) &&
+         (result == program::Type::float32 || result == program::Type::int32);
+}
+
+// A convolution to sums, with numbers that are made in the run.
+template <typename T>
+struct SumKernel {
+  Int8Sums given;
+  const float* source_scale;  // null: 1
+  const T* source_zero;       // null: 0
+
+  template <typename Sum>
+  static void run(const SumKernel& kernel, const Image<const T>& source, const Image<Sum>& result,
+                  RowRange rows, pthreadpool_t threads) {
+    Int8Sums sums = kernel.given;
+    sums.source_scale = kernel.source_scale == nullptr ? 1.0f : *kernel.source_scale;
+    sums.source_zero_point = kernel.source_zero == nullptr ? 0 : *kernel.source_zero;
+    convolve(sums, source, result, rows, threads);
+  }
+};
+
+// Returns an optional input of so many elements, null if it is left out.
+template <typename T>
+const T* vector_of(const Operands& operands, std::size_t position, program::Type type,
+                   std::size_t count) {
+  const auto* view = optional_input(operands, position);
+  require(operands, view == nullptr || (view->type == type && view->num_elements() == count),
+          "a scale, zero point or bias does not fit");
+  return view == nullptr ? nullptr : view->as<T>();
+}
+
+template <typename T, typename Attributes>
+SumKernel<T> sum_kernel(const Operands& operands, const Attributes& attributes,
+                        const SlidingWindow& window, std::size_t groups) {
+  using program::Type;
+  const auto& source = *operands.inputs[0];
+  const auto& filter = *operands.inputs[1];
+  const auto& result = *operands.outputs[0];
+  const bool is_float = result.type == Type::float32;
+  require(operands, result.rank() > 0 && result.size > 0, "its output is empty");
+  require(operands, filter.type == Type::int8, "its filter must be int8");
+  require(operands, optional_input(operands, kAddend) == nullptr,
+          "8-bit integers cannot have an addend");
+  require(operands, attributes.min() <= attributes.max(), "its min is above its max");
+  const std::size_t outputs = result.shape.back();
+  const auto* scales = vector_of<float>(operands, kScales, Type::float32, outputs);
+  const auto* bias = vector_of<float>(operands, 2, Type::float32, outputs);
+  require(operands, is_float ? scales != nullptr : scales == nullptr && bias == nullptr,
+          "floats need scales of their sums, and integers have neither scales nor bias");
+  return {{window, groups, filter.as<std::int8_t>(), 0,
+           vector_of<std::int32_t>(operands, kFilterZeros, Type::int32, outputs), 1.0f, scales,
+           bias, attributes.min(), attributes.max()},
+          vector_of<float>(operands, kSourceScale, Type::float32, 1),
+          vector_of<T>(operands, kSourceZero, source.type, 1)};
+}
+
+// Calls make with a value of the type of the sums.
+template <typename Make>
+std::unique_ptr<Step> of_sum(const Operands& operands, const Make& make) {
+  return operands.outputs[0]->type == program::Type::float32 ? make(float{}) : make(std::int32_t{});
+}
+
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
-  require_arity(operands, 2, 5);
-  if (!is_quantised(operands)) { return nullptr; }
-  require_quantised(operands, attributes);
+  require_arity(operands, 2, kMostInputs);
+  const bool is_sum = makes_sums(operands);
+  if (!is_sum && !is_quantised(operands)) { return nullptr; }
+  if (!is_sum) { require_quantised(operands, attributes); }
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   const SlidingWindow window{numbers<2>(operands, attributes.kernel(), 0),
@@ -113,8 +186,15 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
               taps <= operands.inputs[1]->size,
           "groups and channels do not fit");
   require_panels(operands, groups, taps * (source.shape[3] / groups));
-  return of_type(operands, [&](auto element) {
+  return of_type(operands, [&](auto element) -> std::unique_ptr<Step> {
     using T = decltype(element);
+    if (is_sum) {
+      const auto kernel = sum_kernel<T>(operands, attributes, window, groups);
+      return of_sum(operands, [&](auto sum) {
+        using Sum = decltype(sum);
+        return image_step<T, Sum>(operands, SumKernel<T>::template run<Sum>, kernel);
+      });
+    }
     return image_step<T>(operands, convolve,
                          packed_kernel(operands, window, groups, store<T>(operands, attributes)));
   });
@@ -122,19 +202,28 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
-  require_arity(operands, 2, 5);
-  if (!is_quantised(operands)) { return nullptr; }
-  require_quantised(operands, attributes);
+  require_arity(operands, 2, kMostInputs);
+  const bool is_sum = makes_sums(operands);
+  if (!is_sum && !is_quantised(operands)) { return nullptr; }
+  if (!is_sum) { require_quantised(operands, attributes); }
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
+  require(operands, result.rank() > 0 && result.size > 0, "its output is empty");
   require(operands, source.rank() > 0 && source.shape.back() > 0, "its input must be rows");
   const std::size_t rows = result.num_elements() / result.shape.back();
   require(operands, source.num_elements() / source.shape.back() == rows,
           "rows and weights do not fit");
   require_panels(operands, 1, source.shape.back());
   const SlidingWindow pixel{{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}};
-  return of_type(operands, [&](auto element) {
+  return of_type(operands, [&](auto element) -> std::unique_ptr<Step> {
     using T = decltype(element);
+    if (is_sum) {
+      const auto kernel = sum_kernel<T>(operands, attributes, pixel, 1);
+      return of_sum(operands, [&](auto sum) {
+        using Sum = decltype(sum);
+        return pixel_step<T, Sum>(operands, SumKernel<T>::template run<Sum>, kernel, rows);
+      });
+    }
     return pixel_step<T>(operands, convolve,
                          packed_kernel(operands, pixel, 1, store<T>(operands, attributes)), rows);
   });

@@ -14,18 +14,9 @@ CASES = {
     "max unpool": "(float[1,3,6,6] x) => (float[1,3,6,6] y) "
     "{m, i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) "
     "y = MaxUnpool<kernel_shape=[2,2], strides=[2,2]>(m, i)}",
-    "quantisation by the run": "(float[4,6] x) => (uint8[4,6] y, float s, uint8 z) "
-    "{y, s, z = DynamicQuantizeLinear(x)}",
-    "product of integers": "(int8[2,3,5] a, int8[5,7] b) => (int32[2,3,7] y) <int8 p = {3}, "
-    "int8 q = {-2}> {y = MatMulInteger(a, b, p, q)}",
-    "layer quantised by the run": "(float[4,6] x) => (float[4,2] y) <int8[6,2] w = {1,2,3,-4,5,6,"
-    "7,8,-9,10,11,127}, int8 wz = {0}, float ws = {0.1}> {q, s, z = DynamicQuantizeLinear(x) "
-    "m = MatMulInteger(q, w, z, wz) f = Cast<to=1>(m) t = Mul(s, ws) y = Mul(f, t)}",
     "largest elements": "(float[4,9] x) => (float[4,3] v, int64[4,3] i) <int64[1] k = {3}> "
     "{v, i = TopK(x, k)}",
     "slices by indices": "(float[4,3,2] x, int64[5,2] i) => (float[5,2] y) {y = GatherND(x, i)}",
-    "conv of integers": "(uint8[1,3,6,6] x) => (int32[1,2,4,4] y) <uint8[2,3,3,3] w, "
-    "uint8 z = {3}> {y = ConvInteger(x, w, z)}",
     "grid sample": "(float[1,3,6,6] x, float[1,4,5,2] g) => (float[1,3,4,5] y) "
     "{s = Abs(g) y = GridSample(x, s)}",
     "gather elements": "(float[4,3] x, int64[2,3] i) => (float[2,3] y) {y = GatherElements(x, i)}",

@@ -83,7 +83,7 @@ def reshaped(shape: Shape, order: Order, new_shape: Shape) -> tuple[Order, Order
     position = {axis: place for place, axis in enumerate(order)}
     ranked = sorted(
         _clusters(shape, new_shape),
-        key=lambda group: min(
+        key=lambda group: max(
             (position[axis] for axis in group[0] if shape[axis] != 1), default=-1
         ),
     )

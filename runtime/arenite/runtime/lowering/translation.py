@@ -15,7 +15,12 @@ from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, StoredValue
 from arenite.runtime.lowering.moves import picked
 from arenite.runtime.operators.base import Clamped
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
+from arenite.runtime.operators.convolution import (
+    Conv2D,
+    Convolution,
+    DepthwiseConv2D,
+    TransposedConv2D,
+)
 from arenite.runtime.operators.elementwise import MultiplyAdd
 from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy, Move
@@ -233,8 +238,14 @@ def fold_channels(
         shape = [1] * weights.array.ndim
         shape[axis] = -1
         factors = np.broadcast_to(scale.reshape(-1), (num_channels,)).astype(np.float32)
-        scaled = (weights.array * factors.reshape(shape)).astype(np.float32)
-        draft.inputs[1] = builder.constant(scaled, weights.tensor)
+        position = 1
+        if weights.dtype is not DType.FLOAT32:  # integers keep their scales apart
+            position, shape = Convolution.SCALES, [-1]
+        scaled_input = draft.inputs[position]
+        assert scaled_input is not None
+        assert scaled_input.array is not None
+        scaled = (scaled_input.array * factors.reshape(shape)).astype(np.float32)
+        draft.inputs[position] = builder.constant(scaled, scaled_input.tensor)
         new_bias = new_bias * factors
     if shift is not None:
         new_bias = new_bias + shift.reshape(-1)

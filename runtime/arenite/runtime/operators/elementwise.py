@@ -121,3 +121,13 @@ class Convert(RowWise, ElementWise, RuntimeOperator):
     number: ClassVar[int] = 21
 
     rescales: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicQuantise(RuntimeOperator):
+    """Quantises floats as uint8 by their range in this run.
+
+    Makes the integers, their scale and their zero point. The range includes 0.
+    """
+
+    number: ClassVar[int] = 38

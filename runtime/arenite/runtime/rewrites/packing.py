@@ -101,8 +101,11 @@ class _Packer:
         operator, filter_name = step.operator, step.inputs[1]
         source, result = (self.tensors[name] for name in (step.inputs[0], step.outputs[0]))
         stated = self.tensors[filter_name].quantisation
-        scales = _product_scales(source, stated, result)
+        makes_sums = result.dtype in (DType.FLOAT32, DType.INT32)
+        scales = np.ones(1, np.float32) if makes_sums else _product_scales(source, stated, result)
         bias = step.inputs[2] if len(step.inputs) > 2 else ""
+        if makes_sums:
+            stated = Quantisation((1.0,), 0)
         if scales is None or stated is None or (bias and bias not in self.constants):
             return None
         zero_point = stated.zero_point
@@ -120,6 +123,10 @@ class _Packer:
         if bias:  # its scales are those of the sums
             self.tensors[bias] = replace(self.tensors[bias], quantisation=None)
         name = self._constant(filter_name, step, lambda: array, Quantisation((1.0,), zero_point))
+        if makes_sums:
+            return replace(
+                step, operator=operator, inputs=(step.inputs[0], name, *step.inputs[2:])
+            )
         factors = np.ascontiguousarray(np.broadcast_to(scales, (outputs,)))
         scales_name = self._new(f"{step.outputs[0]}/scales", factors)
         inputs = (step.inputs[0], name, bias, "", scales_name)

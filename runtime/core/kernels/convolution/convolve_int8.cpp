@@ -47,6 +47,7 @@ struct alignas(kInt8Vector) Stack {
   std::int32_t start[kInt8Block];
   float scales[kInt8Block];
   std::int32_t addends[kSummed];
+  std::int32_t sums[kInt8TilePixels * kInt8TileChannels];
   bool may_overflow;
   bool has_least;
 };
@@ -63,6 +64,9 @@ struct Given {
   RowRange rows;
   std::uint8_t flip;  // of the source's signs, for the kernel
   std::int32_t zero;  // the source's zero point as flipped
+  const Int8Sums* sums =
+      nullptr;  // of results that are not bytes; strides are of bytes all the same
+  bool is_float = false;
 };
 
 class Work {
@@ -79,7 +83,10 @@ class Work {
         rows_(given.rows.count),
         columns_(given.result.columns),
         source_columns_(given.source.columns),
-        weight_zero_(static_cast<std::uint32_t>(given.convolution.filter_zero_point)) {
+        weight_zero_(static_cast<std::uint32_t>(given.convolution.filter_zero_point)),
+        has_zeros_(weight_zero_ != 0 ||
+                   (given.sums != nullptr && given.sums->filter_zero_points != nullptr)),
+        result_bytes_(given.sums == nullptr ? 1 : sizeof(std::int32_t)) {
     choose_blocks();
     choose_runs();
     choose_parts(is_shared);
@@ -124,7 +131,7 @@ class Work {
       for (std::size_t i = 0; i < rows; ++i) {
         const std::size_t result_row = given_.rows.first + row + i;
         std::uint8_t* to = given_.result.row(result_row) + column * given_.result.pixel_stride +
-                           work.group * outputs_ + channel;
+                           (work.group * outputs_ + channel) * result_bytes_;
         if (in_pieces_) {
           make_by_pieces(work, result_row, to, stack);
           continue;
@@ -271,6 +278,10 @@ class Work {
       if (store.bias != nullptr) { copy_panel(store.bias + first + i, count, bias); }
       float* scales = stack.scales + i;
       std::fill_n(scales, kInt8Panel, 0.0f);
+      if (given_.sums != nullptr) {
+        begin_sums(first + i, count, sums, stack.start + i, scales);
+        continue;
+      }
       copy_panel(store.scales + first + i, count, scales);
       for (std::size_t j = 0; j < kInt8Panel; ++j) {
         stack.start[i + j] = static_cast<std::int32_t>(bias[j] - zero * (sums[j] - weight_zeros));
@@ -278,6 +289,23 @@ class Work {
       }
     }
     stack.may_overflow = overflows != 0;
+  }
+
+  // Of a panel of which the results are not bytes.
+  void begin_sums(std::size_t first, std::size_t count, const std::uint32_t* weights,
+                  std::int32_t* start, float* scales) const {
+    const Int8Sums& sums = *given_.sums;
+    const auto zero = static_cast<std::uint32_t>(given_.zero);
+    std::uint32_t zeros[kInt8Panel] = {};
+    if (sums.filter_zero_points != nullptr) {
+      copy_panel(sums.filter_zero_points + first, count, zeros);
+    }
+    for (std::size_t j = 0; j < kInt8Panel; ++j) {
+      const std::uint32_t products = weights[j] - zeros[j] * static_cast<std::uint32_t>(depth_);
+      start[j] = static_cast<std::int32_t>(0 - zero * products);
+    }
+    if (given_.is_float) { copy_panel(sums.scales + first, count, scales); }
+    for (std::size_t j = 0; j < kInt8Panel; ++j) { scales[j] *= sums.source_scale; }
   }
 
   // Of a size known at compile time, except for the last panel.
@@ -382,7 +410,7 @@ class Work {
   void make_copies(const Block& block, std::uint8_t* copies, std::size_t count, std::size_t size,
                    Runs runs, std::uint8_t* to, Stack& stack) const {
     const std::size_t quads = divide_up(size, kInt8Quad);
-    for (std::size_t p = 0; weight_zero_ != 0 && p < count; ++p) {
+    for (std::size_t p = 0; has_zeros_ && p < count; ++p) {
       std::memset(copies + p * stride_ + size, 0, quads * kInt8Quad - size);
     }
     const std::uint8_t* begins[] = {copies};
@@ -456,10 +484,11 @@ class Work {
 
   void make_tiles(const Block& block, std::size_t columns, const Runs& runs, std::uint8_t* to,
                   Stack& stack) const {
-    if (weight_zero_ == 0) {
+    if (!has_zeros_) {
       make_panels(block, columns, runs, nullptr, to, stack);
       return;
     }
+    const std::uint32_t factor = given_.sums == nullptr ? weight_zero_ : 1;
     // The zero point of the weights costs a sum of the source for each pixel.
     const std::uint8_t* begins[kMostRuns];
     for (std::size_t pixel = 0; pixel < columns; pixel += kSummed) {
@@ -470,7 +499,7 @@ class Work {
         for (std::size_t p = 0; p < count; ++p) {
           const std::uint32_t sum = kernel_.add_up(begins[run] + p * runs.step, runs.quads);
           stack.addends[p] = static_cast<std::int32_t>(
-              static_cast<std::uint32_t>(stack.addends[p]) - weight_zero_ * sum);
+              static_cast<std::uint32_t>(stack.addends[p]) - factor * sum);
         }
       }
       Runs some = runs;
@@ -481,29 +510,33 @@ class Work {
   }
 
   void make_panels(const Block& block, std::size_t columns, const Runs& runs,
-                   const std::int32_t* addends, std::uint8_t* to, const Stack& stack) const {
+                   const std::int32_t* addends, std::uint8_t* to, Stack& stack) const {
+    const bool is_sum = given_.sums != nullptr;
+    const bool in_pieces = runs.sums != nullptr;
     for (std::size_t first = 0; first < block.channels; first += kernel_.wide.channels) {
       const std::size_t count = std::min(kernel_.wide.channels, block.channels - first);
       const Int8Tiles& tiles = count <= kernel_.narrow.channels ? kernel_.narrow : kernel_.wide;
-      const Int8Tile tile{runs.begins,
-                          runs.count,
-                          runs.quads,
-                          runs.step,
-                          panel(block, first) + kSumsOfPanel + runs.depth * kInt8Panel +
-                              first % kInt8Panel * kInt8Quad,
-                          panel_bytes_,
-                          stack.start + first,
-                          stack.scales + first,
-                          count,
-                          given_.convolution.store,
-                          stack.may_overflow,
-                          stack.has_least,
-                          to + first,
-                          given_.result.pixel_stride,
-                          addends,
-                          runs.sums == nullptr ? nullptr : runs.sums + first,
-                          runs.depth == 0,
-                          runs.is_last};
+      Int8Tile tile{runs.begins,
+                    runs.count,
+                    runs.quads,
+                    runs.step,
+                    panel(block, first) + kSumsOfPanel + runs.depth * kInt8Panel +
+                        first % kInt8Panel * kInt8Quad,
+                    panel_bytes_,
+                    stack.start + first,
+                    stack.scales + first,
+                    count,
+                    given_.convolution.store,
+                    stack.may_overflow,
+                    stack.has_least,
+                    to + first * result_bytes_,
+                    given_.result.pixel_stride,
+                    is_sum ? nullptr : addends,
+                    in_pieces ? runs.sums + first : stack.sums,
+                    in_pieces ? kInt8Block : kInt8TileChannels,
+                    0,
+                    runs.depth == 0,
+                    runs.is_last && !is_sum};
       // Groups of pixels of nearly the same size.
       const auto num = static_cast<std::uint32_t>(columns);
       const std::uint32_t num_tiles = (num - 1) / static_cast<std::uint32_t>(tiles.pixels) + 1;
@@ -512,10 +545,25 @@ class Work {
       std::size_t pixel = 0;
       for (std::uint32_t i = 0; i < num_tiles; ++i) {
         const std::uint32_t pixels = size + (i < num_larger ? 1 : 0);
+        if (!in_pieces) { tile.first_sums = pixel; }
         tiles.make[pixels - 1](tile, pixel);
+        if (is_sum) { finish(block, tile, first, addends, {pixel, pixels}, runs.is_last); }
         pixel += pixels;
       }
     }
+  }
+
+  // Makes results of the sums of some pixels of a tile.
+  void finish(const Block& block, const Int8Tile& tile, std::size_t first,
+              const std::int32_t* addends, PixelSpan pixels, bool is_last) const {
+    const Int8Sums& sums = *given_.sums;
+    const std::size_t channel = block.group * outputs_ + block.channel + first;
+    kernel_.finish({tile.sums_of(pixels.first), tile.step_sums, pixels.count, tile.channels,
+                    addends == nullptr ? nullptr : addends + pixels.first,
+                    addends == nullptr ? nullptr : sums.filter_zero_points + channel, tile.scales,
+                    sums.bias == nullptr ? nullptr : sums.bias + channel, sums.min, sums.max,
+                    is_last ? tile.to + pixels.first * tile.step_to : nullptr, tile.step_to,
+                    given_.is_float});
   }
 
   const Given& given_;
@@ -529,7 +577,9 @@ class Work {
   std::size_t columns_;  // the same
   std::size_t source_columns_;
   std::uint32_t weight_zero_;
-  std::size_t block_;  // output channels
+  bool has_zeros_;            // the filter has zero points other than 0
+  std::size_t result_bytes_;  // of an element
+  std::size_t block_;         // output channels
   std::size_t blocks_;
   std::size_t part_;  // columns
   std::size_t parts_;
@@ -560,18 +610,20 @@ const Int8Kernel& kernel_at_hand() {
 
 template <typename T>
 void convolve_any(const Int8Convolution& convolution, const Image<const T>& source,
-                  const Image<T>& result, RowRange rows, pthreadpool_t threads) {
+                  const Image<std::uint8_t>& result, RowRange rows, pthreadpool_t threads,
+                  const Int8Sums* sums = nullptr, bool is_float = false) {
   const Int8Kernel& kernel = kernel_at_hand();
   const bool flips = std::is_signed_v<T> != kernel.is_signed;
   const std::int32_t shift = !flips ? 0 : kernel.is_signed ? -128 : 128;
   const auto from = as_bytes(source);
-  const auto to = as_bytes(result);
   const Given given{convolution,
                     from,
-                    to,
+                    result,
                     rows,
                     static_cast<std::uint8_t>(flips ? 0x80 : 0),
-                    convolution.source_zero_point + shift};
+                    convolution.source_zero_point + shift,
+                    sums,
+                    is_float};
   const Work work(given, kernel, threads != nullptr);
   parallel(threads, work.num_parts(), work.cost(),
            [&work](std::size_t first, std::size_t count) { work.run(first, count); });
@@ -585,12 +637,36 @@ std::size_t packed_int8_filter_size(std::size_t groups, std::size_t outputs, std
 
 void convolve(const Int8Convolution& convolution, const Image<const std::int8_t>& source,
               const Image<std::int8_t>& result, RowRange rows, pthreadpool_t threads) {
-  convolve_any(convolution, source, result, rows, threads);
+  convolve_any(convolution, source, as_bytes(result), rows, threads);
 }
 
 void convolve(const Int8Convolution& convolution, const Image<const std::uint8_t>& source,
               const Image<std::uint8_t>& result, RowRange rows, pthreadpool_t threads) {
   convolve_any(convolution, source, result, rows, threads);
 }
+
+template <typename T, typename Sum>
+void convolve(const Int8Sums& given, const Image<const T>& source, const Image<Sum>& result,
+              RowRange rows, pthreadpool_t threads) {
+  const Int8Convolution convolution{
+      given.window, given.groups, given.filter, given.source_zero_point, 0, {}};
+  const Image<std::uint8_t> bytes{reinterpret_cast<std::uint8_t*>(result.data),
+                                  result.rows,
+                                  result.columns,
+                                  result.channels,
+                                  result.pixel_stride * sizeof(Sum),
+                                  result.row_stride * sizeof(Sum),
+                                  result.row_offsets};
+  convolve_any(convolution, source, bytes, rows, threads, &given, std::is_same_v<Sum, float>);
+}
+
+#define ARENITE_CONVOLVE(T, Sum)                                                            \
+  template void convolve<T, Sum>(const Int8Sums& convolution, const Image<const T>& source, \
+                                 const Image<Sum>& result, RowRange rows, pthreadpool_t threads);
+ARENITE_CONVOLVE(std::int8_t, float)
+ARENITE_CONVOLVE(std::int8_t, std::int32_t)
+ARENITE_CONVOLVE(std::uint8_t, float)
+ARENITE_CONVOLVE(std::uint8_t, std::int32_t)
+#undef ARENITE_CONVOLVE
 
 }  // namespace arenite

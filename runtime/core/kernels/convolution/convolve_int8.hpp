@@ -35,6 +35,23 @@ struct Int8Convolution {
   QuantisedStore store;
 };
 
+// A convolution whose sums become floats, or stay integers, and whose zero points may be made in
+// the run.
+struct Int8Sums {
+  SlidingWindow window;
+  std::size_t groups;
+  const std::int8_t* filter;
+  std::int32_t source_zero_point;
+  const std::int32_t* filter_zero_points;  // by output channel, as packed; null: 0
+
+  // Of floats: source scale * filter scale * sum + bias, clamped.
+  float source_scale;
+  const float* scales;  // by output channel
+  const float* bias;    // by output channel; null: none
+  float min;
+  float max;
+};
+
 // Bytes of a packed filter; `outputs` are those of a group, `depth` the taps of the window times
 // the input channels of a group. At any address that a 32-bit integer may have; 64 is fastest.
 std::size_t packed_int8_filter_size(std::size_t groups, std::size_t outputs, std::size_t depth);
@@ -48,5 +65,11 @@ void convolve(const Int8Convolution& convolution, const Image<const std::int8_t>
               const Image<std::int8_t>& result, RowRange rows, pthreadpool_t threads);
 void convolve(const Int8Convolution& convolution, const Image<const std::uint8_t>& source,
               const Image<std::uint8_t>& result, RowRange rows, pthreadpool_t threads);
+
+// The same for results that are sums, of T: std::int8_t or std::uint8_t, and Sum: float or
+// std::int32_t. Floats are not the same to the bit on every processor.
+template <typename T, typename Sum>
+void convolve(const Int8Sums& convolution, const Image<const T>& source, const Image<Sum>& result,
+              RowRange rows, pthreadpool_t threads);
 
 }  // namespace arenite

@@ -10,7 +10,7 @@ namespace arenite {
 namespace {
 
 void make_pixel(const Int8Tile& tile, std::size_t pixel) {
-  const std::int32_t* begin = tile.is_first ? tile.start : tile.sums + pixel * kInt8Block;
+  const std::int32_t* begin = tile.is_first ? tile.start : tile.sums_of(pixel);
   const auto addend = static_cast<std::uint32_t>(tile.addends == nullptr ? 0 : tile.addends[pixel]);
   std::int32_t sums[kInt8Panel];
   for (std::size_t j = 0; j < kInt8Panel; ++j) {
@@ -33,7 +33,7 @@ void make_pixel(const Int8Tile& tile, std::size_t pixel) {
   if (tile.is_last) {
     requantise(tile.store, tile.scales, sums, tile.channels, tile.to + pixel * tile.step_to);
   } else {
-    std::memcpy(tile.sums + pixel * kInt8Block, sums, sizeof sums);
+    std::memcpy(tile.sums_of(pixel), sums, sizeof sums);
   }
 }
 
@@ -50,7 +50,8 @@ const Int8Kernel& int8_kernel_for_any() {
                                  fill_int8,
                                  gather_int8,
                                  add_up_int8<std::uint8_t>,
-                                 nullptr};
+                                 nullptr,
+                                 finish_int8};
   return kernel;
 }
 

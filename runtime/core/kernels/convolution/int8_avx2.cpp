@@ -55,6 +55,8 @@ ARENITE_FOR_AVX2 void fill(std::uint16_t pattern, std::size_t bytes, std::uint8_
 
 ARENITE_FOR_AVX2 void gather(const Int8Gathering& given) { gather_runs(given); }
 
+ARENITE_FOR_AVX2 void finish(const Int8Finish& given) { finish_sums(given); }
+
 ARENITE_FOR_AVX2 std::uint32_t add_up(const std::uint8_t* from, std::size_t quads) {
   constexpr std::size_t kQuads = sizeof(__m256i) / Avx2::kQuadBytes;
   const __m256i ones = Avx2::all_words(1);
@@ -270,7 +272,8 @@ const Int8Kernel& int8_kernel_for_avx2() {
                                  fill,
                                  gather,
                                  add_up,
-                                 nullptr};
+                                 nullptr,
+                                 finish};
   return kernel;
 }
 

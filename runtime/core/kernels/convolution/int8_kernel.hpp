@@ -2,6 +2,7 @@
 // depthwise_int8.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +17,9 @@ namespace arenite {
 constexpr std::size_t kInt8Vector = 64;
 // Output channels that one part of the work makes.
 constexpr std::size_t kInt8Block = 256;
+// Output channels and pixels of a tile, at most.
+constexpr std::size_t kInt8TileChannels = 32;
+constexpr std::size_t kInt8TilePixels = 16;
 
 // Pixels of a row, and the panels of weights that make some output channels of them.
 struct Int8Tile {
@@ -34,11 +38,32 @@ struct Int8Tile {
   std::uint8_t* to;
   std::size_t step_to;
   const std::int32_t* addends;  // of the sums, by pixel; null: none
-  // Sums of a depth that is taken in pieces, by pixel, kInt8Block apart. The first piece does not
-  // read them, the last one does not write them.
+  // Sums by pixel: of a depth that is taken in pieces, or for `finish`. The first piece does not
+  // read them; the last one writes bytes instead.
   std::int32_t* sums;
+  std::size_t step_sums;
+  std::size_t first_sums;  // pixel that the sums begin with
   bool is_first;
   bool is_last;
+
+  std::int32_t* sums_of(std::size_t pixel) const { return sums + (pixel - first_sums) * step_sums; }
+};
+
+// Sums of some pixels, of which the zero points of the filter are not part yet.
+struct Int8Finish {
+  std::int32_t* sums;
+  std::size_t step_sums;
+  std::size_t pixels;
+  std::size_t channels;
+  const std::int32_t* row_sums;  // the negative sum of the source, by pixel; null: no zero points
+  const std::int32_t* zero_points;  // by channel
+  const float* scales;              // by channel
+  const float* bias;                // by channel; null: none
+  float min;
+  float max;
+  std::uint8_t* to;  // null: there are more sums to come
+  std::size_t step_to;
+  bool is_float;  // otherwise sums stay integers
 };
 
 // Makes a few pixels of a tile, from one of them on.
@@ -79,6 +104,8 @@ struct Int8Kernel {
   std::uint32_t (*add_up)(const std::uint8_t* from, std::size_t quads);
   // Whether a weight of some quads of a panel is -128; null for kernels that need not know.
   bool (*has_least)(const std::int8_t* weights, std::size_t quads);
+  // Writes sums as results that are not bytes.
+  void (*finish)(const Int8Finish& given);
 };
 
 // Each is called only where the processor has the instructions.
@@ -146,6 +173,41 @@ ARENITE_INLINE void gather_runs(const Int8Gathering& given) {
   }
 }
 
+// Inline, for the same reason.
+ARENITE_INLINE void finish_sums(const Int8Finish& given) {
+  const std::size_t channels = given.channels;
+  for (std::size_t p = 0; p < given.pixels; ++p) {
+    std::int32_t* __restrict sums = given.sums + p * given.step_sums;
+    if (given.row_sums != nullptr) {
+      const auto row_sum = static_cast<std::uint32_t>(given.row_sums[p]);
+      for (std::size_t j = 0; j < channels; ++j) {
+        sums[j] =
+            static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[j]) +
+                                      row_sum * static_cast<std::uint32_t>(given.zero_points[j]));
+      }
+    }
+    if (given.to == nullptr) { continue; }
+    if (!given.is_float) {
+      std::memcpy(given.to + p * given.step_to, sums, channels * sizeof(std::int32_t));
+      continue;
+    }
+    auto* __restrict to = reinterpret_cast<float*>(given.to + p * given.step_to);
+    const float min = given.min;
+    const float max = given.max;
+    const float* scales = given.scales;
+    if (given.bias == nullptr) {
+      for (std::size_t j = 0; j < channels; ++j) {
+        to[j] = std::min(std::max(static_cast<float>(sums[j]) * scales[j], min), max);
+      }
+    } else {
+      const float* bias = given.bias;
+      for (std::size_t j = 0; j < channels; ++j) {
+        to[j] = std::min(std::max(static_cast<float>(sums[j]) * scales[j] + bias[j], min), max);
+      }
+    }
+  }
+}
+
 // For kernels without vectors of their own for these.
 inline void copy_int8(const std::uint8_t* from, std::size_t count, std::uint8_t flip,
                       std::uint8_t* to) {
@@ -157,6 +219,8 @@ inline void fill_int8(std::uint16_t pattern, std::size_t bytes, std::uint8_t* to
 }
 
 inline void gather_int8(const Int8Gathering& given) { gather_runs(given); }
+
+inline void finish_int8(const Int8Finish& given) { finish_sums(given); }
 
 template <typename Byte>
 std::uint32_t add_up_int8(const std::uint8_t* from, std::size_t quads) {

@@ -24,7 +24,7 @@ ARENITE_INLINE void begin_sums(const Int8Tile& tile, std::size_t pixel,
                                int32x4_t (&sums)[Pixels][kParts]) {
 #pragma GCC unroll 5
   for (std::size_t p = 0; p < Pixels; ++p) {
-    const std::int32_t* from = tile.is_first ? tile.start : tile.sums + (pixel + p) * kInt8Block;
+    const std::int32_t* from = tile.is_first ? tile.start : tile.sums_of(pixel + p);
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kParts; ++j) { sums[p][j] = vld1q_s32(from + 4 * j); }
   }
@@ -46,7 +46,7 @@ ARENITE_INLINE void end_sums(const Int8Tile& tile, std::size_t pixel,
     for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kParts; ++j) {
-        vst1q_s32(tile.sums + (pixel + p) * kInt8Block + 4 * j, sums[p][j]);
+        vst1q_s32(tile.sums_of(pixel + p) + 4 * j, sums[p][j]);
       }
     }
     return;
@@ -280,8 +280,9 @@ const Int8Kernel& int8_kernel_for_neon() {
     const bool dots = has_dot_products();
     const Int8Tiles tiles =
         Int8Tiles{kInt8Panel, kMostPixels, (dots ? kWithDots : kWithout).data()};
-    return Int8Kernel{true,    1,         tiles,       tiles,  copy_int8,
-                      nullptr, fill_int8, gather_int8, add_up, dots ? nullptr : has_least};
+    return Int8Kernel{true,       1,         tiles,       tiles,  copy_int8,
+                      nullptr,    fill_int8, gather_int8, add_up, dots ? nullptr : has_least,
+                      finish_int8};
   }();
   return kernel;
 }

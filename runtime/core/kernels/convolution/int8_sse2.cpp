@@ -51,7 +51,8 @@ const Int8Kernel& int8_kernel_for_sse2() {
                                  fill,
                                  gather_int8,
                                  add_up,
-                                 nullptr};
+                                 nullptr,
+                                 finish_int8};
   return kernel;
 }
 

@@ -24,10 +24,11 @@ ARENITE_FOR_VECTORS void make_pixels(const Int8Tile& tile, std::size_t pixel) {
       sums[v] = Vectors::load(tile.start + v % Parts * kLanes);
     }
   } else {
-    const std::int32_t* from = tile.sums + pixel * kInt8Block;
+    const std::int32_t* from = tile.sums_of(pixel);
+    const std::size_t step_sums = tile.step_sums;
 #pragma GCC unroll 28
     for (std::size_t v = 0; v < kCount; ++v) {
-      sums[v] = Vectors::load(from + v / Parts * kInt8Block + v % Parts * kLanes);
+      sums[v] = Vectors::load(from + v / Parts * step_sums + v % Parts * kLanes);
     }
   }
   if (tile.addends != nullptr) {
@@ -75,10 +76,11 @@ ARENITE_FOR_VECTORS void make_pixels(const Int8Tile& tile, std::size_t pixel) {
     } while (from < end);
   }
   if (!tile.is_last) {
-    std::int32_t* to = tile.sums + pixel * kInt8Block;
+    std::int32_t* to = tile.sums_of(pixel);
+    const std::size_t step_sums = tile.step_sums;
 #pragma GCC unroll 28
     for (std::size_t v = 0; v < kCount; ++v) {
-      Vectors::store(sums[v], to + v / Parts * kInt8Block + v % Parts * kLanes);
+      Vectors::store(sums[v], to + v / Parts * step_sums + v % Parts * kLanes);
     }
     return;
   }

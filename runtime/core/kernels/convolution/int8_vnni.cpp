@@ -31,6 +31,8 @@ ARENITE_FOR_VNNI void fill(std::uint16_t pattern, std::size_t bytes, std::uint8_
 
 ARENITE_FOR_VNNI void gather(const Int8Gathering& given) { gather_runs(given); }
 
+ARENITE_FOR_VNNI void finish(const Int8Finish& given) { finish_sums(given); }
+
 ARENITE_FOR_VNNI std::uint32_t add_up(const std::uint8_t* from, std::size_t quads) {
   const __m512i ones = _mm512_set1_epi8(1);
   __m512i sums = _mm512_setzero_si512();
@@ -158,9 +160,17 @@ const Int8DepthwiseKernel* int8_depthwise_for_vnni(const Int8DepthwiseRows& rows
 }
 
 const Int8Kernel& int8_kernel_for_vnni() {
-  static const Int8Kernel kernel{
-      false,  1,      tiles_of<Vnni, 1, 16>(), tiles_of<Vnni, 2, 14>(), copy, nullptr, fill, gather,
-      add_up, nullptr};
+  static const Int8Kernel kernel{false,
+                                 1,
+                                 tiles_of<Vnni, 1, 16>(),
+                                 tiles_of<Vnni, 2, 14>(),
+                                 copy,
+                                 nullptr,
+                                 fill,
+                                 gather,
+                                 add_up,
+                                 nullptr,
+                                 finish};
   return kernel;
 }
 

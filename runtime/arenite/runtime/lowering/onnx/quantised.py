@@ -18,6 +18,7 @@ from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import StoredValue
 from arenite.runtime.lowering.onnx import elementwise, movement
 from arenite.runtime.lowering.onnx import quantised_kernels as kernels
+from arenite.runtime.lowering.onnx.dynamic import scaled_product
 from arenite.runtime.lowering.onnx.quantisation import (
     MOVES,
     Quantised8Bit,
@@ -78,6 +79,8 @@ class Quantised:
             NotLoweredError: It is, and has a form that no kernel of ours runs.
         """
         kind = t.kind.rpartition(".")[2]
+        if kind == "Mul" and scaled_product(t):
+            return True
         if t.target not in self._quantisations and kind != "DequantizeLinear":
             return False
         if kind == "DequantizeLinear":
