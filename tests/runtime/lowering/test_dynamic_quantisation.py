@@ -11,15 +11,8 @@ import pytest
 
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner import AreniteError
-from support.running import (
-    PoisonedSession,
-    assert_same,
-    build,
-    random_feeds,
-    reference_outputs,
-    with_random_weights,
-)
-from support.tiny_onnx import parse, save
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 GENERATOR = np.random.default_rng(5)
 
