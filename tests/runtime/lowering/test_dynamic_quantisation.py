@@ -98,7 +98,6 @@ CONVOLUTIONS = {
     "strided and padded": ("[2,6,9,11]", "[8,6,3,2]", "<strides=[2,1], pads=[1,0,2,1]>"),
     "dilated": ("[1,6,9,11]", "[8,6,3,3]", "<dilations=[2,2], pads=[2,2,2,2]>"),
     "grouped": ("[1,6,9,11]", "[9,2,3,3]", "<group=3>"),
-    "depthwise": ("[1,6,9,11]", "[6,1,3,3]", "<group=6, pads=[1,1,1,1]>"),
     "of pixels": ("[1,64,5,5]", "[300,64,1,1]", ""),
     "in one dimension": ("[1,6,20]", "[8,6,3]", "<strides=[2], pads=[1,1]>"),
 }
@@ -241,6 +240,10 @@ def test_a_layer_is_the_same_on_smaller_processors(vectors, tmp_path, monkeypatc
 LEFT = {
     "input 1 is not constant": (
         "(uint8[3,5] a, uint8[5,7] b) => (int32[3,7] y) {y = MatMulInteger(a, b)}"
+    ),
+    "group=6 is unsupported, supported: groups of several channels": (
+        "(uint8[1,6,9,11] x) => (int32[1,6,7,9] y) <uint8[6,1,3,3] w> "
+        "{y = ConvInteger<group=6>(x, w)}"
     ),
     "a matrix does": "(uint8[2,3,5] a) => (int32[2,3,7] y) <int8[2,5,7] b> "
     "{y = MatMulInteger(a, b)}",

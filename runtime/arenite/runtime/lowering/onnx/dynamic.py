@@ -205,6 +205,8 @@ def _convolution(t: OnnxTranslation, weights: Array) -> tuple[Conv2D, StoredValu
         raise NotLoweredError(
             f"group={groups} does not fit {image.shape[1]} channels and weights {weights.shape}"
         )
+    if depth == 1 and groups > 1:  # panels of 16 outputs would be all but empty
+        raise unsupported("group", groups, "groups of several channels")
     opening = window(t, image.shape, (kernel[0], kernel[1]))
     operator = Conv2D(
         strides=opening.strides, dilations=opening.dilations, padding=opening.padding,
