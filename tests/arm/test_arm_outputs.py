@@ -23,7 +23,7 @@ from support.coded_programs import build_coded, network
 from support.command_models import EXCEEDS_A_CACHE
 from support.edited_programs import edited_file
 from support.shared_material import shared
-from support.tiny_onnx import parse, save, with_random_weights
+from support.tiny_onnx import parse, save, with_random_integers, with_random_weights
 from support.tiny_programs import accumulator, classifier
 
 
@@ -241,6 +241,23 @@ def test_8_bit_convolutions_give_this_machines_bits(root, machine, tmp_path, see
     path = tmp_path / "convolutions.onnx"
     onnx.save(random_convolutions(seed), path)
     program = built(path, tmp_path / "convolutions.arena")
+    with Session(program) as session:
+        feeds = random_feeds(session)
+        expected = b"".join(array.tobytes() for array in session.run(feeds).values())
+    assert emulated_outputs(root, machine, program, list(feeds.values()), tmp_path) == expected
+
+
+PRODUCTS_OF_INTEGERS = """(float[37,70] x, int8[5,64] s, int8[2,3000] l, uint8[1,6,9,11] i) =>
+(uint8[37,70] q, float t, uint8 z, int32[37,33] a, int32[5,40] b, int32[2,5] d, int32[1,9,9,11] c)
+<int8[70,33] w, int8[33] v, uint8[64,40] u, int8[3000,5] k, uint8[9,2,3,3] f, int8 m = {-3},
+uint8 n = {130}, uint8 o = {7}> {q, t, z = DynamicQuantizeLinear(x) a = MatMulInteger(q, w, z, v)
+b = MatMulInteger(s, u, m, n) d = MatMulInteger(l, k, m)
+c = ConvInteger<group=3, pads=[1,1,1,1]>(i, f, o, n)}"""
+
+
+def test_products_of_integers_give_this_machines_bits(root, machine, tmp_path):
+    path = save(tmp_path, with_random_integers(parse(PRODUCTS_OF_INTEGERS)))
+    program = built(path, tmp_path / "dynamic.arena")
     with Session(program) as session:
         feeds = random_feeds(session)
         expected = b"".join(array.tobytes() for array in session.run(feeds).values())

@@ -44,6 +44,18 @@ def with_random_weights(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProt
     return model
 
 
+def with_random_integers(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
+    """Return the model with weights of random numbers, and of integers of 8 bits, for zeros."""
+    generator = np.random.default_rng(seed)
+    for tensor in with_random_weights(model, seed).graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor)
+        if array.dtype in (np.int8, np.uint8) and array.size > 1 and not array.any():
+            info = np.iinfo(array.dtype)
+            numbers = generator.integers(info.min, info.max + 1, array.shape, array.dtype)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(numbers, tensor.name))
+    return model
+
+
 def save(folder: Path, model: onnx.ModelProto) -> Path:
     """Write the model to the folder and return the file."""
     path = folder / "tiny.onnx"

@@ -6,27 +6,14 @@ import sys
 from itertools import product
 
 import numpy as np
-import onnx.numpy_helper
 import pytest
 
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner import AreniteError
 from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
-from support.tiny_onnx import parse, save, with_random_weights
+from support.tiny_onnx import parse, save, with_random_integers
 
 GENERATOR = np.random.default_rng(5)
-
-
-def with_random_integers(model):
-    """Return the model with weights of random integers in place of zeros."""
-    with_random_weights(model)
-    for tensor in model.graph.initializer:
-        array = onnx.numpy_helper.to_array(tensor)
-        if array.dtype in (np.int8, np.uint8) and array.size > 1 and not array.any():
-            info = np.iinfo(array.dtype)
-            numbers = GENERATOR.integers(info.min, info.max + 1, array.shape, array.dtype)
-            tensor.CopyFrom(onnx.numpy_helper.from_array(numbers, tensor.name))
-    return model
 
 
 def saved(folder, text):
