@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Cross-compile the native runtime for ARM and compare its outputs, under emulation, with those
-# of this machine: scripts/test-arm.sh [PYTHON]. Skips, and says why, where it cannot.
+# Cross-compile the native runtime for ARM, compare its outputs under emulation with those of this
+# machine, and guard the number of its instructions: scripts/test-arm.sh [PYTHON]. Skips, and says
+# why, where it cannot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${1:-python3}
@@ -15,6 +16,7 @@ skip() {
 declare -A tool=(
   [g++-aarch64-linux-gnu]=aarch64-linux-gnu-g++
   [g++-arm-linux-gnueabihf]=arm-linux-gnueabihf-g++
+  [qemu-user]=qemu-aarch64
   [qemu-user-static]=qemu-aarch64-static
   [cmake]=cmake
   [flatbuffers-compiler]=flatc

@@ -4,7 +4,6 @@
 """
 
 import math
-import os
 import random
 import subprocess
 from dataclasses import dataclass
@@ -54,14 +53,6 @@ SHARED_MODELS = [
 
 RELATIVE_TOLERANCE = 1e-5
 """Of an output's largest number: sums run in another order, and a * b + c rounds once."""
-
-
-@pytest.fixture(scope="session")
-def root() -> Path:
-    folder = os.environ.get("ARENITE_ARM")
-    if folder is None:
-        pytest.skip("needs the cross-compiled runner: run `make test-arm`")
-    return Path(folder)
 
 
 @pytest.fixture(params=MACHINES, ids=lambda machine: f"{machine.arch}-{machine.processor}")

@@ -1,0 +1,62 @@
+"""Instructions of an inference under emulation do not grow.
+
+Program and compiler decide them, so that each run has the same number.
+"""
+
+import subprocess
+from pathlib import Path
+
+import onnx
+import pytest
+
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
+from arenite.strategies import find
+from bench.arm.emulation import ours
+from bench.arm.tools import TRIPLET, qemu
+from bench.harness.contest import MissingInputsError
+from bench.zoo import NETWORKS
+from support import small_networks, tflite_networks
+
+ALLOWED_GROWTH = 1.02
+COMPILER = "12"
+"""Release of GCC, Debian 12's, whose code has these numbers of instructions."""
+COUNTS = {
+    "detector": {"cortex-a72": 1_399_445, "neoverse-n1": 902_541},
+    "autoencoder": {"cortex-a72": 16_825, "neoverse-n1": 13_418},
+    "mobilenet-v1-0.25-96": {"cortex-a72": 3_535_445, "neoverse-n1": 3_535_445},
+    "lstm": {"cortex-a72": 126_772, "neoverse-n1": 125_092},
+}
+"""Write down what the test prints if a change is worth its instructions, or saves some."""
+
+
+def program_of(name: str, folder: Path) -> Path:
+    if name in NETWORKS:
+        onnx.save(NETWORKS[name](), path := folder / "model.onnx")
+    elif name == "lstm":
+        onnx.save(small_networks.network(name), path := folder / "model.onnx")
+    else:
+        path = folder / "model.tflite"
+        path.write_bytes(getattr(tflite_networks, name)())
+    program = folder / "model.arena"
+    build_program(path, program, reading=Reading(), strategy=find("greedy-by-size"))
+    return program
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize("processor", ["cortex-a72", "neoverse-n1"])
+@pytest.mark.parametrize("name", COUNTS)
+def test_an_inference_takes_no_more_instructions_than_recorded(tmp_path, name, processor):
+    release = subprocess.run(
+        [f"{TRIPLET}-gcc", "-dumpversion"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    if release != COMPILER:
+        pytest.skip(f"recorded with GCC {COMPILER}, not {release}")
+    try:
+        qemu("aarch64")
+    except MissingInputsError as error:
+        pytest.skip(str(error))
+    counted = ours(processor, program_of(name, tmp_path), runs=3).per_run
+    recorded = COUNTS[name][processor]
+    print(f"{name} on {processor}: {counted} instructions, recorded {recorded}")  # noqa: T201
+    assert counted <= ALLOWED_GROWTH * recorded
