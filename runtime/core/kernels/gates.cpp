@@ -185,31 +185,6 @@ namespace arenite {
 
 namespace {
 
-// A function object, compiled for each kind of processor.
-template <typename Cells>
-void make_for_any(const Cells& cells) {
-  cells();
-}
-
-template <typename Cells>
-ARENITE_FOR_AVX2 void make_for_avx2(const Cells& cells) {
-  cells();
-}
-
-template <typename Cells>
-ARENITE_FOR_AVX512 void make_for_avx512(const Cells& cells) {
-  cells();
-}
-
-template <typename Cells>
-void make(const Cells& cells) {
-  switch (vectors()) {
-    case Vectors::avx512: return make_for_avx512(cells);
-    case Vectors::avx2: return make_for_avx2(cells);
-    default: return make_for_any(cells);
-  }
-}
-
 // Calls work(tile, first, count) for the units of each tile.
 template <typename Work>
 ARENITE_INLINE void by_tiles(std::size_t units, const Work& work) {
@@ -243,7 +218,7 @@ struct Tile {
 template <typename Element>
 void make_states(const float* sums, std::size_t units, const float* from, float* to,
                  const Element& element) {
-  make([=] {
+  with_widest_vectors([=] {
     by_tiles(units, [=](std::size_t tile, std::size_t first, std::size_t count) {
       const float* gates = sums + tile * 3 * kGateUnits;
       Tile states(from + first, count);
@@ -270,7 +245,7 @@ void multiply_gates(const GateProducts& products) {
 
 void make_lstm_cells(const float* sums, std::size_t units, float clip, float* cells,
                      float* hidden) {
-  make([=] {
+  with_widest_vectors([=] {
     by_tiles(units, [=](std::size_t tile, std::size_t first, std::size_t count) {
       const float* gates = sums + tile * 4 * kGateUnits;
       Tile cell(cells + first, count);

@@ -70,4 +70,38 @@ inline bool has_dot_products() { return false; }
 #endif
 #endif
 
+template <typename Work>
+void run_for_any(const Work& work) {
+  const Work copy = work;
+  copy();
+}
+
+#if defined(ARENITE_X86)
+template <typename Work>
+ARENITE_FOR_AVX2 void run_for_avx2(const Work& work) {
+  const Work copy = work;
+  copy();
+}
+
+template <typename Work>
+ARENITE_FOR_AVX512 void run_for_avx512(const Work& work) {
+  const Work copy = work;
+  copy();
+}
+#endif
+
+// Calls work(), compiled for each kind of vectors, with the widest ones of the processor. The work
+// is a copy: through a pointer to it, every element written could change it.
+template <typename Work>
+void with_widest_vectors(const Work& work) {
+#if defined(ARENITE_X86)
+  switch (vectors()) {
+    case Vectors::avx512: return run_for_avx512(work);
+    case Vectors::avx2: return run_for_avx2(work);
+    default: break;
+  }
+#endif
+  run_for_any(work);
+}
+
 }  // namespace arenite

@@ -66,8 +66,7 @@ class ArgReduceStep final : public Step {
 
   void find_each(const Source* source, Target* target, std::size_t count) const {
     if (is_short_) {
-      vectors() == Vectors::any ? find_for_any(source, target, count)
-                                : find_for_avx2(source, target, count);
+      with_widest_vectors([=] { find_all(source, target, count); });
       return;
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -91,15 +90,6 @@ class ArgReduceStep final : public Step {
       const std::int32_t rest = ((best + (1 << 16)) & ((1 << 17) - 1)) - (1 << 16);
       target[i] = static_cast<Target>(rest * turn);
     }
-  }
-
-  void find_for_any(const Source* source, Target* target, std::size_t count) const {
-    find_all(source, target, count);
-  }
-
-  ARENITE_FOR_AVX2 void find_for_avx2(const Source* source, Target* target,
-                                      std::size_t count) const {
-    find_all(source, target, count);
   }
 
   std::size_t find(const Source* source) const {

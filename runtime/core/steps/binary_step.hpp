@@ -50,44 +50,9 @@ __attribute__((always_inline)) inline void make_part(const Walk<Source, Target>&
   }
 }
 
-// The function is a copy, which writes to elements cannot change.
-template <typename Source, typename Target, typename Function>
-using Part = void (*)(const Walk<Source, Target>& walk, std::size_t first, std::size_t count,
-                      Function function);
-
-template <typename Source, typename Target, typename Function>
-void part_for_any(const Walk<Source, Target>& walk, std::size_t first, std::size_t count,
-                  Function function) {
-  make_part(walk, first, count, function);
-}
-
-template <typename Source, typename Target, typename Function>
-ARENITE_FOR_AVX2 void part_for_avx2(const Walk<Source, Target>& walk, std::size_t first,
-                                    std::size_t count, Function function) {
-  make_part(walk, first, count, function);
-}
-
-template <typename Source, typename Target, typename Function>
-ARENITE_FOR_AVX512 void part_for_avx512(const Walk<Source, Target>& walk, std::size_t first,
-                                        std::size_t count, Function function) {
-  make_part(walk, first, count, function);
-}
-
 // Whether a function is also compiled for wider vectors. That takes most of the build time, so it
 // is limited to functions on which networks spend time.
 enum class Copies { one, for_wider_vectors };
-
-template <Copies copies, typename Source, typename Target, typename Function>
-Part<Source, Target, Function> find_part() {
-  if constexpr (copies == Copies::for_wider_vectors) {
-    switch (vectors()) {
-      case Vectors::avx512: return part_for_avx512<Source, Target, Function>;
-      case Vectors::avx2: return part_for_avx2<Source, Target, Function>;
-      default: break;
-    }
-  }
-  return part_for_any<Source, Target, Function>;
-}
 
 // The part that does not depend on the function: compiled once for each pair of types.
 template <typename Source, typename Target>
@@ -154,17 +119,18 @@ template <Copies copies, typename Source, typename Target, typename Function>
 class BinaryStep final : public BroadcastStep<Source, Target> {
  public:
   BinaryStep(const Operands& operands, Function function)
-      : BroadcastStep<Source, Target>(operands),
-        function_(function),
-        part_(find_part<copies, Source, Target, Function>()) {}
+      : BroadcastStep<Source, Target>(operands), function_(function) {}
 
  private:
   void make(const Walk<Source, Target>& walk, std::size_t first, std::size_t count) const override {
-    part_(walk, first, count, function_);
+    if constexpr (copies == Copies::for_wider_vectors) {
+      with_widest_vectors([=, function = function_] { make_part(walk, first, count, function); });
+    } else {
+      make_part(walk, first, count, function_);
+    }
   }
 
   Function function_;
-  Part<Source, Target, Function> part_;
 };
 
 }  // namespace arenite

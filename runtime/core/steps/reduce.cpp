@@ -35,44 +35,20 @@ class ReduceStep final : public Step {
         initial_(start),
         accumulate_(accumulate),
         finish_(finish),
-        reduce_(find_reduce()),
         threads_(operands.threads) {}
 
   void run() override {
     const std::size_t cost = layout_.reduced.count() * layout_.run * sizeof(T);
-    parallel(threads_, layout_.kept.count(), cost,
-             [this](std::size_t first, std::size_t count) { reduce_(*this, first, count); });
+    parallel(threads_, layout_.kept.count(), cost, [this](std::size_t first, std::size_t count) {
+      if constexpr (std::is_same_v<T, float>) {
+        with_widest_vectors([=] { reduce(first, count); });
+      } else {
+        reduce(first, count);
+      }
+    });
   }
 
  private:
-  // Makes results [first, first + count); of floats with the widest vectors that the processor has.
-  using Reduce = void (*)(const ReduceStep& step, std::size_t first, std::size_t count);
-
-  static void reduce_for_any(const ReduceStep& step, std::size_t first, std::size_t count) {
-    step.reduce(first, count);
-  }
-
-  ARENITE_FOR_AVX2 static void reduce_for_avx2(const ReduceStep& step, std::size_t first,
-                                               std::size_t count) {
-    step.reduce(first, count);
-  }
-
-  ARENITE_FOR_AVX512 static void reduce_for_avx512(const ReduceStep& step, std::size_t first,
-                                                   std::size_t count) {
-    step.reduce(first, count);
-  }
-
-  static Reduce find_reduce() {
-    if constexpr (std::is_same_v<T, float>) {
-      switch (vectors()) {
-        case Vectors::avx512: return reduce_for_avx512;
-        case Vectors::avx2: return reduce_for_avx2;
-        default: break;
-      }
-    }
-    return reduce_for_any;
-  }
-
   void reduce(std::size_t first, std::size_t count) const {
     if (!layout_.run_is_kept && layout_.reduced.count() == 1) {
       reduce_rows(first, count);
@@ -131,7 +107,6 @@ class ReduceStep final : public Step {
   T initial_;
   Accumulate accumulate_;
   Finish finish_;
-  Reduce reduce_;
   pthreadpool_t threads_;
 };
 

@@ -11,40 +11,6 @@
 
 namespace arenite {
 
-// The function of a row is a copy: through a pointer to it, every element written could change it.
-template <typename Source, typename Target, typename Row>
-using Rows = void (*)(const Source* source, Target* target, std::size_t num_rows,
-                      std::size_t length, Row row);
-
-template <typename Source, typename Target, typename Row>
-void rows_for_any(const Source* source, Target* target, std::size_t num_rows, std::size_t length,
-                  Row row) {
-  for (std::size_t i = 0; i < num_rows; ++i) {
-    row(source + i * length, target + i * length, length);
-  }
-}
-
-template <typename Source, typename Target, typename Row>
-ARENITE_FOR_AVX2 void rows_for_avx2(const Source* source, Target* target, std::size_t num_rows,
-                                    std::size_t length, Row row) {
-  rows_for_any(source, target, num_rows, length, row);
-}
-
-template <typename Source, typename Target, typename Row>
-ARENITE_FOR_AVX512 void rows_for_avx512(const Source* source, Target* target, std::size_t num_rows,
-                                        std::size_t length, Row row) {
-  rows_for_any(source, target, num_rows, length, row);
-}
-
-template <typename Source, typename Target, typename Row>
-Rows<Source, Target, Row> find_rows() {
-  switch (vectors()) {
-    case Vectors::avx512: return rows_for_avx512<Source, Target, Row>;
-    case Vectors::avx2: return rows_for_avx2<Source, Target, Row>;
-    default: return rows_for_any<Source, Target, Row>;
-  }
-}
-
 template <typename Source, typename Target, typename Row>
 class RowStep final : public Step {
  public:
@@ -55,7 +21,6 @@ class RowStep final : public Step {
         length_(length),
         pair_(operands),
         row_(std::move(row)),
-        rows_(find_rows<Source, Target, Row>()),
         threads_(operands.threads) {}
 
   void run() override {
@@ -65,7 +30,7 @@ class RowStep final : public Step {
     }
     parallel(threads_, num_rows_, 4 * sizeof(Source) * length_,
              [this](std::size_t first, std::size_t count) {
-               rows_(source_ + first * length_, target_ + first * length_, count, length_, row_);
+               make(source_ + first * length_, target_ + first * length_, count);
              });
   }
 
@@ -78,18 +43,25 @@ class RowStep final : public Step {
     const std::size_t each = pair_.source.row_stride / length_;
     pair_.each(threads_, rows, 4 * sizeof(Source) * pair_.source.row_stride,
                [this, each](const Source* source, Target* target, std::size_t count) {
-                 rows_(source, target, count * each, length_, row_);
+                 make(source, target, count * each);
                });
   }
 
  private:
+  void make(const Source* source, Target* target, std::size_t num_rows) const {
+    with_widest_vectors([=, length = length_, row = row_] {
+      for (std::size_t i = 0; i < num_rows; ++i) {
+        row(source + i * length, target + i * length, length);
+      }
+    });
+  }
+
   const Source* source_;
   Target* target_;
   std::size_t num_rows_;
   std::size_t length_;
   RowPair<Source, Target> pair_;
   Row row_;
-  Rows<Source, Target, Row> rows_;
   pthreadpool_t threads_;
 };
 
