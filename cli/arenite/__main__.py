@@ -1,5 +1,8 @@
 """`python -m arenite`."""
 
-from arenite.cli.main import entry_point
+try:
+    from arenite.cli.main import entry_point
+except KeyboardInterrupt:
+    raise SystemExit(130) from None
 
 entry_point()

@@ -38,6 +38,20 @@ entry_point()
 """
 """A machine on which imports take long."""
 
+IN_NATIVE = """
+import enum, signal, sys
+make = enum.EnumType.__call__
+def interrupted(cls, value, *rest, **named):
+    if value == "Fit":
+        signal.raise_signal(signal.SIGINT)
+    return make(cls, value, *rest, **named)
+enum.EnumType.__call__ = interrupted
+from arenite.cli.main import entry_point
+sys.argv = ["arenite", "strategies"]
+entry_point()
+"""
+"""Ctrl-C while a native module makes an enumeration, where nanobind aborts on any exception."""
+
 
 def help_of(*words, option="--help"):
     result = CliRunner().invoke(arenite, [*words, option], prog_name="arenite", terminal_width=80)
@@ -91,6 +105,34 @@ def test_control_c_while_the_program_starts_is_one_word_and_130():
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        IN_NATIVE,
+        "import os\nos.fstat = lambda _: signal.raise_signal(signal.SIGINT)\n"
+        "from arenite.cli.main import entry_point\nentry_point()",
+    ],
+    ids=["in a native module", "before anything"],
+)
+def test_control_c_while_the_program_loads_is_one_word_and_130(code):
+    ended = subprocess.run(
+        [sys.executable, "-c", f"import signal\n{code}"], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
+
+
+def test_control_c_while_a_command_runs_is_left_to_it():
+    code = "import signal, sys; from arenite.cli.main import entry_point\n"
+    code += "sys.argv = ['arenite', 'strategies']\n"
+    code += "try: entry_point()\nexcept SystemExit: pass\n"
+    code += "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.endswith("True\n")
 
 
 def test_every_command_is_listed_under_its_name():

@@ -1,6 +1,7 @@
 """The group `arenite`: its commands by name, each imported when it is asked for."""
 
 import logging
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Final
 
 import click
+
+from arenite.cli.main import end_at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class Entry:
 
     def load(self, name: str) -> click.Command:
         module = import_module(f"arenite.cli.commands.{self.module}")
+        if signal.getsignal(signal.SIGINT) is end_at_once:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         command = getattr(module, name.replace("-", "_"))
         assert isinstance(command, click.Command)
         return command

@@ -9,7 +9,8 @@
     141  the reader of standard output went away
 
 This module imports what every interpreter has loaded already: Ctrl-C while the rest is imported
-ends like any other.
+ends the process at once. An exception would not do: raised while a native module is loaded, it
+aborts the process.
 """
 
 import os
@@ -19,6 +20,7 @@ from io import TextIOWrapper
 TYPE_CHECKING = False  # as type checkers know it; `typing` would take a good part of the start
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import FrameType
 
 FAILURE = 1
 INTERRUPTED = 130
@@ -34,8 +36,17 @@ def main(argv: "Sequence[str]") -> int:
     try:
         return _run(argv)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        return INTERRUPTED
+        return _interrupted()
+
+
+def _interrupted() -> int:
+    sys.stderr.write("interrupted\n")
+    return INTERRUPTED
+
+
+def end_at_once(_number: int, _frame: "FrameType | None") -> None:
+    """End the process: the handler of Ctrl-C until a command is imported."""
+    os._exit(_interrupted())
 
 
 def _run(argv: "Sequence[str]") -> int:
@@ -102,15 +113,24 @@ def _streams_are_open() -> bool:
 
 def entry_point() -> None:
     """Run the command line of this process and exit."""
-    if not _streams_are_open():
-        sys.exit(FAILURE)
     try:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a narrow encoding garbles, never fails
-        code = main(sys.argv[1:])
-        if code == BROKEN_PIPE:  # nothing is left to flush to, not even at exit
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _main_of_process()
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = _interrupted()
     sys.exit(code)
+
+
+def _main_of_process() -> int:
+    if not _streams_are_open():
+        return FAILURE
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a narrow encoding garbles, never fails
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, end_at_once)
+    code = main(sys.argv[1:])
+    if code == BROKEN_PIPE:  # nothing is left to flush to, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
