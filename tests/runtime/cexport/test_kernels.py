@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.session import Session
+from arenite.runtime.cexport import NotExportedError
 from arenite.strategies import find
 from support.exported_c import Machine, Micro, compiled, drawn, exported
 from support.operator_models import (
@@ -262,3 +263,34 @@ def test_a_filter_that_keeps_bytes_agrees_with_our_runtime(tmp_path: Path) -> No
             (found,) = machine.run(inputs).values()
             # Ours rounds once, by a scale of floats.
             assert np.abs(found.astype(int) - expected.astype(int)).max() <= 1
+
+
+EVEN = (
+    "conv of a stride", "depthwise", "dense with a clamp", "average, clamped", "add", "subtract",
+    "multiply by a pixel", "softmax", "logistic", "hard swish", "leaky", "mean, another scale",
+    "requantise", "quantise", "bilinear, twice as large", "transposed conv",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVEN)
+def test_bytes_rounded_to_even_agree_with_our_runtime_to_the_bit(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(MICRO[name]())
+    export = exported(path, rounding="even")
+    machine = Machine.of(export, compiled(export, tmp_path / "c", *SANITIZED))
+    with Session(path, strategy=find("greedy-by-size")) as session:
+        for seed in range(RUNS):
+            inputs = drawn(export, seed)
+            (expected,) = session.run(inputs).values()
+            (found,) = machine.run(inputs).values()
+            np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("name", ["product of two", "svdf", "lstm"])
+def test_bytes_without_a_kernel_that_rounds_to_even_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(MICRO[name]())
+    with pytest.raises(NotExportedError, match="rounding=even is unsupported for"):
+        exported(path, rounding="even")

@@ -154,7 +154,9 @@ def _call_matmul(
         name = t.layer("matmul_layer_f32", **layer)
     else:
         if t.is_even:
-            raise NotWrittenError("rounding=even is unsupported for int8")
+            raise NotWrittenError(
+                "rounding=even is unsupported for int8, supported: double, single"
+            )
         ratio = scale_of(one) * scale_of(other) / scale_of(result)
         factor, shift = quantised_multiplier(ratio)
         least, most = t.clamp(low, high)
