@@ -1,12 +1,15 @@
 """`arenite fit --policy`: programs that recompute and spill, and `arenite run` of them."""
 
+import math
+
 import numpy as np
 import pytest
 
 from arenite.pipeline.session import Session
 from support.command_models import SMALL_UNET
+from support.edited_programs import program_of
 from support.tiny_onnx import parse, save, with_random_weights
-from support.trading import CARRIED, some_feeds, step_file
+from support.trading import CARRIED, masked_step_file, some_feeds, step_file
 
 
 @pytest.fixture
@@ -143,3 +146,25 @@ def test_a_policy_is_asked_about_the_order_of_the_model_too(run_json, refused, s
     found = run_json(*chosen)
     assert found["height"] == run_json(*chosen, "--order", "given")["height"]
     assert found["height"] <= found["budget"] < found["whole_height"]
+
+
+def test_gist_keeps_masks_as_bits(run_json, tmp_path):
+    model, small = masked_step_file(tmp_path), tmp_path / "small.arena"
+    found = run_json("fit", model, "--budget", "99%", "--policy", "gist", "-o", small)
+    assert found["height"] <= found["budget"] < found["whole_height"]
+    assert found["rounded"] == found["steps_again"] == 0
+    program = program_of(small)
+    packed = {
+        math.prod(program["tensors"][step["inputs"][0]]["shape"]):
+        math.prod(program["tensors"][step["outputs"][0]]["shape"])
+        for step in program["steps"] if step["kernel_type"] == "PackBits"
+    }  # fmt: skip
+    assert packed[2 * 7 * 17 * 15] == 447
+    with Session(small) as session, Session(model) as entire:
+        feeds = some_feeds(session.inputs)
+        for _ in range(2):
+            outputs, expected = session.run(feeds), entire.run(feeds)
+            for found, right in ((outputs, expected), (session.states, entire.states)):
+                assert {name: array.tobytes() for name, array in found.items()} == {
+                    name: array.tobytes() for name, array in right.items()
+                }

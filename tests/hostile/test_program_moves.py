@@ -1,5 +1,6 @@
 """Program files that lie about what moves, where to, and who waits for it."""
 
+import math
 import random
 from collections import Counter
 
@@ -11,7 +12,7 @@ from arenite.runtime import ProgramError, ResourceError
 from arenite.strategies import find_policy
 from support.edited_programs import edited, file_of, flipped, load
 from support.tiny_onnx import parse, save, with_random_weights
-from support.trading import CARRIED, assembled, lowered_step, traded
+from support.trading import CARRIED, assembled, lowered_step, masked_step_file, traded
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +156,43 @@ def test_a_program_that_lies_about_moves_is_refused(moving, name):
     assert reason in str(caught.value)
 
 
-def test_the_program_itself_runs(moving):
+@pytest.fixture(scope="module")
+def packing(tmp_path_factory):
+    """The parts of a valid program that packs a mask to bits."""
+    lowered = lower_model(masked_step_file(tmp_path_factory.mktemp("step")))
+    return assembled(lowered, traded(lowered, find_policy("gist"), LEAST))
+
+
+def lie(root, kind, operand, changes):
+    """Let a step that packs or unpacks read or write a tensor that is not what it is."""
+    steps = [root["steps"][number] for number in numbers(root, kind)]
+    step = max(steps, key=lambda each: math.prod(tensor(root, each["inputs"][0])["shape"]))
+    root["tensors"].append(tensor(root, step[operand][0]) | changes)
+    step[operand] = [len(root["tensors"]) - 1]
+
+
+PACKING_LIES = {
+    "too few bytes": ("bits", {"shape": [1]}, "it needs a byte for 8 booleans"),
+    "too few booleans": ("booleans", {"shape": [8]}, "it needs a byte for 8 booleans"),
+    "no booleans": ("booleans", {"type": "uint8"}, "it packs booleans to bytes"),
+    "no bytes": ("bits", {"type": "int8"}, "it packs booleans to bytes"),
+}
+
+
+@pytest.mark.parametrize("kind", ["PackBits", "UnpackBits"])
+@pytest.mark.parametrize("name", PACKING_LIES)
+def test_a_program_that_lies_about_bits_is_refused(packing, kind, name):
+    what, changes, reason = PACKING_LIES[name]
+    operand = "inputs" if (what == "bits") == (kind == "UnpackBits") else "outputs"
+    data = edited(packing, lambda root: lie(root, kind, operand, changes))
+    with pytest.raises(ProgramError) as caught:
+        load(data)
+    assert reason in str(caught.value)
+
+
+def test_the_program_itself_runs(moving, packing):
+    load(edited(packing, lambda root: None))
+
     load(edited(moving, lambda root: None))
 
 

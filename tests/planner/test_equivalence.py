@@ -6,6 +6,7 @@ from arenite.planner.errors import DifferentValuesError
 from arenite.planner.programs.equivalence import check_same_values
 from arenite.planner.programs.program import Program, Step
 from arenite.planner.rewrites.narrowing import keep_narrow
+from arenite.planner.tensors import DType
 from support.training_programs import Mix, program_in_parts, training_program
 
 PROGRAM = training_program(4)
@@ -65,3 +66,21 @@ def test_what_was_kept_with_fewer_bits_is_another_value_unless_rounding_is_allow
         check_same_values(
             PROGRAM, replace(PROGRAM, steps=swapped(0, operator=Mix(1))), rounded=True
         )
+
+
+def test_booleans_kept_as_bits_are_the_same_values_and_other_bytes_are_not() -> None:
+    number = max(n for n, step in enumerate(PROGRAM.steps) if "a0" in step.inputs)
+    first = next(n for n, step in enumerate(PROGRAM.steps) if "a0" in step.outputs)
+    mask = replace(PROGRAM.tensors["a0"], dtype=DType.BOOL)
+    program = replace(PROGRAM, tensors={**PROGRAM.tensors, "a0": mask})
+    made = keep_narrow(program, {"a0": (first, number)})
+    assert made.tensors["a0 narrow"].size == -(-mask.size // 8)
+    check_same_values(program, made)
+    bytes_for_booleans = replace(made, tensors={**made.tensors, "a0": PROGRAM.tensors["a0"]})
+    with pytest.raises(DifferentValuesError):
+        check_same_values(PROGRAM, bytes_for_booleans)
+    unpack = next(n for n, step in enumerate(made.steps) if step.name == "widen a0")
+    other = replace(made.steps[unpack], inputs=(program.input_tensors[0],))
+    steps = (*made.steps[:unpack], other, *made.steps[unpack + 1 :])
+    with pytest.raises(DifferentValuesError):
+        check_same_values(program, replace(made, steps=steps))

@@ -52,6 +52,18 @@ def step_file(folder: Path) -> Path:
     return path
 
 
+def masked_step_file(folder: Path) -> Path:
+    """Return the training step of a network with a mask of 3,570 booleans, no multiple of 8."""
+    text = """(float[2,3,17,15] x) => (y)
+    <float[7,3,3,3] w, float[4,7] z, float o = {0}, float s = {6}>
+    { c = Conv<pads=[1,1,1,1]>(x, w) r = Clip(c, o, s) p = GlobalAveragePool(r) f = Flatten(p)
+      y = Gemm<transB=1>(f, z) }"""
+    step = step_of(folder, randomised(parse(text)), TrainingRecipe("cross-entropy"))
+    path = folder / "masked.onnx"
+    onnx.save(step.model, path)
+    return path
+
+
 def traded(lowered: Lowered, policy: Policy, budget: Budget, costs: Costs = COSTS) -> Candidate:
     """Return what a policy makes of a model."""
     place = partial(run, find("best"))

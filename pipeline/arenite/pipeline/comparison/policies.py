@@ -31,6 +31,7 @@ from arenite.planner.errors import (
     ModelError,
     UnmetBudgetError,
 )
+from arenite.planner.operators import Narrow, Pack, Unpack, Widen
 from arenite.planner.programs import (
     COMPUTE,
     AnytimePolicy,
@@ -367,11 +368,13 @@ def _result(
 
 
 def _num_repeated(program: Program, made: Program) -> int:
-    """Return how many steps run besides those of the program, the moves and the waits."""
+    """Return how many steps run besides those of the program, the moves, waits and codings."""
     besides = sum(
         1
         for step in made.steps
-        if step.lane == COMPUTE and step.operator.bytes_touched(made.operands(step))
+        if step.lane == COMPUTE
+        and step.operator.bytes_touched(made.operands(step))
+        and not isinstance(step.operator, Narrow | Pack | Unpack | Widen)
     )
     before = sum(
         1 for step in program.steps if step.operator.bytes_touched(program.operands(step))

@@ -9,7 +9,7 @@ from arenite.planner.placement import Placer
 from arenite.planner.programs import COMPUTE, AnytimePolicy, check_same_values, is_exact, never
 from arenite.planner.rewrites import peak_of
 from arenite.planner.timing import Timeline, check_timeline, simulate
-from arenite.runtime.operators import Convert, RuntimeOperator, Wait
+from arenite.runtime.operators import Convert, PackBits, RuntimeOperator, UnpackBits, Wait
 from arenite.runtime.rewrites import lower_moves
 
 _ATTEMPTS = 8
@@ -130,5 +130,5 @@ def _conversions(program: Program) -> int:
 
 def _num_repeated(program: Program, made: Program) -> int:
     computing = [step for step in made.steps if step.lane == COMPUTE]
-    waits = sum(isinstance(step.operator, Wait) for step in computing)
-    return len(computing) - waits - len(program.steps)
+    others = sum(isinstance(step.operator, PackBits | UnpackBits | Wait) for step in computing)
+    return len(computing) - others - len(program.steps)

@@ -12,7 +12,7 @@ from arenite.planner.lazy import lazily
 if TYPE_CHECKING:
     from arenite.planner.operators.bands import Band, Pieces
     from arenite.planner.operators.imported import AttributeValue, Imported, Opaque
-    from arenite.planner.operators.moving import Fetch, Narrow, Spill, Wait, Widen
+    from arenite.planner.operators.moving import Fetch, Narrow, Pack, Spill, Unpack, Wait, Widen
     from arenite.planner.operators.operator import (
         Operands,
         Operator,
@@ -37,8 +37,8 @@ else:
 
 __all__ = [
     "AttributeValue", "AutoPad", "Band", "ElementWise", "Fetch", "Imported", "Keeping", "Narrow",
-    "NarrowLayer", "Normalising", "Opaque", "Operands", "Operator", "Part", "Pieces", "Region",
-    "Sliding", "Spill", "Strip", "Strips", "Viewing", "Wait", "WideLayer", "Widen", "Window",
-    "broadcast_region", "in_strips", "num_positions", "part_at", "parts_along_axis", "same_layout",
-    "same_places", "sliding_over", "whole",
+    "NarrowLayer", "Normalising", "Opaque", "Operands", "Operator", "Pack", "Part", "Pieces",
+    "Region", "Sliding", "Spill", "Strip", "Strips", "Unpack", "Viewing", "Wait", "WideLayer",
+    "Widen", "Window", "broadcast_region", "in_strips", "num_positions", "part_at",
+    "parts_along_axis", "same_layout", "same_places", "sliding_over", "whole",
 ]  # fmt: skip

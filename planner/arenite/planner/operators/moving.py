@@ -1,4 +1,4 @@
-"""Operators that a schedule adds: they move a tensor to another memory and back, or round it.
+"""Operators that a schedule adds: they move a tensor to another memory and back, or recode it.
 
 A spilled tensor takes four steps. Those of the second line are on a lane of their own::
 
@@ -77,5 +77,19 @@ class Narrow(ElementWise):
 @dataclass(frozen=True, slots=True)
 class Widen(ElementWise):
     """Makes 32-bit floats of 16-bit ones."""
+
+    repeatable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Pack(Operator):
+    """Keeps booleans as bits: a byte for 8 elements."""
+
+    repeatable: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack(Operator):
+    """Makes booleans of the bits that they were packed to."""
 
     repeatable: ClassVar[bool] = True

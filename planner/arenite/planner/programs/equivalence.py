@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from arenite.planner.errors import DifferentValuesError
-from arenite.planner.operators.moving import Narrow, Widen
-from arenite.planner.programs.program import Program
-from arenite.planner.tensors import TensorKind
+from arenite.planner.operators.moving import Narrow, Pack, Unpack, Widen
+from arenite.planner.programs.program import Program, Step
+from arenite.planner.tensors import DType, TensorKind
 
 
 def check_same_values(before: Program, after: Program, *, rounded: bool = False) -> None:
@@ -45,6 +45,7 @@ def _expressions(
 
     found: dict[str, int] = {}
     parts: dict[str, list[tuple[int, int]]] = {}  # offset and expression of each part
+    packed: dict[int, int] = {}  # booleans of each expression of bits
 
     def value(name: str) -> int:
         alias = program.tensors[name].alias
@@ -64,15 +65,25 @@ def _expressions(
         reads = tuple(value(name) if name else -1 for name in step.inputs)
         moved = any(step.operator.bytes_moved(program.operands(step)))
         moved |= rounded and isinstance(step.operator, Narrow | Widen)
+        same = reads[0] if moved else None
+        if isinstance(step.operator, Unpack):
+            same = packed.get(reads[0])
         for position, name in enumerate(step.outputs):
             if name:
-                found[name] = reads[0] if moved else number(id(step.operator), reads, position)
+                made = number(id(step.operator), reads, position) if same is None else same
+                found[name] = made
+                if isinstance(step.operator, Pack) and _is_boolean(program, step):
+                    packed[made] = reads[0]
                 for outer, offset in _around(program, name):
                     parts.setdefault(outer, []).append((offset, found[name]))
         for position in step.operator.updates:
             found[step.inputs[position]] = number(id(step.operator), reads, "updates", position)
     ends = (*program.output_tensors, *(name for name in found if name in program.tensors))
     return {name: value(name) for name in ends}
+
+
+def _is_boolean(program: Program, step: Step) -> bool:
+    return program.tensors[step.inputs[0]].dtype is DType.BOOL
 
 
 def _around(program: Program, name: str) -> Iterator[tuple[str, int]]:

@@ -49,9 +49,11 @@ if TYPE_CHECKING:
         Gather,
         LoadWeights,
         Move,
+        PackBits,
         Resize2D,
         ScatterAdd,
         Spill,
+        UnpackBits,
         Wait,
     )
     from arenite.runtime.operators.normalisation import (
@@ -82,10 +84,10 @@ __all__ = [
     "AlongLastAxes", "ArgReduce", "Binary", "BinaryFunction", "Clamped", "Conv2D", "Convert",
     "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess",
     "DynamicQuantise", "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax",
-    "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm", "MatMul",
-    "Move", "MultiplyAdd", "PackFilter", "Pair", "Pool2D", "PoolKind", "Reduce", "ReduceFunction",
-    "Resize2D", "Rfft2D", "RowWise", "RuntimeOperator", "ScatterAdd", "Select", "Sides", "Softmax",
-    "Spill", "Svdf", "TopK", "TransposedConv2D", "Unary", "UnaryFunction", "Wait",
-    "WeightGradient", "is_one_image", "makes_one_image", "operator_tables", "operators",
-    "winograd_scratch", "with_tables",
+    "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
+    "MatMul", "Move", "MultiplyAdd", "PackBits", "PackFilter", "Pair", "Pool2D", "PoolKind",
+    "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "RowWise", "RuntimeOperator",
+    "ScatterAdd", "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK", "TransposedConv2D",
+    "Unary", "UnaryFunction", "UnpackBits", "Wait", "WeightGradient", "is_one_image",
+    "makes_one_image", "operator_tables", "operators", "winograd_scratch", "with_tables",
 ]  # fmt: skip

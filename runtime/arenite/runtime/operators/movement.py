@@ -354,3 +354,17 @@ class Wait(RuntimeOperator):
 
 def _size(operands: Operands) -> int:
     return 0 if operands.source is None else operands.source.size
+
+
+@dataclass(frozen=True, slots=True)
+class PackBits(RuntimeOperator):
+    """Reads booleans: makes a byte for 8 of them, the first in its lowest bit."""
+
+    number: ClassVar[int] = 39
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackBits(RuntimeOperator):
+    """Reads bytes of 8 booleans each, and makes the booleans."""
+
+    number: ClassVar[int] = 40

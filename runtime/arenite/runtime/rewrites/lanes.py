@@ -24,7 +24,14 @@ from arenite.planner.programs import COMPUTE
 from arenite.planner.rewrites import records
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import Convert
-from arenite.runtime.operators.movement import Fetch, LoadWeights, Spill, Wait
+from arenite.runtime.operators.movement import (
+    Fetch,
+    LoadWeights,
+    PackBits,
+    Spill,
+    UnpackBits,
+    Wait,
+)
 
 BESIDE = "moves"
 """The lane of our runtime that carries tensors beside the computation: one, for both ways."""
@@ -51,6 +58,10 @@ def _lowered(step: Step) -> Step:
             operator = Wait()
         case planned.Narrow() | planned.Widen():
             operator = Convert()
+        case planned.Pack():
+            operator = PackBits()
+        case planned.Unpack():
+            operator = UnpackBits()
         case _:
             return step
     return replace(step, operator=operator, lane=lane)

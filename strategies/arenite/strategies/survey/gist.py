@@ -16,12 +16,11 @@ class Gist(SchedulePolicy):
     """Run steps of the backward pass that make less than they read right after the forward ones.
 
     Exact encodings are steps of the program already: the mask of where a ReLU's result is above
-    zero, a byte an element, or the places of a pool's largest elements. Each is made as soon as
-    the forward pass is done with what it reads, and kept instead, if no other step of the
-    backward pass reads that. The paper's masks take a bit an element, and it codes sparse
-    tensors by rows (CSR). Programs here have no steps for either, and count no such bytes: only a
-    run knows the size of a sparse code, and a planned arena must hold its worst case, which is
-    larger than the tensor.
+    zero, or the places of a pool's largest elements. Each is made as soon as the forward pass is
+    done with what it reads, and kept instead, if no other step of the backward pass reads that.
+    Masks are kept as a bit an element. The paper also codes sparse tensors by rows (CSR); no step
+    does here: only a run knows the size of a sparse code, and a planned arena must hold its worst
+    case, which is larger than the tensor.
 
     Attributes:
         ratio: Bytes made for each byte read, at most.
@@ -29,9 +28,17 @@ class Gist(SchedulePolicy):
 
     name: ClassVar[str] = "gist"
     source: ClassVar[str] = "Jain et al. 2018, Gist, ISCA, section 3 (exact encodings)"
-    decides: ClassVar[str] = "which masks, of a byte an element, are kept instead of tensors"
+    decides: ClassVar[str] = "which masks, as bits, are kept instead of tensors"
 
     ratio: float = 0.9
+
+    def make(
+        self, program: Program, limit: int | None, costs: Costs, should_stop: ShouldStop
+    ) -> Program:
+        made = super(Gist, self).make(program, limit, costs, should_stop)
+        if limit is not None and peak_of(made) <= limit:
+            return made
+        return _coded(made, costs, DType.BOOL)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         passes = Passes.of(work)
@@ -93,10 +100,11 @@ class GistFP16(BudgetPolicy):
         made = Gist(self.ratio).search(program, LEAST, costs, should_stop)
         if limit is not None and peak_of(made) <= limit:
             return made
-        return _narrowed(made, costs)
+        return _coded(made, costs, DType.FLOAT32)
 
 
-def _narrowed(program: Program, costs: Costs) -> Program:
+def _coded(program: Program, costs: Costs, dtype: DType) -> Program:
+    """Return a program whose tensors of a type are kept in fewer bits between the passes."""
     work = Work.of(program, costs)
     passes = Passes.of(work)
     tensors = work.program.tensors
@@ -110,7 +118,7 @@ def _narrowed(program: Program, costs: Costs) -> Program:
         name = work.names[storage]
         last = max(step for step in touches[storage] if step < passes.turn)
         following = min(step for step in touches[storage] if step >= passes.turn)
-        is_plain = tensors[name].dtype is DType.FLOAT32 and sharing[name] == 1
+        is_plain = tensors[name].dtype is dtype and sharing[name] == 1
         if is_plain and following > last + 1:
             stays[name] = work.numbers[last], work.numbers[following]
     return keep_narrow(work.program, stays)
