@@ -1,17 +1,33 @@
 """Training steps that policies rewrote: the same bits, in the arena that was planned."""
 
+from dataclasses import dataclass, field
+from functools import partial
+
 import pytest
 
-from arenite.pipeline.making.trading import Rescheduled
-from arenite.pipeline.targets.compiling import lower_model
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.trading import Rescheduled, trade
+from arenite.pipeline.targets.compiling import lower_model, rules
 from arenite.planner.errors import UnmetBudgetError
+from arenite.planner.placement.strategy import run
 from arenite.planner.programs.costs import LEAST, Budget
+from arenite.planner.rewrites.candidate import Candidate
+from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.tensors import SPILLED
 from arenite.runtime import Session
-from arenite.strategies import find_policy
+from arenite.strategies import find, find_policy
 from support.running import PoisonedSession
 from support.tiny_onnx import parse, save
-from support.trading import assembled, lowered_step, pieces_of, some_feeds, traded
+from support.trading import (
+    COSTS,
+    assembled,
+    lowered_step,
+    pieces_of,
+    some_feeds,
+    step_file,
+    traded,
+)
 
 POLICIES = ("sqrt", "greedy-chains", "joint", "offload-prefetch")
 NUM_RUNS = 3
@@ -86,3 +102,46 @@ def test_a_program_without_bytes_fits_any_budget(tmp_path):
     model = save(tmp_path, parse("(float[0,3] x) => (y) { y = Relu(x) }"))
     found = traded(lower_model(model), find_policy("sqrt"), Budget(1))
     assert found.height == 0
+
+
+@dataclass(frozen=True)
+class Unmoved:
+    """A policy that leaves a program as it is, and refuses any budget if told so."""
+
+    refuses: bool
+    asked: list[Budget] = field(default_factory=list)
+    name: str = "unmoved"
+    source: str = "none"
+    decides: str = "nothing"
+    quick: bool = True
+
+    def why_unsupported(self, program):
+        return None
+
+    def __call__(self, program, budget, costs):
+        self.asked.append(budget)
+        if self.refuses and budget != LEAST:
+            raise UnmetBudgetError(self.name, 1, peak_of(program))
+        return program
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_no_attempt_begins_once_the_time_is_up(lowered, refuses):
+    policy, place = Unmoved(refuses), partial(run, find("best"))
+    given = Candidate.of(lowered.program, rules(), place, 0.0)
+    budget = given.height // 2
+    with pytest.raises(UnmetBudgetError) as caught:
+        trade(given, policy, Budget(budget), COSTS, rules(), place, lambda: True)
+    assert len(policy.asked) == 1
+    assert caught.value.budget == budget
+
+
+def test_a_second_order_is_not_tried_once_the_time_is_up(tmp_path, monkeypatch):
+    """The order that is searched is another than the model's."""
+    fitting = Fitting(step_file(tmp_path), Reading())
+    assert fitting.program != fitting.lowered.program
+    monkeypatch.setattr(fitting, "_is_over", lambda: True)
+    policy = Unmoved(refuses=True)
+    with pytest.raises(UnmetBudgetError):
+        fitting.within(Budget(fitting.whole.height // 2), None, policy)
+    assert len(policy.asked) == 1

@@ -311,7 +311,7 @@ class Fitting:
                 found.append(self._traded_from(start, policy, budget))
             except UnmetBudgetError as error:
                 missed.append(error)
-            if found and self._should_stop():
+            if self._should_stop():
                 break
         if not found:
             raise min(missed, key=lambda error: error.reached)

@@ -85,8 +85,13 @@ def trade(
     for _ in range(_ATTEMPTS):
         try:
             made = _made(program, policy, Budget(target), costs, should_stop)
-        except UnmetBudgetError:  # by its own count; once storage is shared its program may fit
-            target = None
+        except UnmetBudgetError as error:
+            if limit is None:
+                raise
+            if should_stop():
+                reason = "the search was stopped"
+                raise UnmetBudgetError(policy.name, limit, error.reached, reason) from error
+            target = None  # by its own count; once storage is shared its program may fit
             made = _made(program, policy, LEAST, costs, should_stop)
         timeline = simulate(made, costs)
         num_rounded = 0 if is_exact(policy) else (_conversions(made) - _conversions(program)) // 2
@@ -97,7 +102,7 @@ def trade(
             check_timeline(made, costs, timeline)
             return found
         lowest = found.height if lowest is None else min(lowest, found.height)
-        if target is None:
+        if target is None or should_stop():
             break
         target = max(1, min(target - 1, peak_of(made) * limit // found.height))
     assert lowest is not None
