@@ -81,6 +81,26 @@ ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
 }
 #endif
 
+// Vectors side by side. Of two the compiler would make one load with other addresses each.
+template <std::size_t Count>
+ARENITE_LANE void load_all(const float* from, Lanes (&values)[Count]) {
+#if HWY_ARCH_ARM_A64
+  if constexpr (Count == 2) {
+    float32x4_t first;
+    float32x4_t second;
+    __asm__("ldp %q0, %q1, %2"
+            : "=w"(first), "=w"(second)
+            : "Ump"(*reinterpret_cast<const float32x4_t*>(from)),
+              "m"(*reinterpret_cast<const float (*)[2 * kLanes]>(from)));
+    values[0] = Lanes(first);
+    values[1] = Lanes(second);
+    return;
+  }
+#endif
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < Count; ++i) { values[i] = load(from + i * kLanes); }
+}
+
 // Read and write only the first `count` floats, at most kLanes.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 ARENITE_LANE Lanes load_some(const float* from, std::size_t count) {

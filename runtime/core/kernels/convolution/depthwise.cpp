@@ -43,18 +43,21 @@ struct Strip {
   float max;
 };
 
-// Channels of the result that are made together, and how they are read and written.
+// Channels of the result that are made together, and how they are read and written from a place in
+// the source or the result on.
 struct WholeLanes {
   std::size_t channel;
 
+  ARENITE_LANE std::size_t in_source() const { return channel; }
+  ARENITE_LANE std::size_t in_result() const { return channel; }
   ARENITE_LANE Lanes source(const float* pixel, std::size_t part) const {
-    return load(pixel + channel + part * kLanes);
+    return load(pixel + part * kLanes);
   }
   ARENITE_LANE Lanes values(const float* row, std::size_t part) const {
-    return load(row + channel + part * kLanes);
+    return load(row + part * kLanes);
   }
   ARENITE_LANE void keep(Lanes value, float* row, std::size_t part) const {
-    store(value, row + channel + part * kLanes);
+    store(value, row + part * kLanes);
   }
 };
 
@@ -62,14 +65,14 @@ struct SomeLanes {
   std::size_t channel;
   std::size_t count;
 
+  ARENITE_LANE std::size_t in_source() const { return channel; }
+  ARENITE_LANE std::size_t in_result() const { return channel; }
   ARENITE_LANE Lanes source(const float* pixel, std::size_t) const {
-    return load_some(pixel + channel, count);
+    return load_some(pixel, count);
   }
-  ARENITE_LANE Lanes values(const float* row, std::size_t) const {
-    return load_some(row + channel, count);
-  }
+  ARENITE_LANE Lanes values(const float* row, std::size_t) const { return load_some(row, count); }
   ARENITE_LANE void keep(Lanes value, float* row, std::size_t) const {
-    store_some(value, row + channel, count);
+    store_some(value, row, count);
   }
 };
 
@@ -78,6 +81,8 @@ struct SpreadLanes {
   SomeLanes made;
   std::size_t channels[kLanes];
 
+  ARENITE_LANE std::size_t in_source() const { return 0; }
+  ARENITE_LANE std::size_t in_result() const { return made.channel; }
   ARENITE_LANE Lanes source(const float* pixel, std::size_t) const {
     float floats[kLanes];
 #pragma GCC unroll 16
@@ -114,8 +119,11 @@ struct AnyTaps {
 };
 
 // Adds a row of taps of a window that is known when it is compiled, reading each pixel once for all
-// windows that it lies under. At an edge only the `inner` pixels exist.
-template <std::size_t Columns, std::size_t Stride, bool AtEdge>
+// windows that it lies under. So many pixels are missing at each edge; where that is not known when
+// this is compiled, only the `inner` ones exist.
+constexpr std::size_t kUnknown = ~std::size_t{0};
+
+template <std::size_t Columns, std::size_t Stride, std::size_t Left, std::size_t Right>
 struct KnownTaps {
   const Strip& strip;
   const WholeLanes& channels;
@@ -127,21 +135,23 @@ struct KnownTaps {
     Lanes taps[Columns][Parts];
 #pragma GCC unroll 16
     for (std::size_t k = 0; k < Columns; ++k) {
-#pragma GCC unroll 4
-      for (std::size_t part = 0; part < Parts; ++part) {
-        taps[k][part] = channels.values(filter + k * strip.channels, part);
-      }
+      load_all(filter, taps[k]);
+      filter += strip.channels;
     }
+    constexpr std::size_t kRead = (Pixels - 1) * Stride + Columns;
 #pragma GCC unroll 32
-    for (std::size_t read = 0; read < (Pixels - 1) * Stride + Columns; ++read) {
-      if (!AtEdge || read - inner.first < inner.count) {
+    for (std::size_t read = 0; read < kRead; ++read) {
+      if (Left == kUnknown ? read - inner.first < inner.count
+                           : read >= Left && read + Right < kRead) {
+        Lanes values[Parts];
+        load_all(source, values);
 #pragma GCC unroll 4
         for (std::size_t part = 0; part < Parts; ++part) {
-          const Lanes value = channels.source(source, part);
 #pragma GCC unroll 16
           for (std::size_t p = 0; p < Pixels; ++p) {
             if (read >= p * Stride && read < p * Stride + Columns) {
-              sums[p][part] = multiply_add(value, taps[read - p * Stride][part], sums[p][part]);
+              sums[p][part] =
+                  multiply_add(values[part], taps[read - p * Stride][part], sums[p][part]);
             }
           }
         }
@@ -156,37 +166,49 @@ template <std::size_t Pixels, std::size_t Parts, typename Taps>
 ARENITE_LANE void make_block(const Taps& taps, std::size_t column) {
   const Strip& strip = taps.strip;
   const auto& channels = taps.channels;
+  const std::size_t channel = channels.in_result();
   Lanes sums[Pixels][Parts];
 #pragma GCC unroll 4
   for (std::size_t part = 0; part < Parts; ++part) {
-    const Lanes bias = strip.bias == nullptr ? all_lanes(0.0f) : channels.values(strip.bias, part);
+    const Lanes bias =
+        strip.bias == nullptr ? all_lanes(0.0f) : channels.values(strip.bias + channel, part);
 #pragma GCC unroll 16
     for (std::size_t p = 0; p < Pixels; ++p) { sums[p][part] = bias; }
   }
   const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
-  const float* source = strip.source + left * static_cast<std::ptrdiff_t>(strip.pixel_stride);
-  const float* filter = strip.filter;
+  const float* source =
+      strip.source + left * static_cast<std::ptrdiff_t>(strip.pixel_stride) + channels.in_source();
+  const float* filter = strip.filter + channel;
   const std::uint64_t* offset = strip.row_offsets;
   std::size_t row = 0;
   for (std::size_t r = 0; r < strip.num_rows; ++r) {
-    taps.add(source + row + *offset / sizeof(float), filter, sums);
+    taps.add(reinterpret_cast<const float*>(reinterpret_cast<const char*>(source + row) + *offset),
+             filter, sums);
     filter += strip.window_columns * strip.channels;
     row += strip.row_step;
     offset += strip.offset_step;
   }
+  if (strip.addend != nullptr) {
+    const float* addend = strip.addend + column * strip.addend_stride + channel;
+#pragma GCC unroll 16
+    for (std::size_t p = 0; p < Pixels; ++p) {
+#pragma GCC unroll 4
+      for (std::size_t part = 0; part < Parts; ++part) {
+        sums[p][part] = add(sums[p][part], channels.values(addend, part));
+      }
+      addend += strip.addend_stride;
+    }
+  }
   const Lanes min = all_lanes(strip.min);
   const Lanes max = all_lanes(strip.max);
+  float* result = strip.result + column * strip.result_stride + channel;
 #pragma GCC unroll 16
   for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
     for (std::size_t part = 0; part < Parts; ++part) {
-      Lanes sum = sums[p][part];
-      if (strip.addend != nullptr) {
-        const float* addend = strip.addend + (column + p) * strip.addend_stride;
-        sum = add(sum, channels.values(addend, part));
-      }
-      channels.keep(clamp(sum, min, max), strip.result + (column + p) * strip.result_stride, part);
+      channels.keep(clamp(sums[p][part], min, max), result, part);
     }
+    result += strip.result_stride;
   }
 }
 
@@ -244,32 +266,44 @@ HWY_NOINLINE void make_any_row(const Strip& strip, std::size_t end_whole) {
   }
 }
 
-template <std::size_t Columns, std::size_t Stride, std::size_t Pixels, bool AtEdge>
+template <std::size_t Columns, std::size_t Stride, std::size_t Pixels, std::size_t Left = kUnknown,
+          std::size_t Right = kUnknown>
 ARENITE_LANE void make_pixels(const Strip& strip, std::size_t column, const PixelSpan& inner,
                               std::size_t end_whole) {
   for (std::size_t channel = strip.first_channel; channel < end_whole; channel += kTogether) {
     const WholeLanes channels{channel};
-    make_block<Pixels, kParts>(KnownTaps<Columns, Stride, AtEdge>{strip, channels, inner}, column);
+    const KnownTaps<Columns, Stride, Left, Right> taps{strip, channels, inner};
+    make_block<Pixels, kParts>(taps, column);
   }
 }
 
-// Maps have seven columns more often than not, or a multiple of them.
+// Maps have seven columns more often than not, or a multiple of them, and as many pixels missing at
+// an edge as lie beside the middle of the window.
 template <std::size_t Columns, std::size_t Stride>
 HWY_NOINLINE void make_known_row(const Strip& strip, std::size_t end_whole) {
+  constexpr std::size_t kBeside = Columns / 2;
   for (std::size_t column = 0; column < strip.result_columns;) {
     const std::size_t rest = strip.result_columns - column;
     const std::size_t num_pixels = rest >= 7 ? 7 : rest >= 3 ? 3 : 1;
     const std::size_t read = (num_pixels - 1) * Stride + Columns;
     const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * Stride) - strip.margin;
     const PixelSpan inner = inside_of(left, read, strip.source_columns);
+    const std::size_t before = inner.first;
+    const std::size_t behind = read - inner.first - inner.count;
     if (num_pixels == 1) {
-      make_pixels<Columns, Stride, 1, true>(strip, column, inner, end_whole);
+      make_pixels<Columns, Stride, 1>(strip, column, inner, end_whole);
     } else if (num_pixels == 3) {
-      make_pixels<Columns, Stride, 3, true>(strip, column, inner, end_whole);
-    } else if (inner.count < read) {
-      make_pixels<Columns, Stride, 7, true>(strip, column, inner, end_whole);
+      make_pixels<Columns, Stride, 3>(strip, column, inner, end_whole);
+    } else if (before == 0 && behind == 0) {
+      make_pixels<Columns, Stride, 7, 0, 0>(strip, column, inner, end_whole);
+    } else if (before == kBeside && behind == 0) {
+      make_pixels<Columns, Stride, 7, kBeside, 0>(strip, column, inner, end_whole);
+    } else if (before == 0 && behind == kBeside) {
+      make_pixels<Columns, Stride, 7, 0, kBeside>(strip, column, inner, end_whole);
+    } else if (before == kBeside && behind == kBeside) {
+      make_pixels<Columns, Stride, 7, kBeside, kBeside>(strip, column, inner, end_whole);
     } else {
-      make_pixels<Columns, Stride, 7, false>(strip, column, inner, end_whole);
+      make_pixels<Columns, Stride, 7>(strip, column, inner, end_whole);
     }
     column += num_pixels;
   }

@@ -67,13 +67,17 @@ HWY_INLINE void add_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V..
    ...);
 }
 
-// NaN stays: if an operand is NaN, x86 returns the second one; other processors and Highway without
-// vectors may return the first.
+// NaN stays: if an operand is NaN, x86 returns the second one, ARM64 a NaN; Highway without vectors
+// may return the first.
 template <typename V>
 HWY_INLINE V clamp(V sum, V min, V max) {
-  if constexpr (HWY_ARCH_X86 && kLanes > 1) { return hn::Min(max, hn::Max(min, sum)); }
+#if HWY_ARCH_ARM_A64
+  return V(vminq_f32(vmaxq_f32(sum.raw, min.raw), max.raw));
+#else
+  if constexpr (kLanes > 1) { return hn::Min(max, hn::Max(min, sum)); }
   sum = hn::IfThenElse(hn::Lt(sum, min), min, sum);
   return hn::IfThenElse(hn::Lt(max, sum), max, sum);
+#endif
 }
 
 template <std::size_t P, std::size_t... V>
@@ -110,15 +114,35 @@ HWY_INLINE const float* weights_at(const float* filter, std::size_t panel_stride
 constexpr std::size_t kAhead = 32 * kPanel;
 
 #if HWY_ARCH_ARM_A64
-// Four steps of the depth are loaded for each pixel at once: a product takes one of the lanes.
-template <int Lane, std::size_t... P, std::size_t... V, std::size_t... Panel>
-HWY_INLINE void multiply_lane(const float* filter, std::size_t panel_stride, Vec* HWY_RESTRICT sums,
-                              const Vec* HWY_RESTRICT factors, Indices<P...>, Indices<V...> vectors,
-                              Indices<Panel...>) {
-  filter += Lane * kPanel;
-  const Vec weights[] = {hn::LoadU(Floats(), weights_at<V>(filter, panel_stride))...};
-  (__builtin_prefetch(filter + Panel * panel_stride + kAhead), ...);
-  (multiply_pixel<P>(sums, weights, hn::Broadcast<Lane>(factors[P]), vectors), ...);
+// Four steps of the depth are loaded for each pixel at once: a product takes one of the lanes. Two
+// weights at a time leave registers for more sums, but only in this order, which volatile keeps.
+// Nothing is asked for ahead: the processor does that by itself where weights follow one another.
+template <int Lane>
+HWY_INLINE void multiply_lane(Vec& sum, Vec weights, Vec factors) {
+  __asm__ volatile("fmla %0.4s, %1.4s, %2.s[%3]"
+                   : "+w"(sum.raw)
+                   : "w"(weights.raw), "w"(factors.raw), "i"(Lane));
+}
+
+template <int Lane, std::size_t V, std::size_t Vectors, std::size_t... P>
+HWY_INLINE void multiply_pair(const float* filter, Vec* HWY_RESTRICT sums,
+                              const Vec* HWY_RESTRICT factors, Indices<P...>) {
+  float32x4_t first;
+  float32x4_t second;
+  __asm__ volatile("ldp %q0, %q1, %2"
+                   : "=w"(first), "=w"(second)
+                   : "Ump"(*reinterpret_cast<const float32x4_t*>(filter)));
+  (multiply_lane<Lane>(sums[P * Vectors + V], Vec(first), factors[P]), ...);
+  (multiply_lane<Lane>(sums[P * Vectors + V + 1], Vec(second), factors[P]), ...);
+}
+
+template <int Lane, std::size_t... P, std::size_t... Pair>
+HWY_INLINE void multiply_lanes(const float* filter, std::size_t panel_stride,
+                               Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT factors,
+                               Indices<P...> pixels, Indices<Pair...>) {
+  (multiply_pair<Lane, 2 * Pair, 2 * sizeof...(Pair)>(
+       weights_at<2 * Pair>(filter + Lane * kPanel, panel_stride), sums, factors, pixels),
+   ...);
 }
 #endif
 
@@ -212,12 +236,13 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_
     const auto source = all.row(r);
     std::size_t k = 0;
 #if HWY_ARCH_ARM_A64
-    for (; k + 4 <= tile.depth; k += 4) {
+    constexpr auto kPairs = std::make_index_sequence<kVectors / 2>();
+    for (const float* end = filter + tile.depth / 4 * 4 * kPanel; filter != end; k += 4) {
       const Vec factors[] = {hn::LoadU(d, source.template at<P>(k))...};
-      multiply_lane<0>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
-      multiply_lane<1>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
-      multiply_lane<2>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
-      multiply_lane<3>(filter, tile.panel_stride, sums, factors, pixels, vectors, panels);
+      multiply_lanes<0>(filter, tile.panel_stride, sums, factors, pixels, kPairs);
+      multiply_lanes<1>(filter, tile.panel_stride, sums, factors, pixels, kPairs);
+      multiply_lanes<2>(filter, tile.panel_stride, sums, factors, pixels, kPairs);
+      multiply_lanes<3>(filter, tile.panel_stride, sums, factors, pixels, kPairs);
       filter += 4 * kPanel;
     }
 #endif
@@ -347,10 +372,8 @@ constexpr TileKernels list_all() {
 
 #if HWY_TARGET == HWY_AVX3
 extern constexpr TileKernels kKernels = list_all<14, 14, 9, 6>();
-#elif HWY_TARGET == HWY_AVX2
+#elif HWY_TARGET == HWY_AVX2 || HWY_ARCH_ARM_A64
 extern constexpr TileKernels kKernels = list_all<6, 3, 2, 1>();
-#elif HWY_ARCH_ARM_A64
-extern constexpr TileKernels kKernels = list_all<5, 2, 1, 1>();
 #else
 extern constexpr TileKernels kKernels = list_all<3>();
 #endif
