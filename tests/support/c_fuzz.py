@@ -9,6 +9,7 @@ import math
 import random
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -375,7 +376,7 @@ def exports(path: Path) -> list[CExport]:
 
 
 def check(seed: int, folder: Path) -> str:
-    """Return `right`, `bands` if bands are right too, or `refused`.
+    """Return `right`, `bands` if bands are right too, or `refused` and why.
 
     Raises:
         AssertionError: The compiled source computes something else, or a sanitizer ends it.
@@ -383,28 +384,33 @@ def check(seed: int, folder: Path) -> str:
     path = random_model(seed, folder)
     try:
         found = exports(path)
-    except NotExportedError:
-        return "refused"
+    except NotExportedError as error:
+        return f"refused: {'; '.join(sorted({reason for *_, reason in error.steps}))}"
     for export in found:
         test = run_on_host(export.name, export.files, SANITIZED)
         assert test == HostTest(0), f"seed {seed}, {path.name}: {test.num_wrong} {test.message}"
     return "bands" if len(found) > 1 else "right"
 
 
-def main() -> None:
-    """Check as many random networks as asked for, and stop at the first wrong one."""
+def main() -> int:
+    """Check as many random networks as asked for; name the wrong ones, count the refusals."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    outcomes: dict[str, int] = {}
+    outcomes: Counter[str] = Counter()
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         with tempfile.TemporaryDirectory() as folder:
-            outcome = check(seed, Path(folder))
-        outcomes[outcome] = outcomes.get(outcome, 0) + 1
-        sys.stderr.write(f"\r{outcomes}")
-    sys.stdout.write(f"\n{outcomes}\n")
+            try:
+                outcome = check(seed, Path(folder))
+            except AssertionError as error:
+                sys.stdout.write(f"\n{error}\n")
+                outcome = "wrong"
+        outcomes[outcome] += 1
+        sys.stderr.write(f"\r{seed}: {dict(outcomes)}")
+    sys.stdout.write(f"\n{dict(outcomes)}\n")
+    return int(outcomes["wrong"] > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

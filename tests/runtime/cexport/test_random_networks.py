@@ -18,7 +18,7 @@ def test_random_networks_agree_with_our_runtime_under_sanitizers(
     group: int, tmp_path: Path
 ) -> None:
     outcomes = [check(seed, tmp_path) for seed in range(GROUP * group, GROUP * (group + 1))]
-    assert outcomes.count("refused") < GROUP
+    assert not all(each.startswith("refused") for each in outcomes)
 
 
 def test_wrong_sums_are_found(tmp_path: Path) -> None:
