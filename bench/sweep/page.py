@@ -38,7 +38,7 @@ _PATTERNS = (
     ("constant", r"is not constant"),
     ("size", r"(not |un)known before the run"),
     ("type", r"the runtime has no|unsupported element type|element type \w+ is unsupported|"
-             r"conversion from|it computes in|operands of these types|differ in type|"
+             r"conversion from|these element types|differ in type|"
              r"multiplies integers|CAST of a quantised"),
     ("runtime", r"ONNX Runtime|onnxruntime"),
 )  # fmt: skip

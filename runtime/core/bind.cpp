@@ -50,7 +50,7 @@ nb::dlpack::dtype dtype_of(program::Type type) {
 }
 
 const TensorView& checked(const Session& session, std::size_t index) {
-  if (index >= session.num_tensors()) { throw nb::index_error("there is no such tensor"); }
+  if (index >= session.num_tensors()) { throw nb::index_error("tensor index out of range"); }
   return session.tensor(index);
 }
 
@@ -58,12 +58,14 @@ nb::object view(nb::handle self, std::size_t index) {
   const auto& session = nb::cast<const Session&>(self);
   const auto& tensor = checked(session, index);
   if (tensor.coded_size != 0) {
-    throw nb::value_error("the tensor is a coded constant, whose elements do not lie in memory");
+    throw nb::value_error("the tensor is a coded constant and not in memory");
   }
   if (tensor.is_spilled) {
     throw nb::value_error("the tensor is spilled and may not be in memory");
   }
-  if (tensor.rows != nullptr) { throw nb::value_error("the tensor lies row by row"); }
+  if (tensor.rows != nullptr) {
+    throw nb::value_error("the rows of the tensor are not contiguous");
+  }
   if (tensor.is_constant) {
     return nb::cast(nb::ndarray<nb::numpy, nb::ro>(tensor.data, tensor.rank(), tensor.shape.data(),
                                                    self, nullptr, dtype_of(tensor.type)));
@@ -74,10 +76,10 @@ nb::object view(nb::handle self, std::size_t index) {
 
 void feed(Session& session, std::size_t input, const nb::ndarray<nb::ro, nb::c_contig>& array) {
   const auto& inputs = *session.program().inputs();
-  if (input >= inputs.size()) { throw nb::index_error("there is no such input"); }
+  if (input >= inputs.size()) { throw nb::index_error("input index out of range"); }
   const auto index = inputs.Get(static_cast<flatbuffers::uoffset_t>(input))->tensor();
   if (array.nbytes() != session.tensor(static_cast<std::size_t>(index)).size) {
-    throw nb::value_error("the array is not of the input's size");
+    throw nb::value_error("the array differs in size from the input");
   }
   session.feed(input, static_cast<const std::byte*>(array.data()));
 }
@@ -202,9 +204,7 @@ void open(Session* self, int descriptor, int threads, std::optional<std::uint8_t
       ++num_found;
     }
   }
-  if (num_found != buffers.size()) {
-    throw nb::value_error("a buffer has the name of no memory of the program");
-  }
+  if (num_found != buffers.size()) { throw nb::value_error("a buffer names an unknown memory"); }
   new (self) Session(std::move(file), options);
 }
 
@@ -223,7 +223,7 @@ std::vector<MemoryInfo> memories(const Session& session) {
 }
 
 void note_nanoseconds(Session& session, std::size_t turn, std::int64_t value) {
-  if (turn >= session.num_turns()) { throw nb::index_error("there is no such turn"); }
+  if (turn >= session.num_turns()) { throw nb::index_error("turn index out of range"); }
   session.note_nanoseconds(turn, value);
 }
 

@@ -61,7 +61,7 @@ std::array<std::uint32_t, N> numbers(const Operands& operands,
   std::array<std::uint32_t, N> result;
   result.fill(fallback);
   if (given == nullptr) { return result; }
-  require(operands, given->size() == N, "a list of numbers has another length");
+  require(operands, given->size() == N, "a list of numbers has the wrong length");
   for (std::size_t i = 0; i < N; ++i) {
     result[i] = given->Get(static_cast<flatbuffers::uoffset_t>(i));
     require(operands, result[i] < (1u << 24), "a number is too large");

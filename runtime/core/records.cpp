@@ -25,7 +25,7 @@ bool RecordCursor::next() {
   const std::uint64_t start = record_.start + number();
   const std::uint64_t end = start + difference();
   if (start < record_.start || start > kMaxTurn || end > kMaxTurn) {
-    refuse("the records are damaged: one lives at turns that no number counts");
+    refuse("the records are damaged: a lifetime is out of range");
   }
   Last& last = last_[static_cast<std::size_t>(owner)];
   last.size += difference();
@@ -45,7 +45,7 @@ std::uint64_t RecordCursor::number() {
     found |= (byte & 0x7f) << shift;
     if (byte < 0x80) { return found; }
   }
-  refuse("the records are damaged: a number has no end");
+  refuse("the records are damaged: a number is truncated");
 }
 
 std::uint64_t RecordCursor::difference() {

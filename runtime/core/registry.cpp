@@ -49,7 +49,7 @@ void require_rows(const Operands& operands, const Step& step) {
 
 Registration::Registration(Operator kind, MakeStep make, KernelSet kernels) {
   if (!makers()[kind].emplace(kernels, make).second) {
-    std::fprintf(stderr, "two files make %s with the same kernels\n",
+    std::fprintf(stderr, "two files register %s with the same kernels\n",
                  program::EnumNameOperator(kind));
     std::abort();
   }
@@ -68,8 +68,8 @@ std::unique_ptr<Step> make_step(const Operands& operands) {
       return step;
     }
   }
-  refuse(operands, by_rows ? "no kernel runs it by rows on operands of these types"
-                           : "no kernel runs it on operands of these types");
+  refuse(operands, by_rows ? "no kernel runs it by rows on these element types"
+                           : "no kernel runs it on these element types");
 }
 
 std::vector<std::string> supported_operators() {

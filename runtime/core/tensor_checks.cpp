@@ -51,10 +51,10 @@ void check_rows(const program::Tensor& tensor, const TensorView& view, std::uint
                 const std::string& label) {
   const auto& rows = *tensor.rows();
   if (view.is_constant) { refuse(label + " is a constant that lies row by row"); }
-  if (tensor.offset() != 0) { refuse(label + " lies row by row, and at an offset too"); }
+  if (tensor.offset() != 0) { refuse(label + " has both rows and an offset"); }
   if (view.rank() < 2 || view.shape[0] != 1 || view.shape[1] != rows.size()) {
-    refuse(label + " states where " + std::to_string(rows.size()) +
-           " rows lie, which it does not have");
+    refuse(label + " has offsets of " + std::to_string(rows.size()) +
+           " rows, its shape has another number");
   }
   const std::uint64_t size = view.size / rows.size();
   for (flatbuffers::uoffset_t row = 0; row < rows.size(); ++row) {

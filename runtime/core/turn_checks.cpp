@@ -48,7 +48,7 @@ TurnChecks::TurnChecks(const program::Program& program, const std::vector<Tensor
 void TurnChecks::check(const RunTurn& turn, std::size_t index) {
   const auto& steps = *program_.steps();
   if (turn.step() >= steps.size()) {
-    refuse("turn " + std::to_string(index) + " is of step " + std::to_string(turn.step()) + " of " +
+    refuse("turn " + std::to_string(index) + " names step " + std::to_string(turn.step()) + " of " +
            std::to_string(steps.size()));
   }
   const auto& step = *steps.Get(turn.step());
@@ -84,7 +84,7 @@ void TurnChecks::check(const RunTurn& turn, std::size_t index) {
 void TurnChecks::note_beside(const program::Step& step, std::size_t number, std::size_t turn,
                              const std::string& label) {
   Beside& beside = beside_[number];
-  if (beside.is_issued) { refuse(label + " runs beside others, and again" + at(turn)); }
+  if (beside.is_issued) { refuse(label + " of another lane runs a second time" + at(turn)); }
   beside = {true, turn};
   std::size_t until = num_turns(program_);
   for (const auto* list : {step.inputs(), step.outputs()}) {
@@ -111,7 +111,7 @@ void TurnChecks::check_awaited(const program::Step& step, std::size_t turn,
     Beside& beside = beside_[awaited];
     if (!beside.is_issued) {
       refuse(label + " awaits " + label_of(*program_.steps()->Get(awaited)) +
-             ", which has no turn before" + at(turn));
+             ", which has not run" + at(turn));
     }
     done_ = std::max(done_, beside.turn + 1);
   }
@@ -120,7 +120,8 @@ void TurnChecks::check_awaited(const program::Step& step, std::size_t turn,
     const std::size_t number = dying_.begin()->second;
     if (beside_[number].turn >= done_) {
       refuse(label_of(*program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(number))) +
-             " may still touch what is dead" + at(turn) + ": nothing awaits it before");
+             " may still use tensors that are no longer live" + at(turn) +
+             ", as no step awaits it");
     }
   }
 }
@@ -266,8 +267,7 @@ void TurnChecks::require_unmoved(const Extent& extent, std::int64_t index, std::
   if (is_written || (use == Use::written && moving_.are_read(extent, done_))) {
     const auto& tensor = *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
     refuse(label + ": tensor '" + tensor.name()->str() + "' may still be " +
-           (is_written ? "written" : "read") + " beside it" + at(turn) +
-           ": nothing awaits that before");
+           (is_written ? "written" : "read") + " beside it" + at(turn) + ", as no step awaits it");
   }
 }
 

@@ -16,7 +16,7 @@ void check_rows(const program::Turn& turn, std::uint32_t times, const std::strin
   const std::int64_t last =
       std::int64_t{turn.first()} + std::int64_t{turn.stride()} * (std::int64_t{times} - 1);
   if (last < 0 || last > std::int64_t{std::numeric_limits<std::uint32_t>::max()}) {
-    refuse(label + " comes to row " + std::to_string(last));
+    refuse(label + " reaches row " + std::to_string(last));
   }
 }
 

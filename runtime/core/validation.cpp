@@ -92,7 +92,7 @@ class Checker {
       check_index(step.scratch(), label + ": its working memory");
       const auto& scratch = tensors_[static_cast<std::size_t>(step.scratch())];
       if (scratch.is_constant || scratch.type != Type::uint8) {
-        refuse(label + " works in a constant, or in what is not bytes");
+        refuse(label + " has working memory that is a constant or not uint8");
       }
       check_written(step.scratch(), label, "its working memory");
       require_contiguous(step.scratch(), label + ": its working memory");
@@ -107,13 +107,13 @@ class Checker {
              std::to_string(kBeside + 1));
     }
     if (runs_beside(step) && !may_run_beside(step)) {
-      refuse(label + " computes, beside other steps that do");
+      refuse(label + " computes on a lane of its own, supported: moving tensors");
     }
     if (step.kernel_type() == program::Operator::External && count(step.awaits()) != 0) {
-      refuse(label + " awaits steps, and runs in another runtime, which does not wait");
+      refuse(label + " awaits steps, unsupported in ONNX Runtime");
     }
     if (runs_beside(step) && count(step.awaits()) != 0) {
-      refuse(label + " awaits steps, and is on a lane where each is done before the next");
+      refuse(label + " awaits steps on a lane that runs in order");
     }
     for (std::size_t i = 0; i < count(step.awaits()); ++i) {
       const auto awaited = step.awaits()->Get(static_cast<flatbuffers::uoffset_t>(i));
@@ -131,7 +131,7 @@ class Checker {
   void check_external(const program::External& external, const program::Step& step,
                       const std::string& label) const {
     if (external.runtime() == nullptr || external.runtime()->str() != "onnxruntime") {
-      refuse(label + " is of a runtime that is not known; there is 'onnxruntime'");
+      refuse(label + " names an unknown runtime; known: 'onnxruntime'");
     }
     check_index(external.model(), label + ": its model");
     require_plain(external.model(), label + ": its model");
@@ -140,7 +140,7 @@ class Checker {
     }
     if (count(step.inputs()) != count(external.input_names()) ||
         count(step.outputs()) != count(external.output_names())) {
-      refuse(label + " does not name each of its tensors");
+      refuse(label + " does not name all of its tensors");
     }
   }
 
@@ -193,7 +193,7 @@ class Checker {
   void require_unspilled(std::int64_t index, const std::string& label) const {
     if (tensors_[static_cast<std::size_t>(index)].is_spilled) {
       refuse(label + " touches tensor " + quoted(stated(index).name()) +
-             ", which is spilled: it can be fetched, and nothing else");
+             ", which is spilled and can only be fetched");
     }
   }
 
@@ -210,7 +210,7 @@ class Checker {
     std::set<std::string> names;
     for (const auto* port : ports) {
       const std::string label = what + " " + quoted(port->name());
-      if (!names.insert(port->name()->str()).second) { refuse(label + " is there twice"); }
+      if (!names.insert(port->name()->str()).second) { refuse(label + " has a duplicate name"); }
       check_index(port->tensor(), label);
       const auto& view = tensors_[static_cast<std::size_t>(port->tensor())];
       require_plain(port->tensor(), label);
@@ -285,11 +285,11 @@ void check_memories(const Program& program) {
   std::uint64_t total = 0;
   for (const auto* memory : memories) {
     const std::string label = "memory " + quoted(memory->name());
-    if (!names.insert(memory->name()->str()).second) { refuse(label + " is there twice"); }
+    if (!names.insert(memory->name()->str()).second) { refuse(label + " has a duplicate name"); }
     const std::uint32_t alignment = memory->alignment();
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > Arena::kMaxAlignment) {
       refuse(label + " is aligned to " + std::to_string(alignment) +
-             " B, which is no power of two up to " + std::to_string(Arena::kMaxAlignment));
+             " B, expected a power of two up to " + std::to_string(Arena::kMaxAlignment));
     }
     // Each is at most kMaxBytes, of which 16 fit the sum.
     total += std::min(memory->size(), kMaxBytes + 1);
@@ -313,7 +313,7 @@ void check_spilled(const Program& program, const std::vector<TensorView>& tensor
     const auto& memory = *program.memories()->Get(i);
     if (memory.spilled() && memory.size() > filled[i]) {
       refuse("memory " + quoted(memory.name()) + " has " + std::to_string(memory.size()) +
-             " B for tensors that are spilled, and they take fewer");
+             " B for spilled tensors, more than they take");
     }
   }
 }

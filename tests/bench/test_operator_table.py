@@ -109,7 +109,7 @@ def test_an_operator_is_listed_once_with_all_its_cases():
     ("reason", "word"),
     [
         ("'x': the runtime has no float64", "type"),
-        ("step 'ABS_0' (Unary): no kernel runs it on operands of these types", "type"),
+        ("step 'ABS_0' (Unary): no kernel runs it on these element types", "type"),
         ("'q': sequence type; only tensors can be planned", "sequence"),
         ("peephole weights (input P) are unsupported", "form"),
     ],

@@ -70,4 +70,4 @@ def test_what_is_not_onnx_is_refused(tmp_path, capsys):
     path = tmp_path / "m.csv"
     path.write_text("id,lower,upper,size\na,0,1,4\n")
     assert main(["annotate", str(path), "-o", str(tmp_path / "o")]) == 1
-    assert "only ONNX" in capsys.readouterr().err
+    assert "supports ONNX only" in capsys.readouterr().err

@@ -199,9 +199,9 @@ def test_memory_that_the_machine_has_not_is_one_line_and_exit_code_1(
 
     monkeypatch.setattr(csv, "read_csv", takes_all)
     said = "Unable to allocate 8.00 TiB"
-    assert refused("plan", example) == f"error: this machine has not enough memory: {said}\n"
+    assert refused("plan", example) == f"error: out of memory: {said}\n"
     said = ""
-    assert refused("plan", example) == "error: this machine has not enough memory\n"
+    assert refused("plan", example) == "error: out of memory\n"
 
 
 def test_free_dimensions_are_named_with_what_to_write(run, model):

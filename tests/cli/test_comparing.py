@@ -126,7 +126,7 @@ def test_a_strategy_that_fails_is_named_and_the_others_go_on(compare, baseline, 
     reasons = {each["strategy"]: each["reason"] for each in model["skipped"]}
     assert code == 1
     assert reasons["failing"] == "strategy 'failing' failed: TypeError: unexpected"
-    assert reasons["wrong"].startswith("strategy 'wrong' made a wrong plan: ")
+    assert reasons["wrong"].startswith("strategy 'wrong' returned an invalid plan: ")
     assert "NoneType" in reasons["forgetful"]
     assert "greedy-by-size" in {each["strategy"] for each in model["results"]}
 

@@ -173,10 +173,10 @@ def test_a_folder_of_other_files_is_refused(model, tmp_path, refused):
         (("--to", "tflm", "--align", "8"), "are for --to c"),
         (("--to", "tflm", "--budget", "1KiB"), "are for --to c"),
         (("--to", "tflm", "--kernels", "cmsis-nn"), "are for --to c"),
-        (("--to", "c", "--kernels", "cmsis-nn"), "needs --extension"),
+        (("--to", "c", "--kernels", "cmsis-nn"), "requires --extension"),
         (("--to", "c", "--extension", "mve"), "--extension is for --kernels cmsis-nn"),
-        ((*CMSIS_NN, "--rounding", "single"), "CMSIS-NN's round twice"),
-        ((*CMSIS_NN, "--budget", "2KiB"), "do not run in bands of rows"),
+        ((*CMSIS_NN, "--rounding", "single"), "CMSIS-NN supports double only"),
+        ((*CMSIS_NN, "--budget", "2KiB"), "cannot run bands of rows"),
     ],
 )
 def test_options_that_do_not_go_together_are_misuse(model, tmp_path, run, options, words):

@@ -151,7 +151,7 @@ def member(name, content):
         (npy().replace(b"}", b"("), "is damaged"),  # a bracket that never closes
         (npz()[:200] + npz()[220:], "cannot be read"),
         (npz(compressed=True).replace(b"\x08\x00", b"\x63\x00"), "is damaged"),  # method 99
-        (member("a.npy", b"text"), "'a' in it is no array"),
+        (member("a.npy", b"text"), "'a' is not an array"),
     ],
 )
 def test_a_file_that_holds_no_arrays_is_refused(tmp_path, content, message):
@@ -181,7 +181,7 @@ def test_what_may_have_no_end_is_not_opened(tmp_path, kind):
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(InputFileError, match="is no regular file"):
+    with pytest.raises(InputFileError, match="is not a regular file"):
         read_feeds([Feed(path)], [A], PLAIN)
 
 

@@ -179,7 +179,7 @@ def test_a_program_of_another_model_is_refused(refused, program, tmp_path):
 
 
 def test_options_of_reading_a_model_are_not_for_a_program(misused, program):
-    assert "has its shapes in itself" in misused("verify", program, "--dim", "n=1")
+    assert "a program file has its shapes" in misused("verify", program, "--dim", "n=1")
     assert "decides --dim;" in misused("inspect", program, "--dim", "n=1")
 
 

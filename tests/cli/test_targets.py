@@ -65,8 +65,8 @@ def test_every_target_says_what_it_is_and_what_stays_open(target):
 @pytest.mark.parametrize(
     ("name", "suffix", "reason"),
     [
-        ("arenite", "csv", "there is nothing to run"),
-        ("c", "csv", "there is nothing to write as C"),
+        ("arenite", "csv", "a CSV has no operators"),
+        ("c", "csv", "a CSV has no operators"),
         ("tflm", "onnx", "TensorFlow Lite Micro runs TFLite models only"),
         ("litert", "onnx", "LiteRT runs TFLite models only"),
         ("onnxruntime", "tflite", "ONNX Runtime runs ONNX models only"),

@@ -36,7 +36,7 @@ def test_a_tuned_program_says_whether_its_kernels_were_taken(run, run_json, tune
     feeds = ("--input", image) if command == "run" else ()
     for processor, is_here, words in (
         (processor_name(), True, ", this one"),
-        (ANOTHER, False, ", not this one: kernels are those of the table"),
+        (ANOTHER, False, ", not this one; the kernels come from the built-in table"),
     ):
         path = tuned(processor)
         found = run_json(command, path, *feeds)

@@ -110,7 +110,7 @@ def test_an_input_of_integers_cannot_be_made_up():
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> m (int64[4] x) => (int64[4] y) { y = Abs(x) }'
     )
-    with pytest.raises(DatasetError, match="takes no 32-bit floats"):
+    with pytest.raises(DatasetError, match="is not float32"):
         random_dataset(model, 2, 0)
 
 
@@ -199,7 +199,7 @@ def test_quantising_leaves_the_level_of_the_root_logger_as_it_was(source, monkey
 def test_a_model_that_onnxruntime_refuses_is_told_in_its_words_alone(source, capfd):
     model = source.original()
     model.graph.node[0].op_type = "Unheard"
-    with pytest.raises(EvaluationError, match="ONNX Runtime cannot run it: ") as caught:
+    with pytest.raises(EvaluationError, match="rejected by ONNX Runtime: ") as caught:
         Judge(model, dataset())
     assert "ONNXRuntimeError" not in str(caught.value)
     assert "\n" not in str(caught.value)

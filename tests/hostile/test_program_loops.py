@@ -89,12 +89,12 @@ def longest(stored):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"stride": -(1 << 31)}, "comes to row -"),
-        ({"stride": (1 << 31) - 1}, "comes to row "),
-        ({"first": MOST}, "comes to row 42949"),
+        ({"stride": -(1 << 31)}, "reaches row -"),
+        ({"stride": (1 << 31) - 1}, "reaches row "),
+        ({"first": MOST}, "reaches row 42949"),
         ({"stride": 2}, "runs rows "),
         ({"stride": 0}, "has no turn for row "),
-        ({"step": 7}, "is of step 7 of 2"),
+        ({"step": 7}, "names step 7 of 2"),
     ],
 )
 def test_rows_of_loops_are_rows_that_there_are(refusal, fields, words):
@@ -121,13 +121,13 @@ def cut(stored):
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
-        (cut, "a number has no end"),
-        (replaced([0x80] * 12), "a number has no end"),
-        (replaced([0xFF] * 9 + [0x02]), "a number has no end"),
+        (cut, "a number is truncated"),
+        (replaced([0x80] * 12), "a number is truncated"),
+        (replaced([0xFF] * 9 + [0x02]), "a number is truncated"),
         (replaced([99, 0, 2, 2, 0]), "a record is of owner 99 of"),
-        (replaced([0, *[0xFF] * 4, 0x1F, 2, 2, 0]), "at turns that no number counts"),
-        (replaced([0, *[0xFF] * 9, 0x01, 2, 2, 0]), "at turns that no number counts"),
-        (replaced([0, 0, 1, 2, 0]), "at turns that no number counts"),
+        (replaced([0, *[0xFF] * 4, 0x1F, 2, 2, 0]), "a lifetime is out of range"),
+        (replaced([0, *[0xFF] * 9, 0x01, 2, 2, 0]), "a lifetime is out of range"),
+        (replaced([0, 0, 1, 2, 0]), "a lifetime is out of range"),
         (replaced([0, 0, 0, 2, 0]), "lives at turns 0 to 0"),
         (replaced([0, 0, 2, *[0xFF] * 9, 0x01, 0]), "lies outside the"),
         (replaced([0, 0, 2, 2, *[0xFF] * 9, 0x01]), "lies outside the"),

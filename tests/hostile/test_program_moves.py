@@ -100,24 +100,24 @@ LIES = {
     "a lane that is not there": (
         lambda r: first(r, "Spill").update(lane=2), "is on lane 2 of 2"),
     "two that compute at once": (
-        lambda r: computing(r).update(lane=1), "computes, beside other steps that do"),
+        lambda r: computing(r).update(lane=1), "computes on a lane of its own"),
     "a move that awaits another": (
         lambda r: first(r, "Fetch").update(awaits=[numbers(r, "Spill")[0]]),
-        "awaits steps, and is on a lane where each is done before the next"),
+        "awaits steps on a lane that runs in order"),
     "waiting for a step that is not there": (
         lambda r: first(r, "Wait").update(awaits=[2**32 - 1]), "awaits step 4294967295 of"),
     "waiting for one that computes": (
         lambda r: first(r, "Wait").update(awaits=[r["steps"].index(computing(r))]),
         "which is on its own lane"),
-    "waiting for what comes later": (awaits_a_later_one, "which has no turn before at step"),
-    "waiting for nothing": (awaits_nothing, "may still touch what is dead at step"),
+    "waiting for what comes later": (awaits_a_later_one, "which has not run at step"),
+    "waiting for nothing": (awaits_nothing, "may still use tensors that are no longer"),
     "waiting in another runtime": (
-        waits_elsewhere, "awaits steps, and runs in another runtime"),
-    "a move twice": (twice, "runs beside others, and again at turn"),
-    "a tensor that dies on its way": (short_life, "may still touch what is dead at step"),
+        waits_elsewhere, "awaits steps, unsupported in ONNX Runtime"),
+    "a move twice": (twice, "of another lane runs a second time at turn"),
+    "a tensor that dies on its way": (short_life, "may still use tensors that are no longer"),
     "computing with what is spilled": (
         lambda r: computing(r)["inputs"].__setitem__(0, spilled(r)),
-        "which is spilled: it can be fetched, and nothing else"),
+        "which is spilled and can only be fetched"),
     "writing what is spilled": (
         lambda r: computing(r)["outputs"].__setitem__(0, spilled(r)), "which is spilled"),
     "spilling what is spilled": (
@@ -128,7 +128,7 @@ LIES = {
     "a state in a file": (
         lambda r: r["states"][0].update(tensor=spilled(r), initial=-1), "which is spilled"),
     "a file larger than what it holds": (
-        lambda r: memory(r).update(size=2**40), "that are spilled, and they take fewer"),
+        lambda r: memory(r).update(size=2**40), "for spilled tensors, more than they take"),
     "a tensor behind the file": (
         lambda r: tensor(r, spilled(r)).update(offset=2**40), "of its place"),
     "spilling to where steps compute": (

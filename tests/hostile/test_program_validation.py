@@ -68,13 +68,13 @@ EDITS = {
     "17 memories": (
         lambda r: r.update(memories=memories(*map(str, range(17)))), "1 to 16 memories, not 17"
     ),
-    "a memory twice": (lambda r: r.update(memories=memories("a", "a")), "'a' is there twice"),
-    "no alignment": (lambda r: r.update(memories=memories("a", alignment=0)), "no power of two"),
+    "a memory twice": (lambda r: r.update(memories=memories("a", "a")), "'a' has a duplicate"),
+    "no alignment": (lambda r: r.update(memories=memories("a", alignment=0)), "a power of two"),
     "an odd alignment": (
-        lambda r: r.update(memories=memories("a", alignment=96)), "no power of two"
+        lambda r: r.update(memories=memories("a", alignment=96)), "expected a power of two"
     ),
     "an alignment beyond a page": (
-        lambda r: r.update(memories=memories("a", alignment=8192)), "no power of two up to 4096"
+        lambda r: r.update(memories=memories("a", alignment=8192)), "a power of two up to 4096"
     ),
     "memories beyond the machine": (
         lambda r: r.update(memories=memories("a", "b", "c", size=1 << 45)), "beyond this machine"
@@ -97,10 +97,10 @@ EDITS = {
         lambda r: r["steps"][0].update(scratch=-2), "working memory is tensor -2"
     ),
     "working memory of numbers": (
-        lambda r: scratch(r, type="float32", shape=[16]), "in what is not bytes"
+        lambda r: scratch(r, type="float32", shape=[16]), "constant or not uint8"
     ),
     "working memory among the weights": (
-        lambda r: scratch(r, place="weights", offset=0), "works in a constant"
+        lambda r: scratch(r, place="weights", offset=0), "has working memory that is a constant"
     ),
     "working memory that is not live": (
         lambda r: (scratch(r), r["records"][-1].update(start=1, end=2)), "no record that is live"
@@ -276,9 +276,9 @@ def external(root):
 
 
 FOREIGN = {
-    "another runtime": (lambda s: s["kernel"].update(runtime="tensorflow"), "not known"),
+    "another runtime": (lambda s: s["kernel"].update(runtime="tensorflow"), "unknown runtime"),
     "an input left out": (lambda s: s.update(inputs=[-1]), "input is tensor -1"),
-    "a name too few": (lambda s: s["kernel"].update(input_names=[]), "does not name each"),
+    "a name too few": (lambda s: s["kernel"].update(input_names=[]), "does not name all"),
     "a name that its model lacks": (
         lambda s: s["kernel"].update(input_names=["z"]), "ONNX Runtime|onnxruntime",
     ),
@@ -298,14 +298,14 @@ def test_a_step_of_another_runtime_that_lies_is_refused(foreign, name):
 
 def test_a_damaged_model_of_another_runtime_is_refused(foreign):
     damaged = tuple((offset, np.zeros_like(array)) for offset, array in foreign.constants)
-    with pytest.raises(ProgramError, match="onnxruntime refuses it"):
+    with pytest.raises(ProgramError, match="rejected by onnxruntime"):
         load(edited(replace(foreign, constants=damaged), lambda root: None))
 
 
 def test_times_of_turns_that_are_not_there_are_refused(assembly):
     with Session.of_pieces([edited(assembly, lambda root: None)], "valid") as session:
         for turn in (session._native.num_turns, 1 << 40):
-            with pytest.raises(IndexError, match="no such turn"):
+            with pytest.raises(IndexError, match="turn index out of range"):
                 session._native.note_nanoseconds(turn, 1)
 
 

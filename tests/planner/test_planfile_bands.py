@@ -169,7 +169,7 @@ def test_what_is_wrong_has_its_error(path, change, error, words):
 
 def test_more_rows_than_can_be_checked_in_time_are_refused(path, monkeypatch):
     monkeypatch.setattr(file_of_bands, "_MOST_ROWS", 15)
-    with pytest.raises(OutOfRangeError, match="the turns touch 16 rows, 15 at most expected"):
+    with pytest.raises(OutOfRangeError, match="the turns touch 16 rows, expected at most 15"):
         planfile.read(path)
 
 

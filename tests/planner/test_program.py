@@ -42,7 +42,7 @@ def test_a_sound_program_is_built_and_its_sizes_are_bytes():
         ({"steps": (FIRST,)}, "output 'y' is never written"),
         (
             {"steps": (FIRST, SECOND, step("third", "Conv", ("x",), ("a",)))},
-            "writes 'a' a second time",
+            "writes 'a', which is written already",
         ),
         ({"tensors": (X, tensor("a", alias=Alias("z")), Y)}, "alias leads to 'z'"),
         ({"tensors": (X, tensor("a", alias=Alias("a")), Y)}, "alias leads to 'a'"),

@@ -82,7 +82,7 @@ def test_buffers_that_do_not_fit_are_refused(assembly):
         Session.of_pieces([data], "two", buffers={"second": aligned(needed - 1)})
     with pytest.raises(ResourceError, match="not aligned to 128 B"):
         Session.of_pieces([data], "two", buffers={"second": aligned(needed + 64)[64:]})
-    with pytest.raises(ValueError, match="no memory of the program"):
+    with pytest.raises(ValueError, match="an unknown memory"):
         Session.of_pieces([data], "two", buffers={"third": aligned(needed)})
 
 

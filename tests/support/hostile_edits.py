@@ -121,7 +121,7 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
         lambda r: r["inputs"][0].update(permutation=[0, 1, 1, 3]), "'x' has a shape that is not"),
     "a permutation of more axes": (
         lambda r: r["inputs"][0].update(permutation=[0, 2, 3, 200]), "'x' has a shape that is"),
-    "a port twice": (lambda r: r["inputs"].append(r["inputs"][0]), "input 'x' is there twice"),
+    "a port twice": (lambda r: r["inputs"].append(r["inputs"][0]), "'x' has a duplicate name"),
     "an input among the weights": (
         lambda r: r["inputs"][0].update(tensor=constant(r)), "input 'x' is a constant"),
     "a state that is not there": (
@@ -176,7 +176,7 @@ EDITS: dict[str, tuple[Callable[[Json], object], str]] = {
     "a pool of a kind to come": (
         lambda r: kernel(r, "Pool2D").update(kind=9), "(Pool2D): its kind is unknown"),
     "a list too short": (
-        lambda r: kernel(r, "Pool2D").update(window=[2]), "a list of numbers has another length"),
+        lambda r: kernel(r, "Pool2D").update(window=[2]), "a list of numbers has the wrong"),
     "a function to come": (
         lambda r: kernel(r, "Unary").update(function=99), "(Unary): its function is unknown"),
     "a function of two to come": (

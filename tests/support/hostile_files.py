@@ -297,7 +297,7 @@ def _documents(folder: Path, model: Files) -> Iterator[Subject]:
     told = _made(folder, "compress", "{}/whole.onnx", "-o", "{}/o.onnx", "--dim", "n=1",
                  "--sensitivity", "0.3", "--scan", "{}/scan.json", "--json")  # fmt: skip
     yield Subject(
-        "findings of a scan", {**model, "scan.json": (folder / "scan.json").read_bytes()},
+        "is not a file of --scan", {**model, "scan.json": (folder / "scan.json").read_bytes()},
         "scan.json", ["compress m.onnx -o o.onnx --dim n=1 --sensitivity 0.3 --scan {}"],
     )  # fmt: skip
     csv = {"m.csv": _CSV.encode()}

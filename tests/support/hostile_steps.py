@@ -219,7 +219,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         {"ins": (i8(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED), i32(3))},
         "its bias does not fit"),
     "a result of another type": (
-        "conv", {"out": {0: i32(1, 2, 2, 3)}}, "no kernel runs it on operands"),
+        "conv", {"out": {0: i32(1, 2, 2, 3)}}, "no kernel runs it on these element"),
     "another batch": ("conv", {"out": {0: f32(2, 2, 2, 3)}}, "the batches differ"),
     "images of no rows": ("conv", {"in": {0: f32(1, 0, 4, 2)}}, "an image is empty"),
     "a filter of no rows": (
@@ -272,9 +272,9 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a function to come, quantised": (
         "quantised unary", {"told": {"function": 99}}, "its function is unknown"),
     "a function of two to come, quantised": (
-        "quantised binary", {"told": {"function": 99}}, "no kernel runs it on operands"),
+        "quantised binary", {"told": {"function": 99}}, "no kernel runs it on these element"),
     "a reduction to come, quantised": (
-        "quantised reduce", {"told": {"function": 99}}, "no kernel runs it on operands"),
+        "quantised reduce", {"told": {"function": 99}}, "no kernel runs it on these element"),
     "a pool of a kind to come, quantised": (
         "quantised pool", {"told": {"kind": 9}}, "its kind is unknown"),
     "a scale for each channel of a function": (
@@ -285,7 +285,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a sum too small": ("binary", {"out": {0: f32(3)}}, "more axes than the output"),
     "a sum of two types": ("binary", {"in": {1: i32(3)}}, "the inputs differ in type"),
     "a comparison that makes numbers": (
-        "binary", {"told": {"function": "less"}}, "no kernel runs it on operands"),
+        "binary", {"told": {"function": "less"}}, "no kernel runs it on these element"),
     "a conjunction that makes numbers": (
         "binary", {"told": {"function": "logical_and"}, "in": {0: boolean(2, 3), 1: boolean(3)}},
         "its output must be boolean"),
@@ -295,14 +295,14 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a choice of two types": ("select", {"in": {1: i32(3)}}, "input and output differ in type"),
     "a choice that does not broadcast": ("select", {"in": {1: f32(2)}}, "do not broadcast"),
     "a softmax too long": ("softmax", {"out": {0: f32(2, 4)}}, "input and output differ"),
-    "a reduction of nothing": ("reduce", {"in": {0: f32(2, 0, 4)}}, "it reduces nothing"),
-    "a reduction too long": ("reduce", {"out": {0: f32(2, 5)}}, "one element for each that is"),
+    "a reduction of nothing": ("reduce", {"in": {0: f32(2, 0, 4)}}, "its input is empty"),
+    "a reduction too long": ("reduce", {"out": {0: f32(2, 5)}}, "the wrong number of elements"),
     "a reduction into another type": ("reduce", {"out": {0: i32(2, 4)}}, "differ in type"),
     "an index of no axis": ("arg reduce", {"told": {"axis": 2}}, "the axis is out of range"),
     "an index in another type": ("arg reduce", {"out": {0: f32(2)}}, "no kernel runs it"),
-    "indices too many": ("arg reduce", {"out": {0: i32(3)}}, "one element for each that is made"),
+    "indices too many": ("arg reduce", {"out": {0: i32(3)}}, "the wrong number of elements"),
     "indices of nothing": (
-        "arg reduce", {"in": {0: f32(2, 0)}}, "one element for each that is made"),
+        "arg reduce", {"in": {0: f32(2, 0)}}, "the wrong number of elements"),
     "no neighbours": ("neighbours", {"told": {"size": 0}}, "the size must be above 0"),
     "neighbours in another shape": (
         "neighbours", {"out": {0: f32(4, 2)}}, "input and output differ"),
@@ -328,7 +328,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "gather", {"told": {"axis": 1, "batch_axes": 1}}, "data and indices differ in a batch"),
     "slices of nothing": ("gather", {"in": {0: f32(0, 3)}}, "the axis has no elements"),
     "a slice too many": ("gather", {"out": {0: f32(3, 3)}}, "one slice for each index"),
-    "indices that are numbers": ("gather", {"in": {1: f32(2)}}, "no kernel runs it on operands"),
+    "indices that are numbers": ("gather", {"in": {1: f32(2)}}, "no kernel runs it"),
     "a conversion too long": ("convert", {"out": {0: i32(9)}}, "input and output differ"),
     "a conversion by channel": (
         "convert", {"out": {0: i8(8, scales=[0.5] * 8, axis=0)}}, "a scale for each channel"),
@@ -379,13 +379,14 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "two images": (
         "detection", {"in": {0: f32(2, 5, 4), 1: f32(2, 5, 3)}}, "do not fit each other"),
     "scores of other classes": (
-        "detection", {"told": {"num_classes": 4}}, "not those of its classes"),
-    "scores of no classes": ("detection", {"told": {"num_classes": 0}}, "not those of its"),
-    "no detections": ("detection", {"told": {"max_detections": 0}}, "it makes no detections"),
+        "detection", {"told": {"num_classes": 4}}, "do not fit its number of classes"),
+    "scores of no classes": ("detection", {"told": {"num_classes": 0}}, "do not fit its number"),
+    "no detections": (
+        "detection", {"told": {"max_detections": 0}}, "its number of detections is 0"),
     "no classes of a detection": (
-        "detection", {"told": {"classes_per_detection": 0}}, "it makes no detections"),
+        "detection", {"told": {"classes_per_detection": 0}}, "its number of detections is 0"),
     "a class without detections": (
-        "detection", {"told": {"detections_per_class": 0}}, "it makes no detections"),
+        "detection", {"told": {"detections_per_class": 0}}, "its number of detections is 0"),
     "detections too many": (
         "detection", {"told": {"max_detections": 4}}, "a row for each detection"),
     "detections beyond measure": (
@@ -409,15 +410,15 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a transform of a vector": (
         "rfft2d", {"in": {0: f32(5)}, "out": {0: f32(3, 2)}}, "pairs of floats"),
     "a transform of other columns": (
-        "rfft2d", {"told": {"columns": 8}}, "not that of its transform"),
+        "rfft2d", {"told": {"columns": 8}}, "has the wrong shape"),
     "transforms too many": ("rfft2d", {"out": {0: f32(4, 4, 3, 2)}}, "input and output differ"),
     "a transform of integers": ("rfft2d", {"in": {0: i32(3, 2, 5)}}, "only float32 is supported"),
     "a transform without room": ("rfft2d", {"scratch": 255}, "has 255 B; it needs 256"),
     "more than there are": (
-        "top k", {"in": {0: f32(2, 2)}}, "some of each row"),
+        "top k", {"in": {0: f32(2, 2)}}, "its k does not fit"),
     "the largest of no rows": (
-        "top k", {"in": {0: f32(0, 5)}, "outs": (f32(0, 3), i32(0, 3))}, "some of each row"),
-    "the largest of other rows": ("top k", {"in": {0: f32(3, 5)}}, "some of each row"),
+        "top k", {"in": {0: f32(0, 5)}, "outs": (f32(0, 3), i32(0, 3))}, "its k does not fit"),
+    "the largest of other rows": ("top k", {"in": {0: f32(3, 5)}}, "its k does not fit"),
     "the largest without indices": ("top k", {"outs": (f32(2, 3),)}, "too few outputs"),
     "indices of others": ("top k", {"out": {1: i32(2, 2)}}, "its outputs differ"),
     "indices that are no integers": ("top k", {"out": {1: f32(2, 3)}}, "no kernel runs it"),

@@ -79,7 +79,7 @@ def _run(argv: "Sequence[str]") -> int:
         named = (error.filename, error.strerror)
         return _failure(": ".join(str(each) for each in named if each is not None) or str(error))
     except MemoryError as error:  # a model may state sizes that no machine has
-        return _failure(f"this machine has not enough memory: {error}".rstrip(": "))
+        return _failure(f"out of memory: {error}".rstrip(": "))
     return 0
 
 

@@ -91,7 +91,7 @@ def read_dataset(path: Path) -> Dataset:
     labels = arrays.pop(LABELS, None)
     counts = {len(each) if each.ndim else 0 for each in arrays.values()}
     if len(counts) != 1 or 0 in counts:
-        raise DatasetError("its arrays are empty or differ in their number of samples", path=path)
+        raise DatasetError("arrays are empty or differ in their number of samples", path=path)
     if labels is not None and labels.shape != (*counts,):
         raise DatasetError(
             f"labels have shape {labels.shape}, not one label per sample", path=path
@@ -222,7 +222,7 @@ def random_dataset(
     values = _open_inputs(model, fixed)
     for value in values:
         if value.type.tensor_type.elem_type != 1:
-            raise DatasetError(f"input {value.name!r} takes no 32-bit floats")
+            raise DatasetError(f"input {value.name!r} is not float32")
     stated = {
         _name(value, axis)
         for value in values

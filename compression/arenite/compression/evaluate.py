@@ -138,7 +138,7 @@ class Judge:
                 for feeds in self.dataset.batches(self.shapes)
             ]
         except refusals as error:
-            raise EvaluationError(f"ONNX Runtime cannot run it: {_reason(error)}") from error
+            raise EvaluationError(f"rejected by ONNX Runtime: {_reason(error)}") from error
 
     def _classes_of(self, runs: Sequence[Outputs]) -> Array | None:
         """Return the most probable class of each sample, if there is a row of scores for each."""

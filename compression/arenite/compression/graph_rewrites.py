@@ -198,7 +198,7 @@ class _Editor:
             inferred = onnx.shape_inference.infer_shapes(model).graph
         except (RuntimeError, TypeError, ValueError, onnx.shape_inference.InferenceError) as error:
             text = " ".join(str(error).split())
-            raise ModelFormatError(f"its shapes contradict each other: {text}") from error
+            raise ModelFormatError(f"inconsistent shapes: {text}") from error
         self._shapes = {
             value.name: [each.dim_value for each in value.type.tensor_type.shape.dim]
             for value in (*inferred.input, *inferred.value_info)

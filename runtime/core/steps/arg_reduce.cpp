@@ -134,7 +134,7 @@ std::unique_ptr<Step> make_arg_reduce(const Operands& operands) {
   const AxisSplit split(operands, source, operands.step.kernel_as_ArgReduce()->axis());
   require(operands,
           split.length > 0 && operands.outputs[0]->num_elements() == split.outer * split.inner,
-          "the output does not have one element for each that is made");
+          "its output has the wrong number of elements");
   switch (source.type) {
     case Type::float32: return make_of<float>(operands, split);
     case Type::int8: return make_of<std::int8_t>(operands, split);

@@ -235,11 +235,11 @@ Sizes checked_sizes(const Operands& operands) {
           sizes.classes > 0 &&
               (sizes.columns == sizes.classes || sizes.columns - 1 == sizes.classes) &&
               predictions.num_elements() < (std::size_t{1} << 31),
-          "its scores are not those of its classes");
+          "its scores do not fit its number of classes");
   require(operands, sizes.boxes < kMost && sizes.columns < kMost && sizes.detections < kMost,
           "it has too many boxes, classes or detections");
   require(operands, sizes.detections > 0 && sizes.each > 0 && sizes.of_class > 0,
-          "it makes no detections");
+          "its number of detections is 0");
   const auto& boxes = *operands.outputs[0];
   const std::size_t rows = operands.outputs[1]->num_elements();
   require(operands,

@@ -284,9 +284,9 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
     }
   }
   require(operands, source.type == target.type, "input and output differ in type");
-  require(operands, count > 0 && source.size > 0, "it reduces nothing");
+  require(operands, count > 0 && source.size > 0, "its input is empty");
   require(operands, target.num_elements() == source.num_elements() / count,
-          "the output does not have one element for each that is made");
+          "its output has the wrong number of elements");
   // Where rows lie apart, the plan sees to it that no two of those in use share bytes.
   const bool is_apart = source.rows != nullptr || source.data + source.size <= target.data ||
                         target.data + target.size <= source.data;

@@ -175,7 +175,7 @@ std::unique_ptr<Step> make_rfft2d(const Operands& operands) {
   require(operands,
           target.shape[rank - 2] == sizes.rows && target.shape[rank - 1] == sizes.made() &&
               target.size > 0,
-          "its output is not that of its transform");
+          "its output has the wrong shape");
   return std::make_unique<Rfft2DStep>(operands, sizes);
 }
 

@@ -63,7 +63,7 @@ std::unique_ptr<Step> make_top_k(const Operands& operands) {
           std::equal(source.shape.begin(), source.shape.end() - 1, values.shape.begin()) &&
               values.shape.back() <= source.shape.back() && values.size > 0 &&
               source.shape.back() < (std::size_t{1} << 31),
-          "it does not make some of each row");
+          "its k does not fit the row");
   require(operands, source.type == values.type, "input and output differ in type");
   return of_number_type(source.type, [&](auto number) {
     return of_index_type(operands.outputs[1]->type, [&](auto place) -> std::unique_ptr<Step> {

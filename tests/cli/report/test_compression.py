@@ -52,7 +52,7 @@ def test_without_a_page_there_is_nothing_to_show_it_on(result, run):
     model, path = result
     code, _, err = run("compare", model, "--quick", "--compression", path)
     assert code == 2
-    assert "--compression needs --output" in err
+    assert "--compression requires --output" in err
 
 
 def _without(key):

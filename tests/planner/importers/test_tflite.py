@@ -346,10 +346,10 @@ def rewired(**changes: object) -> TinySubgraph:
         (rewired(operators=[TinyOperator(-3, [0], [3])]), "built-in operator -3 is unknown"),
         (
             rewired(operators=[*CHAIN.operators, TinyOperator(Op.RELU, [0], [2])]),
-            "'RELU_2' writes 'w' a second time",
+            "'RELU_2' writes 'w', which is written already",
         ),
         (rewired(operators=CHAIN.operators[::-1]), "reads 'y' before it is written"),
-        (rewired(operators=[CHAIN.operators[0]] * 2), "writes 'y' a second time"),
+        (rewired(operators=[CHAIN.operators[0]] * 2), "writes 'y', which is written already"),
         (
             calling(Op.IF, 1, 5),
             "subgraph 0, operator 2: then subgraph 1 is out of range, the file has 1",

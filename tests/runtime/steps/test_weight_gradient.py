@@ -120,7 +120,7 @@ def test_what_is_no_number_stays_with_the_weights_that_it_reaches():
         ({}, (1, 4, 4, 2), (1, 4, 4, 3), (3, 2, 1), "must have rank 4"),
         ({"strides": [0, 1]}, (1, 4, 4, 2), (1, 4, 4, 3), (3, 2, 1, 1), "stride or dilation is 0"),
         ({"dilations": [1, 0]}, (1, 4, 4, 2), (1, 4, 4, 3), (3, 2, 1, 1), "dilation is 0"),
-        ({"before": [1]}, (1, 4, 4, 2), (1, 4, 4, 3), (3, 2, 1, 1), "another length"),
+        ({"before": [1]}, (1, 4, 4, 2), (1, 4, 4, 3), (3, 2, 1, 1), "the wrong length"),
         ({"strides": [1 << 24, 1]}, (1, 4, 4, 2), (1, 4, 4, 3), (3, 2, 1, 1), "too large"),
     ],
 )

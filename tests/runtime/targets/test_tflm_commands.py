@@ -33,7 +33,7 @@ def test_export_copies_the_model_where_the_stock_plan_stays(
     model.write_bytes(dense_chain((16, 16, 16)))
     assert main(["export", str(model), "--to", "tflm", "-o", str(output)]) == 0
     assert output.read_bytes() == model.read_bytes()
-    assert "stock stays: ours needs" in capsys.readouterr().out
+    assert "stock stays: the arena takes" in capsys.readouterr().out
 
 
 @real

@@ -41,7 +41,7 @@ class Backward:
             NoRuleError: Only another output has one.
         """
         if self.gradients[0] is None:
-            raise NoRuleError("the loss depends on a later output only")
+            raise NoRuleError("the loss depends on another output of the operator than the first")
         return self.gradients[0]
 
     @property
@@ -168,7 +168,7 @@ def _apply(state: Backward, rules: Mapping[str, Rule]) -> None:
     rule = rules.get(node.rule)
     try:
         if rule is None:
-            raise NoRuleError("there is no rule for this operator")
+            raise NoRuleError("this operator is unsupported")
         state.graph.named(f"d/{node.name}/")
         rule(state)
     except NoRuleError as reason:

@@ -92,7 +92,7 @@ def program_for_training(
                 if batch is None:
                     raise
                 raise BatchError(
-                    f"the model does not take a batch of {batch}: {error.reason}", path=path
+                    f"a batch of {batch} does not fit the model: {error.reason}", path=path
                 ) from error
 
 

@@ -136,7 +136,7 @@ def cast(s: Backward) -> None:
     """Between types of floating point."""
     source = s.input(0)
     if not source.dtype.label.startswith("float"):
-        raise NoRuleError(f"{source.dtype.label} has no gradient")
+        raise NoRuleError(f"element type {source.dtype.label} has no gradient")
     s.give(0, s.graph.cast(s.gradient, source.dtype))
 
 

@@ -107,7 +107,7 @@ class StepRunner:
             )
         except Exception as error:  # ONNX Runtime's own classes are all but Exception itself
             reason = " ".join(str(error).split())
-            raise ModelFormatError(f"ONNX Runtime cannot run it: {reason}") from error
+            raise ModelFormatError(f"rejected by ONNX Runtime: {reason}") from error
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run once, keep the new states, and return the other outputs by name.

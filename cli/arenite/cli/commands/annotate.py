@@ -101,7 +101,7 @@ def annotate(
     results.reserve(output, sources=(model, plan_path))
     if model_format(model) != "onnx":
         raise UnsupportedModelError(
-            model.name, "only ONNX has metadata for this; see arenite export", path=model
+            model.name, "annotate supports ONNX only; see arenite export", path=model
         )
     if plan_path is None:
         strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)

@@ -230,4 +230,4 @@ def _by_tiles(tiles: Mapping[int, int]) -> str:
     by_tile = (
         f"{plural(count, 'convolution')} by {tile} x {tile}" for tile, count in tiles.items()
     )
-    return ", ".join(by_tile) or "no convolution by tiles"
+    return ", ".join(by_tile) or "no convolution"

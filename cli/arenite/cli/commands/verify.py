@@ -44,12 +44,16 @@ def verify(
     """
     if plan_path.suffix.lower() == SUFFIX:
         if dims or shapes or values:
-            raise click.UsageError("a program file has its shapes in itself")
+            raise click.UsageError(
+                "--dim and --shape are for models; a program file has its shapes"
+            )
         _verify_program(plan_path, model, Results(as_json=as_json))
         return
     if plan_path.suffix.lower() == ".onnx":
         if model is not None or dims or shapes or values:
-            raise click.UsageError("an annotated model has its plan and its shapes in itself")
+            raise click.UsageError(
+                "--dim and --shape are for models; an annotated model has its shapes"
+            )
         plan_file = _read_annotated(plan_path)
     else:
         plan_file = planfile.read(plan_path)

@@ -33,7 +33,9 @@ def tuned_rows(tuned: Tuned | None) -> list[tuple[str, str]]:
     """Return a row of facts, none for a program that is tuned on no processor."""
     if tuned is None:
         return []
-    taken = "this one" if tuned.is_here else "not this one: kernels are those of the table"
+    taken = (
+        "this one" if tuned.is_here else "not this one; the kernels come from the built-in table"
+    )
     return [("tuned on", f"{tuned.processor}, {taken}")]
 
 

@@ -116,7 +116,7 @@ def _run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise FailedStrategyError(strategy.name, reason) from error
     if not isinstance(plan, Plan):
-        raise FailedStrategyError(strategy.name, f"it returned {type(plan).__name__}, not Plan")
+        raise FailedStrategyError(strategy.name, f"returned {type(plan).__name__}, expected Plan")
     return plan
 
 
@@ -129,7 +129,7 @@ def _verify(problem: Problem, plan: Plan, strategy: str) -> None:
     try:
         verify(problem, plan)
     except InvalidPlanError as error:
-        error.args = (f"strategy {strategy!r} made a wrong plan: {error}",)
+        error.args = (f"strategy {strategy!r} returned an invalid plan: {error}",)
         raise
 
 

@@ -352,7 +352,7 @@ def _result(
         check_timeline(made, costs, timeline)
         check_same_values(program, made, rounded=result.rounds)
     except (DifferentValuesError, InvalidTimelineError) as error:
-        reason = f"made a wrong program: {error}"
+        reason = f"returned an invalid program: {error}"
         return replace(result, decide_s=took, reason=reason, wrong=True)
     return replace(
         result,

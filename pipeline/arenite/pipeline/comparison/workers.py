@@ -141,8 +141,8 @@ def _call(function: Callable[[_T], _R], item: _T, sender: Connection, stop: Even
 
 def _ending(exit_code: int | None) -> str:
     if exit_code is not None and exit_code < 0:
-        return f"its process was killed by {signal.Signals(-exit_code).name}"
-    return f"its process exited with code {exit_code}"
+        return f"process killed by {signal.Signals(-exit_code).name}"
+    return f"process exited with code {exit_code}"
 
 
 _CONNECT_TIMEOUT_S = 10

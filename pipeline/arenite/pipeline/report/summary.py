@@ -89,7 +89,7 @@ def binds(report: ModelReport) -> str:
 def _limit(reports: Sequence[ModelReport], proved: int) -> tuple[str, str]:
     if len(reports) == 1:
         report = reports[0]
-        advice = "The file states records alone; give the model itself to learn what binds."
+        advice = "The file has records only; give the model to see the binding steps."
         if report.diagnosis is not None:
             advice = report.diagnosis.advice
         return binds(report).capitalize() if report.diagnosis is not None else "The load", advice
@@ -102,7 +102,7 @@ def _limit(reports: Sequence[ModelReport], proved: int) -> tuple[str, str]:
     limit = f"{proved} of {len(reports)} proved lowest"
     if proved:
         remedies.insert(0, "Better placement cannot lower a proved arena.")
-    return limit, " ".join(remedies) or "Give the models themselves to learn what binds."
+    return limit, " ".join(remedies) or "Give the models to see the binding steps."
 
 
 def standings(reports: Sequence[ModelReport]) -> list[Standing]:

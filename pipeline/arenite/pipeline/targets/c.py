@@ -58,7 +58,7 @@ class C:
     def why_unsupported(self, path: Path) -> str | None:
         """Return why there is nothing to write of such a file."""
         if model_format(path) == "csv":
-            return "a CSV states records alone; there is nothing to write as C"
+            return "a CSV has no operators; give the model"
         return None
 
     def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:

@@ -162,7 +162,7 @@ def _region(item: object, places: Mapping[str, int]) -> RegionOf:
     first, last = _ends(entry, places)
     rows, inner = (values.number(entry, name, 1) for name in ("rows", "inner_rows"))
     if max(rows, inner) > _MOST_ROWS:
-        raise OutOfRangeError(f"bands of {max(rows, inner)} rows, {_MOST_ROWS} at most expected")
+        raise OutOfRangeError(f"bands of {max(rows, inner)} rows, expected at most {_MOST_ROWS}")
     return RegionOf(first, last, rows, inner)
 
 
@@ -197,7 +197,7 @@ def _run(entry: Object, memories: Sequence[Memory], num_turns: int) -> Run:
     touched = (rows for turn in turns for rows in (*turn.reads, *turn.writes))
     count = sum(rows.stop - rows.first for rows in touched)
     if count > _MOST_ROWS:
-        raise OutOfRangeError(f"the turns touch {count} rows, {_MOST_ROWS} at most expected")
+        raise OutOfRangeError(f"the turns touch {count} rows, expected at most {_MOST_ROWS}")
     inputs, outputs = values.texts(entry, "inputs"), values.texts(entry, "outputs")
     for name in (*inputs, *outputs):
         if name not in tensors:

@@ -67,7 +67,7 @@ class Diagnosis:
         """One sentence: the limit of the peak and the rewrites that can help."""
         binding = self.binding
         if binding is None or binding.load == 0:
-            return "Nothing is live: there is nothing to lower."
+            return "No tensor is live."
         where = f"step {binding.step} ({binding.operator})"
         if self.movable == 0:
             return (

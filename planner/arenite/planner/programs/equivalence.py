@@ -28,11 +28,11 @@ def check_same_values(before: Program, after: Program, *, rounded: bool = False)
     numbers: dict[tuple[object, ...], int] = {}
     one, other = _expressions(before, numbers), _expressions(after, numbers, rounded)
     if before.output_tensors != after.output_tensors:
-        raise DifferentValuesError(after.name, "has other outputs than before")
+        raise DifferentValuesError(after.name, "has different outputs after the rewrite")
     states = [each.name for each in before.tensors.values() if each.kind is TensorKind.STATE]
     for name in (*before.output_tensors, *states):
         if one[name] != other.get(name):
-            raise DifferentValuesError(name, "is not computed as before")
+            raise DifferentValuesError(name, "is computed differently after the rewrite")
 
 
 def _expressions(

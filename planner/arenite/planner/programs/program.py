@@ -278,7 +278,9 @@ class Program:
                     raise ModelError(f"step {step.name!r} reads {name!r} before it is written")
             for name in step.writes:
                 if name in written and self.tensors[name].kind is not TensorKind.STATE:
-                    raise ModelError(f"step {step.name!r} writes {name!r} a second time")
+                    raise ModelError(
+                        f"step {step.name!r} writes {name!r}, which is written already"
+                    )
                 written.add(name)
                 ready.add(name)
                 ready.update(parts.completed_by(name))

@@ -71,7 +71,7 @@ def rebuild_bands(
         if any(step is None for step in regions.steps[start:stop]):
             raise OrderError(f"steps {each.first!r} to {each.last!r} cannot run in bands")
         if stop not in regions.stops_after(start):
-            raise OrderError(f"steps {each.first!r} to {each.last!r} are more than bands run over")
+            raise OrderError(f"too many steps in bands, {each.first!r} to {each.last!r}")
         chosen.append(Region(start, stop, each.rows, each.inner_rows))
     return derive(run_in_bands(regions, chosen), replace(rules, outlines=True))
 

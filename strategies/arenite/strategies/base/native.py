@@ -60,7 +60,7 @@ def size_fault(problem: Problem) -> SizeLimitError | None:
 def why_unsizable(problem: Problem) -> str | None:
     """Return None, or the number beyond the core's 64 bits, as a strategy's reason."""
     fault = size_fault(problem)
-    return None if fault is None else f"cannot add up the sizes: {fault}"
+    return None if fault is None else f"sum of the sizes is too large: {fault}"
 
 
 def why_unsupported(problem: Problem) -> str | None:

@@ -24,8 +24,8 @@ class BestOrder:
     """
 
     name: ClassVar[str] = "best"
-    complexity: ClassVar[str] = "that of the beam"
-    source: ClassVar[str] = "lowest of the quick orders"
+    complexity: ClassVar[str] = "time of the beam search"
+    source: ClassVar[str] = "lowest peak of the quick orders"
 
     def __call__(self, program: Program, rules: Rules) -> Order:
         return self.search(program, rules, never)

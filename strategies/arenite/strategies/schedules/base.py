@@ -73,9 +73,9 @@ class SchedulePolicy(BudgetPolicy):
     def why_unsupported(self, program: Program) -> str | None:
         for step in program.steps:
             if step.operator.fixes_order:
-                return "needs steps that can run again; steps of subgraphs cannot"
+                return "cannot recompute steps of subgraphs"
             if step.lane != COMPUTE:
-                return f"decides for all lanes, and step {step.name!r} is on another already"
+                return f"cannot schedule step {step.name!r}, which is on another lane already"
         return None
 
     def make(

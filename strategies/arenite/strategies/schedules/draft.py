@@ -148,7 +148,7 @@ class Draft:
             for storage in work.reads[step]:
                 instances = self.instances[storage]
                 if not instances:
-                    raise ValueError(f"{work.names[storage]!r} is read before it is made")
+                    raise ValueError(f"{work.names[storage]!r} is read before it is written")
                 instances[-1 if work.may_leave[storage] else 0].readers.append(run)
             for storage in work.writes[step]:
                 instances = self.instances[storage]

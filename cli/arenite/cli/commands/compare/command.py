@@ -172,9 +172,9 @@ def compare(
         _compare_policies(paths, replace(reading, limits=limits), contest, page, results)
         return
     if most_growth is not None and baseline is None:
-        raise click.UsageError("--fail-over needs --baseline OLD.json")
+        raise click.UsageError("--fail-over requires --baseline OLD.json")
     if compression_paths and page is None:
-        raise click.UsageError("--compression needs --output REPORT.html")
+        raise click.UsageError("--compression requires --output REPORT.html")
     check_options(reading)
     strategies = tuple(
         configured(strategy, seed=seed, time_limit_s=time_limit_s)

@@ -244,7 +244,7 @@ def compress(
     scan_file = None
     if scan_path is not None:
         if sensitivity is None:
-            raise click.UsageError("--scan needs --sensitivity")
+            raise click.UsageError("--scan requires --sensitivity")
         samples = f"random, seed {seed or 0}" if dataset_path is None else dataset_path.name
         channels_left = "" if channels is None else f", {channels:g} of the channels"
         sizes = _sizes_text(reading)

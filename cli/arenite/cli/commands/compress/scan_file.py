@@ -53,7 +53,7 @@ class ScanFile:
                 Sensitivity(layer, _losses(losses)) for layer, losses in document["losses"].items()
             ]
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            reason = "does not hold the findings of a scan"
+            reason = "is not a file of --scan"
             raise ScanFileError(reason, path=self.path) from error
 
     def write(self, found: "list[Sensitivity]") -> None:
@@ -91,5 +91,5 @@ def _loss(value: object) -> float:
     if value is None:
         return inf
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no loss")
+        raise TypeError(f"{value!r} is not a number")
     return float(value)

@@ -105,7 +105,7 @@ class Judging:
         """
         if self.judge is None:
             raise click.UsageError(
-                f"{option} needs --evaluate DATASET.npz for this model: {self.why_not}"
+                f"{option} requires --evaluate DATASET.npz for this model: {self.why_not}"
             )
         return self.judge
 

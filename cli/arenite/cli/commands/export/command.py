@@ -242,7 +242,7 @@ def export(
         _Request(model, requested, seed, time_limit_s, order_name, dims, shapes, values)
     )
     if header_path is not None and exported.header is None:
-        raise click.UsageError(f"--header is for --to tflm; {target} has no use for one")
+        raise click.UsageError(f"--header is for --to tflm, not {target}")
     results.write(output, lambda: exported.data)
     results.write(header_path, lambda: exported.header or "")
 
@@ -263,12 +263,12 @@ def _cmsis_nn(
             raise click.UsageError("--extension is for --kernels cmsis-nn")
         return None
     if extension is None:
-        raise click.UsageError("--kernels cmsis-nn needs --extension: its working memory differs")
+        raise click.UsageError("--kernels cmsis-nn requires --extension")
     if rounding not in (None, "double"):
-        raise click.UsageError("--rounding is for our own kernels; CMSIS-NN's round twice")
+        raise click.UsageError("--rounding is for our own kernels; CMSIS-NN supports double only")
     if budget is not None:
         raise click.UsageError(
-            "--budget is for our own kernels: CMSIS-NN's do not run in bands of rows"
+            "--budget is for our own kernels; CMSIS-NN cannot run bands of rows"
         )
     return Extension(extension)
 

@@ -62,7 +62,7 @@ class NumbersType(click.ParamType[tuple[float, ...]]):
         except ValueError:
             numbers = ()
         if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
-            self.fail(f"{value!r} is not one number, or three with commas between", param, ctx)
+            self.fail(f"{value!r} is not one number, or three separated by commas", param, ctx)
         if self._above_zero and min(numbers) <= 0:
             self.fail(f"{value!r} is not above 0", param, ctx)
         return numbers
@@ -143,7 +143,7 @@ class _Result:
 )  # fmt: skip
 @click.option(
     "--poison", is_flag=True,
-    help="Run on dead memory of NaN and again of large numbers, and refuse outputs that differ.",
+    help="Fill unused memory with NaN, then with large numbers, and fail if the outputs differ.",
 )  # fmt: skip
 @strategy_option
 @dim_option

@@ -175,7 +175,7 @@ def _load(path: Path, most: int) -> dict[str, Array]:
         raise InputFileError(f"is damaged: {error}", path=path) from error
     for key, array in arrays.items():
         if not isinstance(array, np.ndarray):
-            raise InputFileError(f"{key!r} in it is no array", path=path)
+            raise InputFileError(f"{key!r} is not an array", path=path)
     return arrays
 
 
@@ -183,7 +183,7 @@ def _check_kind(path: Path) -> None:
     """Return if a file has an end, or cannot be opened at all: a device may go on for ever."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise InputFileError("is no regular file: arrays are not read from it", path=path)
+        raise InputFileError("is not a regular file", path=path)
 
 
 def _check_sizes(stream: BinaryIO, path: Path, most: int) -> None:

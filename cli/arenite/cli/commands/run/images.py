@@ -62,10 +62,14 @@ def read_image(
         raise MissingDependencyError("PIL", "images", f"reading {path.name!r}") from error
     holds_pixels = dtype in (np.uint8, np.int8)
     if not (holds_pixels or dtype.kind == "f"):
-        raise ImageError(f"the input of {dtype} takes no picture; feed a .npy", path=path)
+        raise ImageError(
+            f"a picture for an input of {dtype} is unsupported; feed a .npy", path=path
+        )
     if len(shape) != 4 or shape[0] != 1 or not {1, 3}.intersection((shape[1], shape[3])):
         text = "x".join(map(str, shape)) or "scalar"
-        raise ImageError(f"the input of shape {text} takes no picture; feed a .npy", path=path)
+        raise ImageError(
+            f"a picture for an input of shape {text} is unsupported; feed a .npy", path=path
+        )
     is_channels_last = shape[3] in (1, 3)
     height, width, channels = shape[1:] if is_channels_last else (*shape[2:], shape[1])
     for numbers in (normalisation.mean, normalisation.std):

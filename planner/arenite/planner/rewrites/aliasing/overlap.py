@@ -185,7 +185,7 @@ def _overlap(program: Program, state: OverlapSearch, alignment: int) -> str:
     storages, step = state.storages, program.steps[state.step]
     permitted = permitted_overlap(program, step)
     if not permitted:
-        return "the operator reads its operand until it ends"
+        return "the operator reads its operand until its end"
     source, result = step.inputs[0], step.outputs[0]
     for other in step.reads:
         if other != source and storages.owner(other) == storages.owner(source):

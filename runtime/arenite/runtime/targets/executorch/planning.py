@@ -79,7 +79,7 @@ def storages(specs: Iterable[TensorSpec], alignment: int, graph: Any) -> list[Te
         root, inner = _root(spec)
         if id(root) not in planned:
             raise UnsupportedModelError(
-                names[id(spec)], "lies inside a tensor that ExecuTorch does not plan"
+                names[id(spec)], "is inside a tensor that ExecuTorch does not plan"
             )
         if inner % alignment:
             raise UnsupportedModelError(
@@ -332,7 +332,7 @@ def _check_processor(found: Iterable[TensorGroup]) -> None:
             if device != "CPU" and storage.record is not None:
                 raise UnsupportedModelError(
                     storage.record.name,
-                    f"lies on {device}, but banks are memories of the processor",
+                    f"is on {device}; banks are supported for the processor only",
                 )
 
 

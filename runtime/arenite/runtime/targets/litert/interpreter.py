@@ -101,7 +101,7 @@ class PlannedInterpreter:
             UnexpectedRuntimeError: The placement is the stock one.
         """
         if self.plan is None:
-            raise UnexpectedRuntimeError("the interpreter places its tensors itself")
+            raise UnexpectedRuntimeError("the interpreter does not accept a plan")
         return self._placement.arena
 
     def tensor_addresses(self) -> list[tuple[int, int]]:
@@ -111,7 +111,7 @@ class PlannedInterpreter:
             UnexpectedRuntimeError: The placement is the stock one.
         """
         if self.plan is None:
-            raise UnexpectedRuntimeError("the interpreter places its tensors itself")
+            raise UnexpectedRuntimeError("the interpreter does not accept a plan")
         return self._placement.found()
 
     def allocate_tensors(self) -> None:
@@ -237,9 +237,7 @@ class _Placement:
                 run_on_zeros(interpreter)
                 self._place(temporary=True)
         except (RuntimeError, ValueError) as error:
-            raise UnexpectedRuntimeError(
-                f"the interpreter refuses the placement: {error}"
-            ) from error
+            raise UnexpectedRuntimeError(f"the interpreter rejects the plan: {error}") from error
         self.check()
         return interpreter
 
@@ -263,7 +261,7 @@ class _Placement:
             found = inside[tensor.index]
             if found.bytes != tensor.size or found.data != address:
                 raise UnexpectedRuntimeError(
-                    f"tensor {tensor.index} has {found.bytes} B at {found.data}, planned were "
+                    f"tensor {tensor.index} has {found.bytes} B at {found.data}, expected "
                     f"{tensor.size} B at {address}"
                 )
 
@@ -281,7 +279,7 @@ class _Placement:
                 continue  # made while the model runs
             found = inside[tensor.index]
             if (found.name or b"") != tensor.label:
-                raise UnexpectedRuntimeError(f"tensor {tensor.index} is not as it was probed")
+                raise UnexpectedRuntimeError(f"tensor {tensor.index} differs from the probe")
             if found.bytes <= tensor.size:
                 found.allocation_type = AllocationType.CUSTOM
                 found.data = address

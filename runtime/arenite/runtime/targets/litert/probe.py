@@ -126,8 +126,7 @@ def probe_arena(model: Path | bytes) -> Probe:
     name = "model" if isinstance(model, bytes) else model.name
     if hook.num_subgraphs != 1:
         raise UnexpectedRuntimeError(
-            f"{name}: it has {hook.num_subgraphs} subgraphs, and LiteRT lays out each in an arena "
-            "of its own; only a model of one can be planned for it"
+            f"{name}: {hook.num_subgraphs} subgraphs are unsupported, supported: 1"
         )
     inside, details = _inside(interpreter, hook)
     if not _is_settled(inside, details):  # shapes that the kernels find out while they run
@@ -135,7 +134,7 @@ def probe_arena(model: Path | bytes) -> Probe:
             run_on_zeros(interpreter)
         inside, details = _inside(interpreter, hook)
         if not _is_settled(inside, details):
-            raise UnexpectedRuntimeError("sizes are not known even after a run")
+            raise UnexpectedRuntimeError("tensor sizes are unknown after a run")
     op_types = [each["op_name"] for each in interpreter._get_ops_details()]  # noqa: SLF001
     reading = _Reading(inside, {each["index"]: each for each in details})
     try:
@@ -146,7 +145,7 @@ def probe_arena(model: Path | bytes) -> Probe:
             [each["index"] for each in interpreter.get_output_details()],
         )
     except (ModelError, ValueError) as error:
-        raise UnexpectedRuntimeError(f"the operators do not fit together: {error}") from error
+        raise UnexpectedRuntimeError(f"the operators are inconsistent: {error}") from error
     return Probe(program, reading.arena, _extent(inside))
 
 
@@ -179,7 +178,7 @@ def _inside(interpreter: Any, hook: PrepareHook) -> tuple[Any, list[dict[str, An
         tensor = inside[each["index"]]
         label = (tensor.name or b"").decode(errors="replace")
         if tensor.allocation_type not in set(AllocationType) or label != each["name"]:
-            raise UnexpectedRuntimeError(f"tensor {each['index']} is not where it should be")
+            raise UnexpectedRuntimeError(f"tensor {each['index']} has an unexpected address")
     return inside, details
 
 

@@ -149,14 +149,14 @@ def node_addresses(context_address: int) -> tuple[int, ...]:
     context = TfLiteContext.from_address(context_address)
     plan = ctypes.c_void_p()
     if GET_EXECUTION_PLAN(context.get_execution_plan)(context_address, ctypes.byref(plan)):
-        raise ValueError("the interpreter does not state its execution plan")
+        raise ValueError("the interpreter has no execution plan")
     get_node = GET_NODE(context.get_node_and_registration)
     addresses = []
     for index in indexes(plan.value):
         node, registration = ctypes.c_void_p(), ctypes.c_void_p()
         failed = get_node(context_address, index, ctypes.byref(node), ctypes.byref(registration))
         if failed or node.value is None:
-            raise ValueError(f"the interpreter does not show its operator {index}")
+            raise ValueError(f"the interpreter has no operator {index}")
         addresses.append(node.value)
     return tuple(addresses)
 
@@ -266,4 +266,4 @@ def refusal(model: Path | bytes, error: Exception) -> UnsupportedModelError:
     path = None if isinstance(model, bytes) else model
     # The runtime repeats itself for every tensor it dislikes.
     reason = textwrap.shorten(str(error), 160, placeholder=" ...")
-    return UnsupportedModelError("model", f"{package()} refuses it: {reason}", path=path)
+    return UnsupportedModelError("model", f"rejected by {package()}: {reason}", path=path)

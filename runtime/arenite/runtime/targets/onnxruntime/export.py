@@ -199,7 +199,7 @@ def _embed(graph: Any, path: Path) -> bool:
 
 def _serialised(model: Any) -> bytes:
     if model.ByteSize() > _MOST_BYTES:
-        raise UnsupportedModelError("model", "with its weights the model has 2 GiB or more")
+        raise UnsupportedModelError("model", "model and weights take 2 GiB or more")
     data: bytes = model.SerializeToString()
     return data
 
@@ -251,7 +251,7 @@ def _objection(nodes: list[Any], stock: StockMemory, ordered: StockMemory) -> st
         [np.asarray(output).tobytes() for output in memory.outputs] for memory in (stock, ordered)
     )
     if found != expected:
-        return "the outputs are not the same bit for bit"
+        return "the outputs differ"
     if not _is_kept(nodes, ordered.order):
         return "ONNX Runtime does not keep the order"
     if ordered.tensors >= stock.tensors:

@@ -179,7 +179,7 @@ def library_path() -> Path:
         if re.fullmatch(r"libonnxruntime(\.so\.[\d.]+|\.[\d.]+\.dylib)", path.name)
     ]
     if len(found) != 1:
-        raise UnexpectedRuntimeError(f"onnxruntime has {len(found)} libraries of its own, not one")
+        raise UnexpectedRuntimeError(f"onnxruntime has {len(found)} libraries, expected one")
     return found[0]
 
 
@@ -246,13 +246,13 @@ class ValueInfo:
         """
         if not isinstance(value, np.ndarray):
             raise InputMismatchError(
-                self.name, f"a numpy array is needed, not {type(value).__name__}"
+                self.name, f"is a {type(value).__name__}, expected a numpy array"
             )
         if value.dtype != self.dtype:
-            raise InputMismatchError(self.name, f"{self.dtype} is needed, not {value.dtype}")
+            raise InputMismatchError(self.name, f"is {value.dtype}, expected {self.dtype}")
         if self.shape and not fits(value.shape, self.shape):
             raise InputMismatchError(
-                self.name, f"the shape {tuple(self.shape)} is needed, not {value.shape}"
+                self.name, f"has shape {value.shape}, expected {tuple(self.shape)}"
             )
         return np.ascontiguousarray(value).reshape(value.shape)
 
@@ -310,7 +310,7 @@ def _value_info(library: Library, session: int, side: str, index: int, name: str
             raise UnexpectedRuntimeError(f"{name!r} is not a tensor")
         number = library.made("GetTensorElementType", tensor_info)
         if number not in ELEMENT_TYPES:
-            raise UnexpectedRuntimeError(f"{name!r} has elements that numpy does not know")
+            raise UnexpectedRuntimeError(f"{name!r} has an element type unknown to numpy")
         kind, label = ELEMENT_TYPES[number]
         sizes = (ctypes.c_int64 * library.made("GetDimensionsCount", tensor_info))()
         library.call("GetDimensions", tensor_info, sizes, len(sizes))
@@ -420,13 +420,13 @@ class HostedSession:
         try:
             own = library.made("CreateAllocator", self._session, library.cpu)
         except StatusError as error:
-            raise UnexpectedRuntimeError(f"the session shows no allocator: {error}") from error
+            raise UnexpectedRuntimeError(f"the session has no allocator: {error}") from error
         try:
             library.call("AllocatorFree", own, library.made("AllocatorAlloc", own, 1))
         finally:
             library.release("ReleaseAllocator", own)
         if self.allocator.num_calls == before:
-            raise UnexpectedRuntimeError("the session does not ask the allocator it was given")
+            raise UnexpectedRuntimeError("the session does not use the registered allocator")
 
 
 def _created(

@@ -323,7 +323,7 @@ def stock_memory(
         held = int(notes[-1]["mem_arena_held"]) - weights
     except KeyError as error:
         raise UnexpectedRuntimeError(
-            f"this version of onnxruntime does not note its memory (no {error}); update it"
+            f"this version of onnxruntime does not record its memory (no {error}); update it"
         ) from error
     return StockMemory(
         tensors, in_use, held, names[len(names) - len(names) // num_runs :], outputs

@@ -154,7 +154,7 @@ def refusal(
     if isinstance(model, Path) and model != known:
         text = text.replace(str(model), "the model" if path is None else path.name)
     reason = textwrap.shorten(text, 160, placeholder=" ...")
-    return UnsupportedModelError("model", f"onnxruntime refuses it: {reason}", path=path)
+    return UnsupportedModelError("model", f"rejected by onnxruntime: {reason}", path=path)
 
 
 def _package() -> Any:

@@ -91,11 +91,11 @@ def export_tflm(
     data = model.file.with_plan(model.offsets(problem, plan))
     planned = measure_bytes(path, data, num_inputs, num_outputs)
     if planned.outputs != stock.outputs:
-        stays = "with our plan the outputs differ"
+        stays = "the outputs differ with our plan"
     elif planned.smallest > stock.smallest:
-        stays = f"ours works from {planned.smallest} B on, the stock from {stock.smallest} B"
+        stays = f"the smallest working arena is {planned.smallest} B, stock {stock.smallest} B"
     elif planned.total >= stock.total:
-        stays = f"ours needs {planned.total} B, not less than the stock {stock.total} B"
+        stays = f"the arena takes {planned.total} B, stock {stock.total} B"
     else:
         stays = ""
     return TflmExport(
@@ -123,7 +123,7 @@ def _computed(
     offsets = model.offsets(problem, plan)
     stays = ""
     if plan.height >= stock_head:
-        stays = f"ours has a head of {plan.height} B, not less than the stock {stock_head} B"
+        stays = f"the head takes {plan.height} B, stock {stock_head} B"
     data = model.path.read_bytes() if stays else model.file.with_plan(offsets)
     return TflmExport(model, problem, plan, stock_head, plan.height, None, reason, data, stays)
 

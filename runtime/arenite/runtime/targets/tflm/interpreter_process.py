@@ -57,7 +57,7 @@ def attempt(function: Callable[[], Any]) -> Any:
         if status == 0:
             return json.loads(answer.read())
         if status == -signal.SIGALRM:
-            raise AttemptError(f"the interpreter did not end within {ATTEMPT_S} s")
+            raise AttemptError(f"the interpreter did not finish within {ATTEMPT_S} s")
         lines = words.read().decode(errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         ending = f"killed by signal {-status}" if status < 0 else f"exit code {status}"

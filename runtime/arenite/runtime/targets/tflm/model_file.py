@@ -245,9 +245,7 @@ class ModelFile:
         """Refuse files with parts at a fixed distance from the first byte."""
         (vtable_bytes,) = struct.unpack_from("<H", self.body, self._vtable(self._root))
         if vtable_bytes > 4 + 2 * _MODEL_FIELDS:
-            raise UnsupportedModelError(
-                "model", "the root table has fields that this version does not know"
-            )
+            raise UnsupportedModelError("model", "the root table has unknown fields")
         if any(self._number(each, _BUFFER_OFFSET) > 1 for each in self._buffers) or any(
             self._number(operator, _OPERATOR_CUSTOM_OFFSET) > 1
             for subgraph in self._subgraphs

@@ -78,7 +78,7 @@ class TflmModel:
         if plan.height > _MAX_OFFSET:
             raise UnsupportedModelError(
                 self.program.name,
-                f"{plan.height} B are more than its plan can state",
+                f"height {plan.height} B exceeds {_MAX_OFFSET} B, the limit of the plan format",
                 path=self.path,
             )
         result = [0] * self.file.num_tensors
@@ -106,7 +106,7 @@ def read_tflm_model(path: Path) -> TflmModel:
         if twice:
             name = next(name for name, index in indexes.items() if index == twice[0])
             raise UnsupportedModelError(
-                name, "two operators call its subgraph, and a plan has one place for it"
+                name, "its subgraph is called by two operators, supported: one"
             )
         return TflmModel(path, model.program, indexes, model.operators, file)
 
