@@ -11,6 +11,7 @@ import pytest
 from arenite.planner.errors import (
     BindingError,
     MissingDependencyError,
+    ModelFormatError,
     UnboundDimensionError,
     UnsupportedModelError,
 )
@@ -318,3 +319,14 @@ def test_trained_models_have_the_shapes_of_a_real_run(file: str, dims: dict[str,
     for name, result in zip(names, session.run(names, feeds), strict=True):
         tensor = graph.tensors[name]
         assert (name, tensor.shape, tensor.dtype.label) == (name, result.shape, result.dtype.name)
+
+
+@pytest.mark.parametrize(
+    "call", ["Conv(x, w)", "MaxPool<kernel_shape=[5,5]>(x)", "AveragePool<kernel_shape=[5,5]>(x)"]
+)
+def test_a_window_larger_than_its_input_is_refused_with_the_shape(
+    call: str, tmp_path: Path
+) -> None:
+    model = parse(f"(float[1,3,2,2] x) => (float[n,c,h,w] y) <float[3,3,5,5] w> {{ y = {call} }}")
+    with pytest.raises(ModelFormatError, match=r"output 'y' would have shape \[1, 3, -2, -2\]"):
+        load(save(tmp_path, model))

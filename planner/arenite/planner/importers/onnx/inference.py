@@ -230,6 +230,13 @@ class Inference:
             reason = why_unsizable(proto)
             if reason is not None:
                 raise UnsupportedModelError(output, reason)
+            shape = [each.dim_value for each in proto.tensor_type.shape.dim]
+            if any(length < 0 for length in shape):
+                raise self._checker.refusal(
+                    node,
+                    name,
+                    f"its inputs do not fit: output {output!r} would have shape {shape}",
+                )
             types.append(read_type(proto))
         if op_type(node) == "Dropout" and len(types) == 2 and node.output[1]:
             # Before operator set 10 the mask had the type of the data, and is not inferred.
