@@ -98,6 +98,22 @@ std::vector<PortInfo> ports(const Ports& stated) {
   return found;
 }
 
+// Indices of the outputs that end before the first row that is negative: their size depends on
+// data.
+std::vector<std::size_t> cut_outputs(const Session& session) {
+  std::vector<std::size_t> found;
+  const auto& outputs = *session.program().outputs();
+  for (const auto* step : *session.program().steps()) {
+    if (step->kernel_type() != program::Operator::NonMaxSuppression) { continue; }
+    for (flatbuffers::uoffset_t i = 0; i < outputs.size(); ++i) {
+      const bool is_made = outputs.Get(i)->tensor() == step->outputs()->Get(0);
+      const auto& view = session.port_tensor(*outputs.Get(i));
+      if (is_made && view.type == program::Type::int64) { found.push_back(i); }
+    }
+  }
+  return found;
+}
+
 // Names and tensors of what is kept from one run to the next.
 std::vector<std::tuple<std::string, int>> states(const Session& session) {
   std::vector<std::tuple<std::string, int>> found;
@@ -258,6 +274,7 @@ NB_MODULE(_core, module) {
       .def("reset", &Session::reset)
       .def("view", &view, "tensor"_a)
       .def("inputs", [](const Session& self) { return ports(*self.program().inputs()); })
+      .def("cut_outputs", &cut_outputs)
       .def("outputs", [](const Session& self) { return ports(*self.program().outputs()); })
       .def("states", &states)
       .def("external_steps", &external_steps)

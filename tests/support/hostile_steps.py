@@ -67,6 +67,12 @@ SOUND = {
         {"kind": "average", "window": [2, 2]}),
     "rescaled": OneStep(
         "Convert", (i16(4, **SCALED),), (i8(4, **SCALED),), {"rescales": True}),
+    "suppression": OneStep(
+        "NonMaxSuppression", (f32(1, 5, 4), f32(1, 2, 5)), (i64(4, 3),), {"max_outputs": 2},
+        scratch=60),
+    "suppression of one class": OneStep(
+        "NonMaxSuppression", (f32(5, 4), f32(5)), (i32(2), i32(), f32(2)), {"max_outputs": 2},
+        scratch=60),
     "depthwise": OneStep("DepthwiseConv2D", (f32(1, 4, 4, 2), weights(1, 3, 3, 2)),
                          (f32(1, 2, 2, 2),)),
     "transposed": OneStep("TransposedConv2D", (f32(1, 2, 2, 2), weights(3, 3, 3, 2)),
@@ -204,6 +210,19 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "pool of 16 bits", {"told": {"count_padding": True}}, "cannot count padding"),
     "a change of scale of numbers": (
         "rescaled", {"in": {0: f32(4)}}, "have one scale each"),
+    "candidates of three numbers": (
+        "suppression", {"in": {0: f32(1, 5, 3)}}, "must have 4 numbers"),
+    "scores of other boxes": ("suppression", {"in": {1: f32(1, 2, 6)}}, "boxes and scores do not"),
+    "boxes of integers": ("suppression", {"in": {0: i32(1, 5, 4)}}, "only float32"),
+    "a row too many": ("suppression", {"out": {0: i64(5, 3)}}, "a row for each box"),
+    "rows of four": ("suppression", {"out": {0: i64(4, 4)}}, "must be rows of three"),
+    "candidates without memory": ("suppression", {"scratch": 59}, "its working memory has"),
+    "no place for the count": (
+        "suppression of one class", {"outs": (i32(2),)}, "no output for the count"),
+    "a selected box too many": (
+        "suppression of one class", {"out": {0: i32(3)}}, "an index for each box"),
+    "scores of another length": (
+        "suppression of one class", {"out": {2: f32(3)}}, "its output of scores does not fit"),
     "a filter of other channels": (
         "conv", {"in": {1: weights(1, 3, 3, 5, 16)}}, "groups and channels do not fit"),
     "a panel too many": (

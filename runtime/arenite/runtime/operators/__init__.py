@@ -75,7 +75,12 @@ if TYPE_CHECKING:
         TopK,
     )
     from arenite.runtime.operators.schema import operator_tables, operators, with_tables
-    from arenite.runtime.operators.special import DetectionPostProcess, External, Rfft2D
+    from arenite.runtime.operators.special import (
+        DetectionPostProcess,
+        External,
+        NonMaxSuppression,
+        Rfft2D,
+    )
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -84,9 +89,9 @@ __all__ = [
     "AlongLastAxes", "ArgReduce", "Binary", "BinaryFunction", "Clamped", "Conv2D", "Convert",
     "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess",
     "DynamicQuantise", "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax",
-    "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
-    "MatMul", "Move", "MultiplyAdd", "PackBits", "PackFilter", "Pair", "Pool2D", "PoolKind",
-    "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "RowWise", "RuntimeOperator",
+    "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm", "MatMul",
+    "Move", "MultiplyAdd", "NonMaxSuppression", "PackBits", "PackFilter", "Pair", "Pool2D",
+    "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "RowWise", "RuntimeOperator",
     "ScatterAdd", "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK", "TransposedConv2D",
     "Unary", "UnaryFunction", "UnpackBits", "Wait", "WeightGradient", "is_one_image",
     "makes_one_image", "operator_tables", "operators", "winograd_scratch", "with_tables",

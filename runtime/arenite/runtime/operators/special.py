@@ -1,5 +1,6 @@
 """Detections, spectra, and operators that another runtime runs."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -45,6 +46,36 @@ class DetectionPostProcess(RuntimeOperator):
             + 2 * self.max_detections * _DETECTION_BYTES
             + max(boxes, columns)
         )
+
+
+_CANDIDATE_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonMaxSuppression(RuntimeOperator):
+    """Selects the best boxes that do not overlap a better one.
+
+    Reads boxes: images, N, 4 and scores: images, classes, N. Makes rows of image, class and box,
+    int64: up to `max_outputs` for each class of each image; rows that no box takes are -1. A box
+    is two opposite corners or, `by_centre`, its centre with width and height.
+
+    Of boxes N, 4 and scores N it makes the boxes: `max_outputs`, int32, how many they are, and
+    optionally their scores; places without a box are 0. With a `sigma` a box that overlaps one
+    before it keeps a part of its score.
+    """
+
+    number: ClassVar[int] = 41
+
+    max_outputs: int
+    overlap_threshold: float = 0.0
+    score_threshold: float = -math.inf
+    by_centre: bool = False
+    sigma: float = 0.0
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of the boxes of a class that are in question."""
+        boxes = operands.source
+        return _CANDIDATE_BYTES * boxes.shape[-2] if boxes and len(boxes.shape) > 1 else 0
 
 
 _COMPLEX_BYTES = 16

@@ -209,7 +209,7 @@ class Session:
         self._label = label
         self._inputs = ports_of(self._native, self._native.inputs())
         self._inputs_by_name = {port.name: port for port in self._inputs}
-        self._outputs = ports_of(self._native, self._native.outputs())
+        self._outputs = ports_of(self._native, self._native.outputs(), self._native.cut_outputs())
         self._results = _Results(len(self._outputs))
         self._segments = segments_of(self._native, label, options.threads)
 
@@ -325,7 +325,7 @@ class Session:
                 native.feed(index, np.ascontiguousarray(inputs[port.name]))
             self._run_steps()
             return {
-                port.name: self._results.copy(index, port.view) if copy else port.view
+                port.name: self._results.copy(index, port.made) if copy else port.made
                 for index, port in enumerate(self._outputs)
             }
 

@@ -153,10 +153,10 @@ def _translate(t: OnnxTranslation, quantised: Quantised) -> None:
     if isinstance(t.step.operator, FoundGradient):
         translate_found(t, t.step.operator)
         return
+    translate = TRANSLATORS.find(t.kind)
     try:
         if quantised.translate(t):
             return
-        translate = TRANSLATORS.find(t.kind)
         if translate is None:
             raise NotLoweredError("no kernel for this operator")
         translate(t)
@@ -165,7 +165,7 @@ def _translate(t: OnnxTranslation, quantised: Quantised) -> None:
             external(t.builder, t.step)
         except NotLoweredError as other:
             raise UnsupportedOperatorsError(
-                [(t.step.name, t.kind, str(other))],
+                [(t.step.name, t.kind, str(reason if translate else other))],
                 "neither Arenite nor ONNX Runtime runs this operator",
             ) from other
         t.builder.fallbacks[t.step.name] = f"{t.kind} ({reason})"

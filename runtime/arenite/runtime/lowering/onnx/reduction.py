@@ -35,6 +35,7 @@ from arenite.runtime.operators.reduction import (
     Reduce,
     ReduceFunction,
 )
+from arenite.runtime.operators.special import NonMaxSuppression
 
 R = ReduceFunction
 REDUCTIONS = {
@@ -277,3 +278,40 @@ def _last(t: OnnxTranslation, value: StoredValue, axis: int) -> StoredValue:
     rank = len(value.shape)
     order = (*(each for each in as_written(rank) if each != axis), axis)
     return t.builder.in_order(value, order, t.target)
+
+
+@translates("NonMaxSuppression")
+def non_max_suppression(t: OnnxTranslation) -> None:
+    """Translate NonMaxSuppression into an output of the model, which is cut in each run."""
+    reader = next((each for each in t.builder.model.steps if t.target in each.reads), None)
+    if reader is not None:
+        raise NotLoweredError(
+            f"its output shape depends on the data, and {reader.name!r} reads it; supported: an "
+            "output of the model"
+        )
+    counts, overlaps, scores = (t.optional_array(position) for position in (2, 3, 4))
+    boxes, predictions = (t.builder.as_written(t.value(position), t.target) for position in (0, 1))
+    centre = t.attribute("center_point_box", 0)
+    if centre not in (0, 1):
+        raise unsupported("center_point_box", centre, 0, 1)
+    if len(predictions.shape) != 3 or len(boxes.shape) != 3:
+        raise NotLoweredError(
+            f"boxes of shape {boxes.shape} and scores of shape {predictions.shape} are "
+            "unsupported, supported: rank 3"
+        )
+    images, classes, num_boxes = predictions.shape
+    most = min(max(int(counts.item()), 0), num_boxes) if counts is not None else 0
+    operator = NonMaxSuppression(
+        max_outputs=most,
+        overlap_threshold=0.0 if overlaps is None else float(overlaps.item()),
+        score_threshold=-math.inf if scores is None else float(scores.item()),
+        by_centre=bool(centre),
+    )
+    (made,) = t.builder.emit(
+        operator,
+        [boxes, predictions],
+        [(t.target, (images * classes * most, 3), as_written(2))],
+        dtype=DType.INT64,
+        step=t.step.name,
+    )
+    t.builder.bind(t.target, made)

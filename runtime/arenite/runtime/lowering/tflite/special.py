@@ -1,4 +1,4 @@
-"""Fourier transforms, and TFLite_Detection_PostProcess."""
+"""Fourier transforms, and the selection of boxes behind detectors."""
 
 import math
 from dataclasses import replace
@@ -10,7 +10,7 @@ from arenite.runtime.lowering.moves import picked
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, as_numbers, translates
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction
-from arenite.runtime.operators.special import DetectionPostProcess, Rfft2D
+from arenite.runtime.operators.special import DetectionPostProcess, NonMaxSuppression, Rfft2D
 
 _PARTS = {"REAL": 0, "IMAG": 1}
 _MOVERS = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
@@ -87,6 +87,7 @@ def _pairs(t: TfliteTranslation) -> StoredValue:
     return pairs
 
 
+_MOST_BOXES = 1 << 24
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 _TOO_LARGE = 1e30
 """Bound of numbers that become 32-bit floats."""
@@ -128,6 +129,39 @@ def detection_post_process(t: TfliteTranslation) -> None:
         step=t.step.name,
     )
     for name, value in zip(t.step.outputs, made, strict=True):
+        t.builder.bind(name, value)
+
+
+@translates("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
+def non_max_suppression(t: TfliteTranslation) -> None:
+    """Translate NON_MAX_SUPPRESSION with a constant number and constant thresholds."""
+    has_scores = t.kind.endswith("5")
+    numbers = [float(t.array(position).item()) for position in range(2, 6 if has_scores else 5)]
+    most = int(numbers[0])
+    if not 0 < most < _MOST_BOXES:
+        raise unsupported("max_output_size", most, f"1 to {_MOST_BOXES - 1}")
+    if not all(abs(each) < _TOO_LARGE for each in numbers):
+        raise unsupported("iou_threshold, score_threshold, sigma", numbers[1:], "finite numbers")
+    operator = NonMaxSuppression(
+        max_outputs=most,
+        overlap_threshold=numbers[1],
+        score_threshold=numbers[2],
+        sigma=numbers[3] if has_scores else 0.0,
+    )
+    # The count is the last output in the file; ours are indices, count and scores.
+    selected, *scores, count = t.step.outputs
+    names = (selected, count, *scores)
+    shapes = [(most,), (), *((most,) for _ in scores)]
+    for name, shape in zip(names, shapes, strict=True):
+        t.builder.restate_shape(name, shape)
+    made = t.builder.emit(
+        operator,
+        [t.value(0), t.value(1)],
+        [(n, s, as_written(len(s))) for n, s in zip(names, shapes, strict=True)],
+        dtype=[DType.INT32, DType.INT32, DType.FLOAT32][: len(names)],
+        step=t.step.name,
+    )
+    for name, value in zip(names, made, strict=True):
         t.builder.bind(name, value)
 
 
