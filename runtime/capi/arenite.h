@@ -64,7 +64,8 @@ typedef enum arenite_type {
   ARENITE_INT16 = 4,
   ARENITE_INT32 = 5,
   ARENITE_INT64 = 6,
-  ARENITE_BOOLEAN = 7 /* one byte, 0 or 1 */
+  ARENITE_BOOLEAN = 7, /* one byte, 0 or 1 */
+  ARENITE_FLOAT64 = 8
 } arenite_type;
 
 /* An open file: a copy of its program, and its weights, mapped. Writing over the file changes the

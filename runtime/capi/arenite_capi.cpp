@@ -20,7 +20,7 @@
 static_assert(ARENITE_ALIGNMENT == arenite::MappedFile::kAlignment);
 static_assert(ARENITE_ALIGNMENT == arenite::Arena::kMinAlignment);
 static_assert(ARENITE_BOOLEAN == static_cast<int>(arenite::program::Type::boolean));
-static_assert(ARENITE_BOOLEAN == static_cast<int>(arenite::program::Type::MAX));
+static_assert(ARENITE_FLOAT64 == static_cast<int>(arenite::program::Type::MAX));
 
 struct arenite_model {
   std::shared_ptr<const arenite::MappedFile> file;
@@ -237,7 +237,7 @@ const char* arenite_last_error(void) { return last_error; }
 
 const char* arenite_type_name(arenite_type type) {
   const auto known = static_cast<arenite::program::Type>(type);
-  return type >= 0 && type <= ARENITE_BOOLEAN ? arenite::program::EnumNameType(known) : "unknown";
+  return type >= 0 && type <= ARENITE_FLOAT64 ? arenite::program::EnumNameType(known) : "unknown";
 }
 
 arenite_status arenite_model_open(const char* path, arenite_model** model) {

@@ -114,6 +114,7 @@ static double element(const arenite_tensor* tensor, const void* data, size_t ind
     case ARENITE_BOOLEAN: value = ((const uint8_t*)data)[index]; break;
     case ARENITE_INT16: value = ((const int16_t*)data)[index]; break;
     case ARENITE_INT32: value = ((const int32_t*)data)[index]; break;
+    case ARENITE_FLOAT64: value = ((const double*)data)[index]; break;
     case ARENITE_INT64: value = (double)((const int64_t*)data)[index]; break;
   }
   return tensor->scale > 0 ? (value - tensor->zero_point) * tensor->scale : value;

@@ -81,6 +81,7 @@ std::size_t element_size(Type type) {
     case Type::int16: return 2;
     case Type::float32:
     case Type::int32: return 4;
+    case Type::float64:
     case Type::int64: return 8;
   }
   return 1;

@@ -51,6 +51,7 @@ bool with_type(Type type, const Use& use) {
     case Type::int32: return use(Tag<std::int32_t>{}), true;
     case Type::int64: return use(Tag<std::int64_t>{}), true;
     case Type::boolean: return use(Tag<bool>{}), true;
+    case Type::float64: return use(Tag<double>{}), true;
   }
   return false;
 }
@@ -122,6 +123,30 @@ class ConvertStep final : public ElementStep<Source, Target> {
     if constexpr (are_integers) {
       if (is_plain_) { return static_cast<Target>(value); }
     }
+    if constexpr (std::is_same_v<Source, double> || std::is_same_v<Target, double>) {
+      return of_double<Target>(value);
+    } else {
+      return of_number(value);
+    }
+  }
+
+  // Of 64-bit floats, which stand for themselves.
+  template <typename To>
+  static To of_double(Source value) {
+    if constexpr (std::is_same_v<Source, Half>) {
+      return static_cast<To>(widened(value));
+    } else if constexpr (std::is_same_v<To, Half>) {
+      return narrowed(static_cast<float>(value));
+    } else if constexpr (std::is_same_v<To, bool>) {
+      return value != 0;
+    } else if constexpr (std::is_integral_v<To>) {
+      return saturate<To>(static_cast<double>(value));
+    } else {
+      return static_cast<To>(value);
+    }
+  }
+
+  Target of_number(Source value) const {
     return to_element<Target>(to_float(value, in_), out_, quantises_);
   }
 

@@ -27,7 +27,7 @@ from arenite.runtime.operators.movement import Copy, Move
 
 KNOWN_TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64,
-    DType.BOOL,
+    DType.BOOL, DType.FLOAT64,
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import replace
 
-from arenite.planner import Program, Step, TensorKind
+from arenite.planner import DType, Program, Step, TensorKind
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.importers.onnx import Origin, operator_model
 from arenite.planner.operators import Imported
@@ -159,6 +159,7 @@ def _translate(t: OnnxTranslation, quantised: Quantised) -> None:
             return
         if translate is None:
             raise NotLoweredError("no kernel for this operator")
+        _check_doubles(t)
         translate(t)
     except NotLoweredError as reason:
         try:
@@ -169,6 +170,24 @@ def _translate(t: OnnxTranslation, quantised: Quantised) -> None:
                 "neither Arenite nor ONNX Runtime runs this operator",
             ) from other
         t.builder.fallbacks[t.step.name] = f"{t.kind} ({reason})"
+
+
+_OF_DOUBLES = frozenset(
+    {"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+)
+"""Operators that we run on 64-bit floats: they convert or move them."""
+
+
+def _check_doubles(t: OnnxTranslation) -> None:
+    """Leave 64-bit floats to ONNX Runtime.
+
+    Raises:
+        NotLoweredError: The step reads or makes some.
+    """
+    tensors = t.builder.model.tensors
+    names = (*t.step.reads, *t.step.writes)
+    if t.kind not in _OF_DOUBLES and any(tensors[n].dtype is DType.FLOAT64 for n in names):
+        raise NotLoweredError("element type float64")
 
 
 def _input_order(model: Program, name: str) -> Order:

@@ -195,12 +195,14 @@ _FRACTION = 2.0**-15
 
 
 def _check_integers(t: TfliteTranslation) -> None:
-    """Check that a step has a kernel if it reads or makes integers of 16 bits.
+    """Check that a step has a kernel if it reads or makes integers of 16 bits, or 64-bit floats.
 
     Raises:
         NotLoweredError: It has none, or only for other scales.
     """
     tensors = t.builder.model.tensors
+    if any(tensors[n].dtype is DType.FLOAT64 for n in (*t.step.reads, *t.step.writes)):
+        raise NotLoweredError("element type float64 is unsupported for this operator")
     names = [n for n in (*t.step.reads, *t.step.writes) if tensors[n].dtype is DType.INT16]
     if not names or TRANSLATORS.takes_int16(t.kind):
         return
