@@ -250,6 +250,7 @@ NB_MODULE(_core, module) {
   nb::exception<ProgramError>(module, "ProgramError");
   nb::exception<SystemError>(module, "ResourceError");
   nb::exception<ForkedError>(module, "ForkedError");
+  nb::exception<IndexError>(module, "RangeError");
   nb::class_<ExternalStep>(module, "ExternalStep")
       .def_ro("turn", &ExternalStep::turn)
       .def_ro("name", &ExternalStep::name)

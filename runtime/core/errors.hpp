@@ -18,6 +18,12 @@ class VersionError : public ProgramError {
   using ProgramError::ProgramError;
 };
 
+// An index that a step reads lies beyond its axis.
+class IndexError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // The operating system denies memory or a file.
 class SystemError : public std::runtime_error {
  public:

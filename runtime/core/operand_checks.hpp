@@ -21,6 +21,15 @@ inline void require(const Operands& operands, bool fits, const char* reason) {
   if (!fits) { refuse(operands, reason); }
 }
 
+// Requires an index in [first, last).
+inline void require_index(const program::Step& step, std::int64_t index, std::int64_t first,
+                          std::int64_t last) {
+  if (index < first || index >= last) {
+    throw IndexError("step '" + step.name()->str() + "': index " + std::to_string(index) +
+                     " is not in " + std::to_string(first) + " to " + std::to_string(last - 1));
+  }
+}
+
 // Requires `least` to `most` inputs, of which the first `least` are present, and 1 to
 // `most_outputs` outputs.
 inline void require_arity(const Operands& operands, std::size_t least, std::size_t most,

@@ -32,7 +32,10 @@ Session::Session(int descriptor, const SessionOptions& options)
     : Session(std::make_shared<const MappedFile>(descriptor), options) {}
 
 Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& options)
-    : file_(std::move(file)), tuning_(tuning_of(program())), constants_(*file_, tensors_) {
+    : file_(std::move(file)),
+      tuning_(tuning_of(program())),
+      constants_(*file_, tensors_),
+      is_guarded_(options.guard) {
   tensors_ = validated_tensors(program());
   take_memories(options);
   threads_ = std::make_unique<SessionThreads>(options.threads);
@@ -255,6 +258,7 @@ std::size_t Session::num_beside_before(std::size_t end) const {
 
 void Session::run_turn(const RunTurn& turn) {
   Step& step = *steps_[turn.step()];
+  if (is_guarded_) { step.check(); }
   if (turn.count() == 0) {
     step.run();
   } else {

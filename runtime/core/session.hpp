@@ -24,7 +24,7 @@ struct SessionThreads;
 struct SessionOptions {
   int threads = 1;
   std::optional<std::uint8_t> poison;  // byte that dead memory is filled with
-  bool guard = false;                  // inaccessible pages around each memory
+  bool guard = false;                  // inaccessible pages around each memory, indices checked
   // Memory of the caller, by memory of the program; empty: the library allocates all of it.
   std::vector<Buffer> buffers;
 };
@@ -128,6 +128,7 @@ class Session {
   std::vector<StridedCopy> fetches_;       // by output
   std::vector<std::int64_t> nanoseconds_;  // by turn; none before any was profiled
   bool is_profiling_ = false;
+  bool is_guarded_;
 };
 
 }  // namespace arenite

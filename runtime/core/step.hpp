@@ -55,6 +55,9 @@ class Step {
   virtual ~Step() = default;
   // Allocates nothing and cannot fail: operands were checked when the step was made.
   virtual void run() = 0;
+  // Throws IndexError for an index beyond its axis, which `run` takes as if it were inside. Called
+  // before each run of a session that is guarded.
+  virtual void check() const {}
   // Whether it can make some rows of its results, wherever they lie. Such a step overrides
   // run_rows.
   virtual bool makes_rows() const { return false; }

@@ -228,6 +228,18 @@ def test_poison_refuses_outputs_that_depend_on_dead_memory(run, tmp_path):
     assert "'classes' depends on uninitialised memory" in error
 
 
+def test_poison_refuses_an_index_outside_its_axis(run, tmp_path):
+    model = parse("(float[5,2] x, int64[3] i) => (float[3,2] y) { y = Gather(x, i) }")
+    given = ["run", save(tmp_path, model)]
+    for name, array in {"x": np.zeros((5, 2), np.float32), "i": np.array([0, 5, 1])}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        given += ["--input", f"{name}={tmp_path / name}.npy"]
+    assert run(*given)[0] == 0
+    code, _, error = run(*given, "--poison")
+    assert code == 1
+    assert "index 5 is not in -5 to 4" in error
+
+
 def test_a_plan_is_run_as_it_is(run_json, classifier, plan, image, tmp_path):
     height = planfile.read(plan).plan.height
     output = tmp_path / "out.npz"

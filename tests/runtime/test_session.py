@@ -10,6 +10,7 @@ import pytest
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.placement.verification import OverlapError
 from arenite.runtime import (
+    IndexRangeError,
     InputNameError,
     InputShapeError,
     InputTypeError,
@@ -327,3 +328,18 @@ def test_a_closed_session_says_so_and_closes_twice(tmp_path):
     for use in (lambda: session.run(feeds), session.invoke, session.backends, session.reset):
         with pytest.raises(SessionClosedError, match="closed"):
             use()
+
+
+GATHER = "(float[5,2] x, int64[3] i) => (float[3,2] y) { y = Gather(x, i) }"
+
+
+@pytest.mark.parametrize("index", [5, -6])
+def test_a_guarded_session_refuses_an_index_beyond_its_axis_and_runs_again(index, tmp_path):
+    path = build(save(tmp_path, parse(GATHER)), tmp_path)
+    rows = np.arange(10, dtype=np.float32).reshape(5, 2)
+    inside, outside = ({"x": rows, "i": np.array([0, -5, each])} for each in (4, index))
+    with Session(path) as plain, Session(path, guard=True) as guarded:
+        np.testing.assert_array_equal(plain.run(outside)["y"][2], rows[min(max(index, 0), 4)])
+        with pytest.raises(IndexRangeError, match=f"index {index} is not in -5 to 4"):
+            guarded.run(outside)
+        np.testing.assert_array_equal(guarded.run(inside)["y"], rows[[0, 0, 4]])

@@ -28,7 +28,7 @@ class Session(ProgramSession):
         threads: Number of threads that run kernels, at most 256. More than 1 helps large models on
             an otherwise idle machine; a child process that is forked later cannot use the session.
         poison: Byte to fill dead memory with, which shows a wrong plan.
-        guard: Protect the pages around each memory from access.
+        guard: Protect the pages around each memory from access, and check indices.
         buffers: Memory to use, by the name of the memory; the library allocates the others.
         copy: Read an `.arena` file into memory instead of mapping it, so that later changes of the
             file have no effect. A model is always read into memory.

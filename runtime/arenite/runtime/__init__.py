@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from arenite.runtime.errors import (
         DeadMemoryError,
         FeedError,
+        IndexRangeError,
         InputNameError,
         InputShapeError,
         InputTypeError,
@@ -38,9 +39,9 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "MAX_THREADS", "ArenaMemory", "DeadMemoryError", "FeedError", "InputNameError",
-    "InputShapeError", "InputTypeError", "ProgramError", "ResourceError", "Session",
-    "SessionBusyError", "SessionClosedError", "SessionForkedError", "SessionMemory",
+    "MAX_THREADS", "ArenaMemory", "DeadMemoryError", "FeedError", "IndexRangeError",
+    "InputNameError", "InputShapeError", "InputTypeError", "ProgramError", "ResourceError",
+    "Session", "SessionBusyError", "SessionClosedError", "SessionForkedError", "SessionMemory",
     "SessionOptions", "SessionPort", "StepProfile", "Tuned", "UnexpectedRuntimeError",
     "UnwritableProgramError", "chrome_trace", "processor_name", "supported_operators",
 ]  # fmt: skip

@@ -10,6 +10,7 @@
     ├── SessionClosedError      the session was closed
     ├── SessionForkedError      a session with threads is used after fork()
     ├── UnexpectedRuntimeError  a stock runtime is not one that plans were tested with
+    ├── IndexRangeError         an index that a step reads lies beyond its axis
     ├── DeadMemoryError         an output depends on uninitialised memory
     └── FeedError               an array does not fit its input
         ├── InputNameError      an input is missing, or there is none of that name
@@ -72,6 +73,18 @@ class SessionForkedError(AreniteError):
 
 class UnexpectedRuntimeError(AreniteError):
     """A stock runtime is not one that plans were tested with, so it places its own tensors."""
+
+
+class IndexRangeError(AreniteError, IndexError):
+    """An index that a step reads lies beyond its axis, in a session with `guard=True`.
+
+    Attributes:
+        label: The program.
+    """
+
+    def __init__(self, label: str, reason: str) -> None:
+        super().__init__(f"{label}: {reason}")
+        self.label = label
 
 
 class DeadMemoryError(AreniteError):

@@ -24,12 +24,20 @@ template <typename Index>
 class GatherStep final : public Step {
  public:
   GatherStep(const Operands& operands, const Extent& extent)
-      : data_(operands.inputs[0]->data),
+      : step_(operands.step),
+        data_(operands.inputs[0]->data),
         indices_(operands.inputs[1]->as<Index>()),
         target_(operands.outputs[0]->data),
         extent_(extent),
         num_slices_(operands.outputs[0]->size == 0 ? 0 : operands.outputs[0]->size / extent.bytes),
         threads_(operands.threads) {}
+
+  void check() const override {
+    const auto length = static_cast<std::int64_t>(extent_.length);
+    for (std::size_t i = 0; i < extent_.batch * extent_.count; ++i) {
+      require_index(step_, indices_[i], -length, length);
+    }
+  }
 
   void run() override {
     parallel(threads_, num_slices_, extent_.bytes, [this](std::size_t first, std::size_t n) {
@@ -51,6 +59,7 @@ class GatherStep final : public Step {
     return static_cast<std::size_t>(std::min(std::max(positive, Index{0}), length - 1));
   }
 
+  const program::Step& step_;
   const std::byte* data_;
   const Index* indices_;
   std::byte* target_;

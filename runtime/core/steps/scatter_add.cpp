@@ -14,7 +14,8 @@ template <typename T, typename Index>
 class ScatterAddStep final : public Step {
  public:
   explicit ScatterAddStep(const Operands& operands)
-      : indices_(operands.inputs[0]->as<Index>()),
+      : step_(operands.step),
+        indices_(operands.inputs[0]->as<Index>()),
         slices_(operands.inputs[1]->as<T>()),
         target_(operands.outputs[0]->as<T>()),
         num_slices_(operands.inputs[0]->num_elements()),
@@ -31,7 +32,14 @@ class ScatterAddStep final : public Step {
     }
   }
 
+  void check() const override {
+    for (std::size_t i = 0; i < num_slices_; ++i) {
+      require_index(step_, indices_[i], 0, static_cast<std::int64_t>(num_rows_));
+    }
+  }
+
  private:
+  const program::Step& step_;
   const Index* indices_;
   const T* slices_;
   T* target_;

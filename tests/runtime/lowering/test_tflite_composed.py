@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from arenite.runtime import IndexRangeError, Session
 from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import PoisonedSession, build
 from support.tflite_operator import Given, Reference, operator_model, weights
@@ -159,6 +160,23 @@ def test_an_operator_gives_what_litert_gives(name, tmp_path):
             tolerance = {"f": 1e-5, "i": quanta}.get(own.dtype.kind, 0)
             difference = np.abs(own.astype(np.float64) - other.astype(np.float64))
             assert np.max(difference, initial=0) <= tolerance
+
+
+def test_a_guarded_session_refuses_to_scatter_beyond_the_result(tmp_path):
+    path = tmp_path / "one.tflite"
+    operands = [given(2, 1, dtype="int32"), given(2, 4), integers([5, 4])]
+    path.write_bytes(
+        operator_model("SCATTER_ND", operands, [given(5, 4)], ("ScatterNdOptions", {}))
+    )
+    with Session(build(path, tmp_path), guard=True) as session:
+        places, rows = (port.name for port in session.inputs)
+        feeds = {places: np.array([[1], [4]], np.int32), rows: np.ones((2, 4), np.float32)}
+        (made,) = session.run(feeds).values()
+        np.testing.assert_array_equal(np.flatnonzero(made.any(1)), [1, 4])
+        for beyond in (5, -1):
+            feeds[places][0] = beyond
+            with pytest.raises(IndexRangeError, match=f"index {beyond} is not in 0 to 4"):
+                session.run(feeds)
 
 
 SIXTEEN = Given((1, 6), "int16", None, (0.001,), 0)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from arenite.runtime import _core
 from arenite.runtime.errors import (
+    IndexRangeError,
     ProgramError,
     ResourceError,
     SessionBusyError,
@@ -44,7 +45,7 @@ class SessionOptions:
     Attributes:
         threads: Number of threads that run kernels.
         poison: Byte to fill dead memory with; None to leave it alone.
-        guard: Whether to protect the pages around each memory.
+        guard: Whether to protect the pages around each memory, and to check indices.
         buffers: Memory supplied by the caller, by the name of the memory.
         check: Whether to compare the bytes of the file with their checksums.
     """
@@ -144,7 +145,8 @@ class Session:
         poison: Fill memory with this byte once it is dead. Outputs that differ between two
             values show a wrong plan; a single run may not, as kernels that clamp turn the NaN
             of 255 into a number.
-        guard: Protect the pages around each memory from access.
+        guard: Protect the pages around each memory from access, and raise an error for an index
+            beyond its axis, which is taken for the nearest one otherwise.
         buffers: Memory to use, by the name of the memory: arrays of bytes with its alignment,
             and 128 B larger than its size. The library allocates the others.
         copy: Read the file into memory instead of mapping it: its weights are then shared with
@@ -312,6 +314,7 @@ class Session:
             InputNameError: An input is missing, or there is none of a name.
             InputShapeError: An array has another shape.
             InputTypeError: An array has another element type.
+            IndexRangeError: The session is guarded, and a step reads an index beyond its axis.
             TypeError: `inputs` is no mapping.
             SessionBusyError: Another thread is using the session.
             SessionClosedError: The session is closed.
@@ -413,6 +416,8 @@ class Session:
                     self._open_core.settle()
         except _core.ResourceError as error:
             raise ResourceError(self._label, str(error)) from error
+        except _core.RangeError as error:
+            raise IndexRangeError(self._label, str(error)) from error
 
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():

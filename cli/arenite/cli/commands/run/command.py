@@ -143,7 +143,8 @@ class _Result:
 )  # fmt: skip
 @click.option(
     "--poison", is_flag=True,
-    help="Fill unused memory with NaN, then with large numbers, and fail if the outputs differ.",
+    help="Fill unused memory with NaN, then with large numbers, and fail if the outputs differ or "
+    "an index is outside its axis.",
 )  # fmt: skip
 @strategy_option
 @dim_option
@@ -191,7 +192,9 @@ def run(
     labels = None if labels_path is None else read_labels(labels_path)
     with (
         _program(model, plan_path, requested, Reading(dims, shapes, values)) as program,
-        Session(program, threads=threads, poison=_NAN if poison else None) as session,
+        Session(
+            program, threads=threads, poison=_NAN if poison else None, guard=poison
+        ) as session,
     ):
         if labels is not None:
             check_labels(labels, session.outputs)
