@@ -33,7 +33,7 @@ def operator_model(
     code: str,
     inputs: Sequence[Given | None],
     outputs: Sequence[Given],
-    options: tuple[str, Mapping[str, object]] | None = None,
+    options: tuple[str, Mapping[str, object] | bytes] | None = None,
     *,
     intermediates: Sequence[Given] = (),
 ) -> bytes:
@@ -43,7 +43,8 @@ def operator_model(
         code: Name of the operator in the schema, or of a custom one.
         inputs: None where one is left out.
         outputs: All of them outputs of the graph.
-        options: Their name in the schema and their fields; of a custom operator the name is "".
+        options: Their name in the schema and their fields; of a custom operator the name is "",
+            and bytes are options in a format of its own.
         intermediates: Tensors that tell how an operator quantises what it computes on the way.
     """
     schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
@@ -83,10 +84,12 @@ def operator_model(
     operator.outputs = indexes[len(inputs) : len(inputs) + len(outputs)]
     operator.intermediates = indexes[len(inputs) + len(outputs) :] or None
     kind, fields = ("", {}) if options is None else options
-    if fields and not kind:
+    if isinstance(fields, bytes):
+        operator.customOptions = np.frombuffer(fields, np.uint8)
+    elif fields and not kind:
         flexbuffers = pytest.importorskip("flatbuffers.flexbuffers")
         operator.customOptions = np.frombuffer(flexbuffers.Dumps(dict(fields)), np.uint8)
-    if kind:
+    elif kind:
         operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
         operator.builtinOptions = getattr(schema, f"{kind}T")()
         for name, value in fields.items():

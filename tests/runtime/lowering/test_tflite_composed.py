@@ -85,6 +85,9 @@ CASES = {
     "elements put in places": (
         "SCATTER_ND", [given(6, 2, dtype="int32"), given(6, dtype="int32"), integers([4, 5])],
         [given(4, 5, dtype="int32")], ("ScatterNdOptions", {})),
+    "the shape of two that are broadcast": (
+        "BROADCAST_ARGS", [integers([3, 1, 4]), integers([2, 1])], [given(3, dtype="int32")],
+        None),
     "one of all": (
         "ONE_HOT", [COUNTS, integers(6), integers(2.0, np.float32), integers(-1.0, np.float32)],
         [given(4, 6)], ("OneHotOptions", {"axis": -1})),
@@ -203,6 +206,9 @@ REFUSED = {
         ("GatherNdOptions", {})),
     "axis 0 does not exist": (
         "GATHER", [given(), given(2, dtype="int32")], [given(2)], ("GatherOptions", {})),
+    "its inputs must be constant": (
+        "BROADCAST_ARGS", [given(3, dtype="int32"), integers([2, 1])], [given(3, dtype="int32")],
+        None),
     "do not fit an output of shape": (
         "SCATTER_ND", [integers([[1]]), given(1, 4), integers([5, 4])], [given(5, 3)],
         ("ScatterNdOptions", {})),

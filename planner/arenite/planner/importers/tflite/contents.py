@@ -190,7 +190,10 @@ class TfliteContents(Mapping[str, Array]):
         try:
             operator = self._subgraph.Operators(step)
             if operator.CustomOptionsLength():
-                return custom_options(bytes(operator.CustomOptionsAsNumpy()))
+                code = self._model.OperatorCodes(operator.OpcodeIndex()).CustomCode() or b""
+                return custom_options(
+                    bytes(operator.CustomOptionsAsNumpy()), code.decode(errors="replace")
+                )
             table = operator.BuiltinOptions()
             kind = self._options_type(operator.BuiltinOptionsType())
             if table is None or kind is None:

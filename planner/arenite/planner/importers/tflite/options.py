@@ -126,14 +126,27 @@ _MAX_OPTIONS = 64
 _MAX_NAME = 64
 
 
-def custom_options(data: bytes) -> dict[str, int | float | bool]:
+_STRUCTS = {"Convolution2DTransposeBias": ("Padding", "StrideW", "StrideH")}
+"""Custom operators whose options are 32-bit integers, and the names of these in their order.
+
+Source: MediaPipe, util/tflite/operations/transpose_conv_bias.cc, which reads TFLite's
+`TfLiteTransposeConvParams`.
+"""
+
+
+def custom_options(data: bytes, name: str = "") -> dict[str, int | float | bool]:
     """Return the options that are numbers; none if the bytes hold no map of names to them.
 
     A custom operator and its kernel agree on the format, so bytes of another format are no damage.
 
     Args:
         data: The bytes that the operator has in the file.
+        name: The operator.
     """
+    if name in _STRUCTS:
+        names = _STRUCTS[name]
+        values = struct.unpack_from(f"<{len(names)}i", data.ljust(4 * len(names), b"\0"))
+        return dict(zip(names, values, strict=True))
     from flatbuffers import flexbuffers
 
     found: dict[str, int | float | bool] = {}

@@ -42,6 +42,7 @@ def _counted(start: float, end: float, step: float) -> Array:
 
 VALUES: Mapping[str, Callable[[Resized, list[Array]], list[Array]]] = {
     "ADD": lambda _r, a: [np.asarray(a[0] + a[1])],
+    "BROADCAST_ARGS": lambda _r, a: [np.array(np.broadcast_shapes(*map(tuple, a)), a[0].dtype)],
     "CAST": lambda _r, a: a,
     "CONCATENATION": lambda r, a: [np.concatenate(a, r.integer("Axis"))],
     "EXPAND_DIMS": lambda r, a: [a[0].reshape(_shape("EXPAND_DIMS", r))],

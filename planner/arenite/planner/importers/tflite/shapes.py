@@ -123,6 +123,7 @@ ELEMENTWISE: ShapesByCode = {
         lambda r: [broadcast(*r.inputs)],
     ),
     **dict.fromkeys(("ASSIGN_VARIABLE", "READ_VARIABLE"), _of_state),
+    "BROADCAST_ARGS": lambda r: [(max(math.prod(each) for each in r.inputs),)],
     "BROADCAST_TO": _broadcast_to,
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.planner import Array, DType
-from arenite.runtime.lowering.errors import NotLoweredError, unsupported
+from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, strides
 from arenite.runtime.lowering.tflite.translation import (
     VALID,
@@ -22,6 +22,8 @@ from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 from arenite.runtime.operators.linear import FullyConnected, MatMul
 from arenite.runtime.operators.movement import Copy, Move
 
+_CUSTOM_SAME, _CUSTOM_VALID = 1, 2
+"""Paddings of custom operators, numbered as in TFLite's C API."""
 _MAX_PLACES = 4_096
 """Most places of a block; each becomes a move."""
 
@@ -237,6 +239,32 @@ def transpose_conv(t: TfliteTranslation) -> None:
         strides=strides, padding=padding, adjustment=(adjustment[0], adjustment[1])
     )
     t.finish(t.emit(operator, [image, weights, _bias(t, 3)]))
+
+
+@translates("Convolution2DTransposeBias")
+def transposed_with_bias(t: TfliteTranslation) -> None:
+    """Translate MediaPipe's transposed convolution, whose output has the size that it computes.
+
+    Source: MediaPipe, util/tflite/operations/transpose_conv_bias.cc.
+    """
+    require_type(t.dtype, DType.FLOAT32)
+    image, weights = t.value(0), t.weights(1)
+    strides, mode = _strides(t), t.integer("Padding", 0)
+    if mode not in (_CUSTOM_SAME, _CUSTOM_VALID):
+        raise unsupported("padding", mode, f"{_CUSTOM_SAME} (SAME), {_CUSTOM_VALID} (VALID)")
+    if min(strides) < 1:
+        raise unsupported("stride_height, stride_width", strides, "1 or more")
+    outputs, *kernel, _ = weights.shape
+    margins, lengths = [], []
+    for length, taps, stride in zip(image.shape[1:3], kernel, strides, strict=True):
+        margin = max(0, taps - (length - 1) % stride - 1) if mode == _CUSTOM_SAME else 0
+        margins.append((margin // 2, margin - margin // 2))
+        lengths.append(stride * (length - 1) + taps - margin)
+    (top, bottom), (left, right) = margins
+    shape = (image.shape[0], lengths[0], lengths[1], outputs)
+    t.builder.restate_shape(t.target, shape)
+    operator = TransposedConv2D(strides=strides, padding=(top, right, bottom, left))
+    t.finish(t.emit(operator, [image, weights, _bias(t, 2)], shape=shape))
 
 
 @translates("FULLY_CONNECTED")

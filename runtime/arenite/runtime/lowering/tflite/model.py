@@ -249,6 +249,8 @@ def _translate_as_stated(t: TfliteTranslation) -> None:
         return
     translate = TRANSLATORS.find(t.kind)
     if translate is None:
-        raise NotLoweredError("no kernel for this operator")
+        raise NotLoweredError(
+            "its inputs must be constant" if t.kind in VALUES else "no kernel for this operator"
+        )
     _check_integers(t)
     translate(t)
