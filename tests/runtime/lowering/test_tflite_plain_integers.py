@@ -156,6 +156,37 @@ def test_integers_are_those_of_litert_bit_for_bit(name, tmp_path):
         assert len(np.unique(own)) > 3
 
 
+AVERAGES = {
+    "AVERAGE_POOL_2D": (
+        "AVERAGE_POOL_2D", [eight(1, 6, 8, 60)], [eight(1, 3, 4, 60)],
+        ("Pool2DOptions", {**WINDOW, "filterHeight": 2, "padding": VALID})),
+    "MEAN": ("MEAN", [eight(1, 7, 7, 60), integers(1, 2)],
+             [eight(1, 1, 1, 60, scale=0.031, zero_point=-5)],
+             ("ReducerOptions", {"keepDims": True})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AVERAGES)
+def test_averages_of_8_bits_are_nowhere_farther_from_the_quotient_than_those_of_litert(
+    name, tmp_path
+):
+    path = tmp_path / "one.tflite"
+    path.write_bytes(operator_model(*AVERAGES[name]))
+    with PoisonedSession(build(path, tmp_path)) as session:
+        (port,) = session.inputs
+        x = GENERATOR.integers(-128, 128, port.shape).astype(np.int8)
+        (own,) = session.run({port.name: x}).values()
+    (theirs,) = Reference(path).run([x])
+    if name == "MEAN":
+        quotients = (x.astype(float).mean((1, 2), keepdims=True) - 3) * (0.05 / 0.031) - 5
+    else:
+        quotients = x.reshape(1, 3, 2, 4, 2, 60).astype(float).mean((2, 4))
+    distances, others = (np.abs(each - quotients) for each in (own, theirs))
+    assert distances.max() <= 0.5 + 1e-5
+    assert (distances <= others + 1e-5).all()
+    assert (distances < others - 1e-5).any() == (name == "MEAN")
+
+
 REFUSED = {
     "int16 tensors without one scale and a zero point of 0 are unsupported": (
         "ADD", [Given((4,), "int16")] * 2, [Given((4,), "int16")], ("AddOptions", {})),
