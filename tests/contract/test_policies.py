@@ -11,10 +11,11 @@ from arenite.planner.programs.costs import LEAST, Budget, Costs, Link
 from arenite.planner.programs.equivalence import check_same_values
 from arenite.planner.programs.ordering import never
 from arenite.planner.programs.policy import AnytimePolicy, Policy, is_exact
-from arenite.planner.programs.program import Program
+from arenite.planner.programs.program import Port, Program
 from arenite.planner.rewrites.rescheduling import peak_of
+from arenite.planner.tensors import DType, Tensor
 from arenite.planner.timing import check_timeline, simulate
-from arenite.strategies import known_policies
+from arenite.strategies import find_policy, known_policies
 from support.training_programs import results, training_program
 
 QUICK_LINK = Costs(1e9, 1e9, Link(1e9, 1e9))
@@ -94,6 +95,21 @@ def test_a_program_that_fits_is_left_as_it_is(policy: Policy) -> None:
 def test_nothing_goes_below_the_largest_working_set(policy: Policy) -> None:
     with pytest.raises((UnmetBudgetError, UnsupportedProgramError, MissingDependencyError)):
         policy(training_program(2), Budget(16), QUICK_LINK)
+
+
+@pytest.mark.parametrize("name", known_policies())
+def test_a_program_without_steps_is_as_low_as_it_gets(name: str) -> None:
+    given = Tensor("x", DType.UINT8, (100,))
+    program = Program("none", {"x": given}, (), (Port("x", "x"),), (Port("y", "x"),))
+    policy = find_policy(name)
+    try:
+        made = policy(program, LEAST, QUICK_LINK)
+    except (UnsupportedProgramError, MissingDependencyError) as error:
+        pytest.skip(str(error))
+    assert made.steps == ()
+    with pytest.raises(UnmetBudgetError) as caught:
+        policy(program, Budget(16), QUICK_LINK)
+    assert caught.value.reached == peak_of(program)
 
 
 @every_policy

@@ -82,6 +82,8 @@ class SchedulePolicy(BudgetPolicy):
         self, program: Program, limit: int | None, costs: Costs, should_stop: ShouldStop
     ) -> Program:
         work = Work.of(program, costs)
+        if not work.num_steps:
+            return program
         return reschedule(work.program, self.decide(work, limit, should_stop), costs.link)
 
     @abstractmethod

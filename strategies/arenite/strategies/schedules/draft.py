@@ -159,13 +159,13 @@ class Draft:
             seen.add(step)
 
     def _loads(self) -> Loads:
-        change = np.zeros(len(self.order) + 1, np.int64)
+        change = np.zeros(max(1, len(self.order)) + 1, np.int64)
         for instances in self.instances:
             for instance in instances:
                 size = self.work.sizes[instance.storage]
                 change[self.start(instance)] += size
                 change[self.end(instance) + 1] -= size
-        loads = np.cumsum(change[:-1])
+        loads = np.cumsum(change)[: len(self.order)]
         loads += np.array([self.work.scratch[self.step_of[run]] for run in self.order], np.int64)
         return loads
 
