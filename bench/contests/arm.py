@@ -1,7 +1,8 @@
 """Instructions of an inference on emulated ARM processors, ours beside other engines."""
 
+import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,13 +18,21 @@ from bench.harness.contest import TABLE, Asked, MissingInputsError, Row, contest
 from bench.harness.engines import OURS, converted_peers
 from bench.harness.inputs import reading_of, shared_tflite, zoo_files
 
-_NAMES: Final = (
-    "tf2_mobilenet_v2_1.0_224_ptq", "mobilenet_v1_0.5_160_quant", "vww_96_int8", "kws_ref_model",
-    "pretrainedResnet_quant", "person_detect", "vww_96_float", "pretrainedResnet",
-)  # fmt: skip
+_MODELS: Final = {
+    "tf2_mobilenet_v2_1.0_224_ptq": "MobileNet v2, 8 bits",
+    "mobilenet_v1_0.5_160_quant": "MobileNet v1, 0.5, 160, 8 bits",
+    "vww_96_int8": "visual wake words, 8 bits",
+    "kws_ref_model": "keyword spotting, 8 bits",
+    "pretrainedResnet_quant": "ResNet-8, 8 bits",
+    "person_detect": "person detection, 8 bits",
+    "vww_96_float": "visual wake words, fp32",
+    "pretrainedResnet": "ResNet-8, fp32",
+}
+"""Names of the files of `../shared`."""
 _NETWORKS: Final = ("mobilenet-v1", "mobilenet-v2")
 _RATIOS, _KINDS = "Beside other engines", "Million instructions of an inference by kind"
 _FUNCTIONS, _CLOCK = "Hot functions", "Estimates beside the clock"
+_HOT: Final = 4
 _PEERS: Final = {"tflite": ("litert-xnnpack",), "onnx": ("onnxruntime",)}
 
 
@@ -41,14 +50,16 @@ class _Subject:
 
 @contest(
     {
-        _RATIOS: {"model": "", "processor": "", "ours, million": ".2f", "other engine": "",
-                  "instructions": ".2f", "estimated cycles": ".2f", "loading": ".2f",
-                  "memory": ".2f"},
+        _RATIOS: {"model": "", "other engine": "",
+                  **{f"{figure} {name}": ".2f" for figure in ("instructions,", "cycles,")
+                     for name in PROCESSORS},
+                  "loading": ".2f", "memory": ".2f"},
         _KINDS: {"model": "", "processor": "", "engine": "", "all": ".2f",
                  **dict.fromkeys(KINDS, ".2f"), "loading": ".2f", "start": ".0f",
                  "million cycles": ".2f", "MB": ".1f"},
-        _FUNCTIONS: {"model": "", "processor": "", "function": "", "million": ".2f",
-                     "share": ".0%", "cycles / instruction": ".2f"},
+        _FUNCTIONS: {"model": "", "function": "",
+                     **{f"share, {name}": ".0%" for name in PROCESSORS},
+                     **{f"cycles / instruction, {name}": ".2f" for name in PROCESSORS}},
         _CLOCK: {"model": "", "million instructions": ".1f", "million cycles": ".1f", "ms": ".3f",
                  "time / instructions": ".2f", "time / cycles": ".2f"},
     },
@@ -71,7 +82,7 @@ def arm(asked: Asked) -> Iterator[Row]:
     blocks that 90 % of the instructions belong to, as if each repeated, without cache misses and
     wrong predictions. Ratios are ours over the other's.
     """
-    found = [*shared_tflite(_NAMES), *zoo_files(_NETWORKS, asked.folder)]
+    found = [*shared_tflite(tuple(_MODELS)), *zoo_files(_NETWORKS, asked.folder)]
     if asked.given.clock is not None:
         yield from _clock(asked, list(asked.each(found, lambda path: _subject(asked, path))))
         return
@@ -93,45 +104,77 @@ def _subject(asked: Asked, model: Path) -> _Subject:
             folder.mkdir()
             entries += converted_peers(model, folder)
     runs = 10 if model.stat().st_size < 1 << 20 else 1
-    return _Subject(model.stem, model_format, program, inputs, tuple(entries), runs)
+    name = _MODELS.get(model.stem, model.stem)
+    return _Subject(name, model_format, program, inputs, tuple(entries), runs)
 
 
 def _rows(asked: Asked, subject: _Subject) -> Iterator[Row]:
+    counted: dict[tuple[str, str], Counted] = {}
     for processor in asked.given.processor or PROCESSORS:
         note(f"{subject.name} on {processor}")
-        row: Row = {"model": subject.name, "processor": processor}
-        counted = {OURS: ours(processor, subject.program, subject.runs)}
+        counted[processor, OURS] = ours(processor, subject.program, subject.runs)
         for engine, path in subject.entries:
             try:
-                counted[engine] = theirs(
+                counted[processor, engine] = theirs(
                     processor, subject.model_format, engine, path, subject.inputs, subject.runs
                 )
             except MissingInputsError as error:
                 note(f"{engine} is left out: {error}")
-        cycles = {engine: each.cycles() for engine, each in counted.items()}
-        for engine, each in counted.items():
-            yield {**row, TABLE: _KINDS, "engine": engine, **_figures(each, cycles[engine])}
-        own = counted[OURS]
-        for engine, each in counted.items():
-            if engine != OURS:
-                yield {
-                    **row, TABLE: _RATIOS, "ours, million": own.per_run / 1e6,
-                    "other engine": engine, "instructions": own.per_run / each.per_run,
-                    "estimated cycles": cycles[OURS] / cycles[engine],
-                    "loading": own.loading / each.loading,
-                    "memory": own.added_bytes / each.added_bytes,
-                }  # fmt: skip
-        for name, number, spent in own.functions()[:4]:
-            yield {**row, TABLE: _FUNCTIONS, "function": name[:80], "million": number / 1e6,
-                   "share": number / own.per_run, "cycles / instruction": spent}  # fmt: skip
+    yield from _ratios(subject.name, counted)
+    yield from _hot(subject.name, counted)
+    for (processor, engine), each in counted.items():
+        yield {TABLE: _KINDS, "model": subject.name, "processor": processor, "engine": engine,
+               **_figures(each)}  # fmt: skip
 
 
-def _figures(counted: Counted, cycles: int) -> Row:
+def _ratios(model: str, counted: Mapping[tuple[str, str], Counted]) -> Iterator[Row]:
+    """Yield our figures over each other engine's; of loading and memory the largest ratio."""
+    for engine in dict.fromkeys(engine for _, engine in counted if engine != OURS):
+        pairs = {
+            processor: (counted[processor, OURS], counted[processor, engine])
+            for processor in PROCESSORS
+            if (processor, engine) in counted
+        }
+        yield {
+            TABLE: _RATIOS, "model": model, "other engine": engine,
+            **{f"instructions, {name}": own.per_run / other.per_run
+               for name, (own, other) in pairs.items()},
+            **{f"cycles, {name}": own.cycles() / other.cycles()
+               for name, (own, other) in pairs.items()},
+            "loading": max(own.loading / other.loading for own, other in pairs.values()),
+            "memory": max(own.added_bytes / other.added_bytes for own, other in pairs.values()),
+        }  # fmt: skip
+
+
+def _hot(model: str, counted: Mapping[tuple[str, str], Counted]) -> Iterator[Row]:
+    """Yield our hot functions: four of each processor."""
+    rows: dict[str, Row] = {}
+    for processor in PROCESSORS:
+        if (processor, OURS) in counted:
+            own = counted[processor, OURS]
+            for name, number, cycles in own.functions()[:_HOT]:
+                row = rows.setdefault(
+                    name, {TABLE: _FUNCTIONS, "model": model, "function": _short(name)}
+                )
+                row[f"share, {processor}"] = number / own.per_run
+                row[f"cycles / instruction, {processor}"] = cycles
+    yield from rows.values()
+
+
+def _short(function: str) -> str:
+    """Return a function's name without its result, parameters and processor."""
+    for _ in range(function.count("(")):  # one in another
+        function = re.sub(r"\([^()]*\)( const)?", "", function)
+    name = re.sub(r"\bN_\w+::|^(\w+ )+|(?<=[0-9])ul", "", function)
+    return f"`{name}`"
+
+
+def _figures(counted: Counted) -> Row:
     return {
         "all": counted.per_run / 1e6,
         **{kind: number / 1e6 for kind, number in counted.kinds().items()},
         "loading": counted.loading / 1e6, "start": counted.starting / 1e6,
-        "million cycles": cycles / 1e6, "MB": counted.added_bytes / 1e6,
+        "million cycles": counted.cycles() / 1e6, "MB": counted.added_bytes / 1e6,
     }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from bench.arm.code import cycles_of, kinds
 from bench.arm.emulation import Block, Counted
+from bench.contests.arm import _short
 
 FMLA, ADD, LDR, STR_Q, SUBS, B_NE = (
     bytes.fromhex(each)
@@ -69,3 +70,19 @@ def test_hot_functions_come_first_with_their_cycles():
     assert (first, number, second, unknown) == ("hot", 2000, "cold", None)
     assert spent is not None
     assert found.cycles() == round(spent * found.per_run)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        ("void N_NEON::multiply<1ul, false, 5ul>(Tile const&)", "`multiply<1, false, 5>`"),
+        ("DotRows<1ul>::make(unsigned long) const", "`DotRows<1>::make`"),
+        (
+            "void part<sum<int>(int)::{lambda(int)#1}>(sum<int>(int))",
+            "`part<sum<int>::{lambda#1}>`",
+        ),
+        ("libc.so.6", "`libc.so.6`"),
+    ],
+)
+def test_a_function_is_named_without_result_and_parameters(function, name):
+    assert _short(function) == name
