@@ -1,6 +1,9 @@
 """Damages files of every kind and gives them to every command: none may end with a traceback.
 
-    PYTHONPATH=tests python -m support.flip_files [COUNT] [--seed N] [--minutes M] [--keep FOLDER]
+    PYTHONPATH=tests python -m support.flip_files [COUNT] [MODEL...] [--seed N] [--minutes M]
+        [--keep FOLDER]
+
+With models, ONNX or TFLite, these are damaged, and the plan and the program made of each.
 
 A command must end with 0, with 1 and one line that starts with "error: ", or with 2 and the
 usage; within a minute and 4 GiB; what it was to write must be there, whole, or not at all, and a
@@ -27,7 +30,7 @@ from typing import Final
 
 from support.damage import damaged
 from support.forked import Ended, run
-from support.hostile_files import Subject, subjects
+from support.hostile_files import Subject, given, subjects
 
 TIME_LIMIT_S: Final = 60.0
 MEMORY_LIMIT: Final = 4 << 30
@@ -75,16 +78,17 @@ class Outcome:
     fault: str | None
 
 
-def trials(count: int, seed: int, folder: Path, *, with_slow: bool = True) -> Iterator[Trial]:
+def trials(
+    every: Sequence[Subject], count: int, seed: int, *, with_slow: bool = True
+) -> Iterator[Trial]:
     """Yield so many trials: of each subject in turn, with each of its commands in turn.
 
     Args:
+        every: The subjects.
         count: Number of trials.
         seed: The same one gives the same damage.
-        folder: An empty one, to make the whole files in.
         with_slow: Whether commands that take a second each are among them.
     """
-    every = list(subjects(folder))
     quick = [each for each in every if not each.is_slow]
     rounds = (every if with_slow and turn % _TURNS == 0 else quick for turn in itertools.count())
     turns: Counter[str] = Counter()
@@ -172,6 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the trials and tell of each fault once."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("count", type=int, nargs="?", default=20_000, help="damaged files")
+    parser.add_argument("models", type=Path, nargs="*", help="models instead of small ones")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=600.0, help="end after these")
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
@@ -187,7 +192,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     slowest = 0.0
     with tempfile.TemporaryDirectory(prefix="whole-") as name, suppress(KeyboardInterrupt):
         warm_up(Path(name))
-        for trial in trials(options.count, options.seed, Path(name), with_slow=not options.quick):
+        made = given(options.models, Path(name)) if options.models else subjects(Path(name))
+        every = list(made)
+        for trial in trials(every, options.count, options.seed, with_slow=not options.quick):
             if trial.number < options.first or options.only not in trial.subject.name:
                 continue
             if time.monotonic() > end:

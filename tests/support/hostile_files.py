@@ -49,6 +49,7 @@ _PLANNING = (
     "compare {} --quick --json",
     "compare {} --quick -o o.html --csv o.csv --markdown o.md --trace o.trace.json",
     "compare {} --strategy best --strategy objects-by-size --time-limit 0.2 --target generic",
+    "{}",
 )
 """Commands that only plan."""
 
@@ -61,9 +62,18 @@ _BUILDING = (
     "run {} --input all.npz -o o.npz --poison --profile --json",
 )
 
+_FITTING = (
+    "fit {} --json --time-limit 1",
+    "fit {} --budget 90% -o o.arena --time-limit 1",
+    "fit {} --budget 75% --policy greedy-chains -o o.arena --time-limit 1",
+)
+
 _FOR_ONNX = (
     *_PLANNING,
     *_BUILDING,
+    *_FITTING,
+    "train {} -o o.onnx --loss mse",
+    "annotate {} -o o.onnx",
     "run {} --input all.npz --trace o.trace.json --threads 2",
     "plan {} -o o.json --target onnxruntime",
     "export {} --to onnxruntime -o o.onnx",
@@ -82,6 +92,7 @@ _COMPRESSING = (
 _FOR_TFLITE = (
     *_PLANNING,
     *_BUILDING,
+    *_FITTING,
     "plan {} -o o.json --target tflm",
     "plan {} -o o.json --target litert",
     "export {} --to tflm -o o.tflite --header o.h",
@@ -107,6 +118,7 @@ _FOR_PROGRAMS = (
 
 _FOR_CSV = (
     *(line for line in _PLANNING if "--target" not in line and "--alias" not in line),
+    "plan {} -o -",
     "plan {} --capacity 100 --strategy optimal --time-limit 0.3",
     "compare {} --json --time-limit 0.1",
 )
@@ -193,6 +205,30 @@ def subjects(folder: Path) -> Iterator[Subject]:
     yield Subject("records", {"m.csv": _CSV.encode()}, "m.csv", _FOR_CSV)
     yield Subject("records, aligned, with a capacity", {"m.256.csv": _CSV_ALIGNED.encode()},
                   "m.256.csv", _FOR_CSV)  # fmt: skip
+
+
+def given(models: Sequence[Path], folder: Path) -> Iterator[Subject]:
+    """Yield models of the user, and the plan and the program that are made of each.
+
+    Args:
+        models: ONNX and TFLite files that run as they are.
+        folder: An empty one, to make the others in.
+    """
+    for model in models:
+        name, whole = model.name, model.read_bytes()
+        yield Subject(name, {name: whole}, name, (
+            "inspect {}", "plan {} -o o.json", "build {} -o o.arena", "run {}", "{}",
+        ))  # fmt: skip
+        made = f"{{}}/{name}"
+        (folder / name).write_bytes(whole)
+        _made(folder, "plan", made, "-o", f"{made}.json")
+        _made(folder, "build", made, "-o", f"{made}.arena")
+        plan, program = f"{name}.json", f"{name}.arena"
+        yield Subject(f"plan of {name}", {name: whole, plan: (folder / plan).read_bytes()}, plan,
+                      ("verify {}", f"verify {{}} {name}",
+                       f"build {name} --plan {{}} -o o.arena"))  # fmt: skip
+        yield Subject(f"program of {name}", {program: (folder / program).read_bytes()}, program,
+                      ("verify {}", "inspect {}", "run {}"))  # fmt: skip
 
 
 def _models() -> Iterator[Subject]:
