@@ -107,6 +107,9 @@ def test_a_program_without_steps_is_as_low_as_it_gets(name: str) -> None:
     except (UnsupportedProgramError, MissingDependencyError) as error:
         pytest.skip(str(error))
     assert made.steps == ()
+    timeline = simulate(made, QUICK_LINK)
+    assert timeline.peaks["arena"] == peak_of(made)
+    check_timeline(made, QUICK_LINK, timeline)
     with pytest.raises(UnmetBudgetError) as caught:
         policy(program, Budget(16), QUICK_LINK)
     assert caught.value.reached == peak_of(program)

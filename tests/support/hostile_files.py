@@ -118,7 +118,6 @@ _FOR_PROGRAMS = (
 
 _FOR_CSV = (
     *(line for line in _PLANNING if "--target" not in line and "--alias" not in line),
-    "plan {} -o -",
     "plan {} --capacity 100 --strategy optimal --time-limit 0.3",
     "compare {} --json --time-limit 0.1",
 )

@@ -63,9 +63,9 @@ class _Memory:
         self._unread = [name for name in present if not self._visits[name]]
         self._used = dict.fromkeys(self._alignments, 0)
         self._present: set[str] = set()
-        self.peaks = dict(self._used)
         for storage in present:
             self._take(storage)
+        self.peaks = dict(self._used)
 
     def enter(self, step: Step) -> None:
         """Take the bytes of a step's storages, and note the peaks while it has its scratch."""
