@@ -82,6 +82,14 @@ def test_every_relative_link_leads_to_a_file(page):
         assert "://" in target or (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_file_that_a_page_includes_is_there(page):
+    lines = re.findall(r"^.*--8.*$", page.read_text(), re.MULTILINE)
+    for line in lines:  # a formatter of Python may rewrite the mark
+        assert line.startswith('--8<-- "'), line
+        assert (ROOT / line.split('"')[1]).is_file(), line
+
+
 def test_the_guide_names_every_kind_of_aliasing():
     page = (DOCS / "how-to" / "onnx.md").read_text()
     assert all(f"`--alias {kind}`" in page for kind in AliasKind)

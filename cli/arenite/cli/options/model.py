@@ -61,14 +61,14 @@ value_option = _binding(
     "value",
     InputValueType(),
     "INPUT=NUMBER",
-    "Fix a graph input at a number; the model then does not take it.",
+    "Fix a graph input at a number; the model then has no such input.",
 )
 order_option = click.option(
     "--order",
     "order_name",
     type=click.Choice([order.name for order in ORDERS]),
     metavar="NAME",
-    help=f"How to order the operators: {', '.join(order.name for order in ORDERS)}. 'optimal' "
+    help=f"Order of the operators: {', '.join(order.name for order in ORDERS)}. 'optimal' "
     "proves the lowest peak where it can.  [default: best]",
 )
 _target_option = click.option(
@@ -154,7 +154,7 @@ weight_budget_option = click.option(
     metavar="SIZE|N%[,in-turn|,beside]",
     help="Keep at most this many bytes of weights resident and stream the others from the file: "
     "',beside' loads them during the computation, ',in-turn' between its steps.  [default: all "
-    "resident; of the two ways the one that is quicker for windows of that size]",
+    "resident; the faster of the two ways]",
 )
 
 

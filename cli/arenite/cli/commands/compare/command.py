@@ -108,7 +108,7 @@ _NOT_WITH_BUDGET = frozenset(
     "most_growth",
     type=PercentType(),
     metavar="PERCENT",
-    help="Exit with 1 if an arena grew by more than this, such as 2%; needs --baseline.",
+    help="Exit with 1 if an arena grew by more than this, such as 2%; requires --baseline.",
 )
 @click.option(
     "-j",

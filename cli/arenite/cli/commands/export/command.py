@@ -159,7 +159,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     "order_name",
     type=click.Choice([order.name for order in ORDERS]),
     metavar="NAME",
-    help="How to order the operators.  [default: best]",
+    help="Order of the operators.  [default: best]",
 )
 @click.option(
     "--budget",
