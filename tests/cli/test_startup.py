@@ -124,17 +124,6 @@ def test_control_c_while_the_program_loads_is_one_word_and_130(code):
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
 
 
-def test_control_c_while_a_command_runs_is_left_to_it():
-    code = "import signal, sys; from arenite.cli.main import entry_point\n"
-    code += "sys.argv = ['arenite', 'strategies']\n"
-    code += "try: entry_point()\nexcept SystemExit: pass\n"
-    code += "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert ended.stdout.endswith("True\n")
-
-
 def test_every_command_is_listed_under_its_name():
     found = dict(commands())
     assert list(found) == list(ENTRIES)

@@ -1,7 +1,6 @@
 """The group `arenite`: its commands by name, each imported when it is asked for."""
 
 import logging
-import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-
-from arenite.cli.main import end_at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +26,6 @@ class Entry:
 
     def load(self, name: str) -> click.Command:
         module = import_module(f"arenite.cli.commands.{self.module}")
-        if signal.getsignal(signal.SIGINT) is end_at_once:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         command = getattr(module, name.replace("-", "_"))
         assert isinstance(command, click.Command)
         return command

@@ -9,8 +9,7 @@
     141  the reader of standard output went away
 
 This module imports what every interpreter has loaded already: Ctrl-C while the rest is imported
-ends the process at once. An exception would not do: raised while a native module is loaded, it
-aborts the process.
+ends like any other, but native modules are loaded to their end first: many crash on an exception.
 """
 
 import os
@@ -19,8 +18,8 @@ from io import TextIOWrapper
 
 TYPE_CHECKING = False  # as type checkers know it; `typing` would take a good part of the start
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import FrameType
+    from collections.abc import Callable, Sequence
+    from types import FrameType, ModuleType
 
 FAILURE = 1
 INTERRUPTED = 130
@@ -44,9 +43,32 @@ def _interrupted() -> int:
     return INTERRUPTED
 
 
-def end_at_once(_number: int, _frame: "FrameType | None") -> None:
-    """End the process: the handler of Ctrl-C until a command is imported."""
-    os._exit(_interrupted())
+def _load_native_modules_whole() -> None:
+    """Delay Ctrl-C while a native module is loaded, in this whole process."""
+    import signal
+    from functools import wraps
+    from importlib.machinery import ExtensionFileLoader
+
+    def whole(load: "Callable[..., ModuleType | None]") -> "Callable[..., ModuleType | None]":
+        @wraps(load)
+        def loaded(*given: object) -> "ModuleType | None":
+            previous = signal.getsignal(signal.SIGINT)
+            arrived: list[tuple[int, FrameType | None]] = []
+            try:
+                signal.signal(signal.SIGINT, lambda *signalled: arrived.append(signalled))
+            except ValueError:  # no signal arrives in this thread
+                return load(*given)
+            try:
+                return load(*given)
+            finally:
+                signal.signal(signal.SIGINT, previous)
+                if arrived and callable(previous):
+                    previous(*arrived[0])
+
+        return loaded
+
+    for name in ("create_module", "exec_module"):
+        setattr(ExtensionFileLoader, name, whole(getattr(ExtensionFileLoader, name)))
 
 
 def _run(argv: "Sequence[str]") -> int:
@@ -126,10 +148,7 @@ def _main_of_process() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a narrow encoding garbles, never fails
-    import signal
-
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, end_at_once)
+    _load_native_modules_whole()
     code = main(sys.argv[1:])
     if code == BROKEN_PIPE:  # nothing is left to flush to, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
