@@ -330,3 +330,28 @@ def test_a_window_larger_than_its_input_is_refused_with_the_shape(
     model = parse(f"(float[1,3,2,2] x) => (float[n,c,h,w] y) <float[3,3,5,5] w> {{ y = {call} }}")
     with pytest.raises(ModelFormatError, match=r"output 'y' would have shape \[1, 3, -2, -2\]"):
         load(save(tmp_path, model))
+
+
+ENSEMBLE = (
+    'nodes_treeids=[0], nodes_nodeids=[0], nodes_featureids=[0], nodes_modes=["LEAF"], '
+    "nodes_values=[0.0], nodes_truenodeids=[0], nodes_falsenodeids=[0], class_treeids=[0], "
+    "class_nodeids=[0], class_ids=[0], class_weights=[1.0]"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("y = ai.onnx.ml.ZipMap<classlabels_int64s=[4,5]>(x)",
+         r"'y': sequence type; .*'ZipMap_0' \(ai.onnx.ml.ZipMap\) makes it: .*'zipmap': False"),
+        (f'y, p = ai.onnx.ml.TreeEnsembleClassifier<classlabels_strings=["a"], {ENSEMBLE}>(x)',
+         r"'y': element type string is .*'TreeEnsembleClassifier_0' .*with integers as labels"),
+    ],
+)  # fmt: skip
+def test_results_that_are_no_tensors_of_numbers_are_refused_with_their_operator(
+    call: str, reason: str, tmp_path: Path
+) -> None:
+    model = parse(f"(float[8,2] x) => (y) {{ {call} }}")
+    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 3))
+    with pytest.raises(UnsupportedModelError, match=reason):
+        load(save(tmp_path, model))

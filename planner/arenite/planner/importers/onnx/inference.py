@@ -136,6 +136,13 @@ class NodeChecker:
         return ModelFormatError(f"operator {name!r} ({op_type(node)}): {text}")
 
 
+_HINTS = {
+    "ai.onnx.ml.ZipMap": ": convert without it, with skl2onnx by options={'zipmap': False}",
+    "ai.onnx.ml.TreeEnsembleClassifier": ": train it with integers as labels",
+}
+"""What to do about results that no arena holds, by the operator that makes them."""
+
+
 class Inference:
     """Infers the types of an operator's outputs.
 
@@ -229,7 +236,9 @@ class Inference:
             proto = next(results).type if output else onnx.TypeProto()
             reason = why_unsizable(proto)
             if reason is not None:
-                raise UnsupportedModelError(output, reason)
+                kind = op_type(node)
+                hint = _HINTS.get(kind, "")
+                raise UnsupportedModelError(output, f"{reason}; {name!r} ({kind}) makes it{hint}")
             shape = [each.dim_value for each in proto.tensor_type.shape.dim]
             if any(length < 0 for length in shape):
                 raise self._checker.refusal(
