@@ -87,8 +87,7 @@ def operator_model(
     if isinstance(fields, bytes):
         operator.customOptions = np.frombuffer(fields, np.uint8)
     elif fields and not kind:
-        flexbuffers = pytest.importorskip("flatbuffers.flexbuffers")
-        operator.customOptions = np.frombuffer(flexbuffers.Dumps(dict(fields)), np.uint8)
+        operator.customOptions = np.frombuffer(flexbuffer(fields), np.uint8)
     elif kind:
         operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
         operator.builtinOptions = getattr(schema, f"{kind}T")()
@@ -105,6 +104,19 @@ def operator_model(
     builder = flatbuffers.Builder()
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())
+
+
+def flexbuffer(fields: Mapping[str, object]) -> bytes:
+    """Return options of a custom operator; lists of integers become typed vectors."""
+    builder = pytest.importorskip("flatbuffers.flexbuffers").Builder()
+    with builder.Map():
+        for name, value in fields.items():
+            builder.Key(name)
+            if isinstance(value, list):
+                builder.TypedVectorFromElements(value)
+            else:
+                builder.Add(value)
+    return bytes(builder.Finish())
 
 
 class Reference:

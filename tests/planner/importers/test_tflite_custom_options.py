@@ -6,11 +6,22 @@ import pytest
 from flatbuffers import flexbuffers
 
 from arenite.planner.importers.tflite.options import custom_options
+from support.tflite_operator import flexbuffer
 
 
-def test_numbers_are_read_under_their_names():
-    data = flexbuffers.Dumps({"count": 3, "share": 0.5, "every": True, "name": "x", "list": [1]})
-    assert custom_options(bytes(data)) == {"count": 3, "share": 0.5, "every": True}
+def test_numbers_and_lists_of_integers_are_read_under_their_names():
+    numbers = {"count": 3, "share": 0.5, "every": True}
+    lists = {"places": [4, 1, 4], "shares": [0.5], "names": ["x"], "many": [7] * 4097}
+    data = flexbuffer({**numbers, **lists, "name": "x"})
+    assert custom_options(data) == {**numbers, "places": (4, 1, 4)}
+
+
+def test_a_structure_is_read_by_the_name_of_its_operator():
+    data = bytes([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0])
+    names = "Padding", "StrideW", "StrideH"
+    for end, values in ((12, (1, 2, 3)), (7, (1, 2, 0)), (0, (0, 0, 0))):
+        found = custom_options(data[:end], "Convolution2DTransposeBias")
+        assert found == dict(zip(names, values, strict=True))
 
 
 @pytest.mark.parametrize(

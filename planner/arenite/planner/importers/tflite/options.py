@@ -124,6 +124,7 @@ _DAMAGE = (
 """Exceptions of the reader of FlexBuffers for bytes that are damaged, or no FlexBuffer."""
 _MAX_OPTIONS = 64
 _MAX_NAME = 64
+_MAX_LENGTH = 4096
 
 
 _STRUCTS = {"Convolution2DTransposeBias": ("Padding", "StrideW", "StrideH")}
@@ -134,8 +135,8 @@ Source: MediaPipe, util/tflite/operations/transpose_conv_bias.cc, which reads TF
 """
 
 
-def custom_options(data: bytes, name: str = "") -> dict[str, int | float | bool]:
-    """Return the options that are numbers; none if the bytes hold no map of names to them.
+def custom_options(data: bytes, name: str = "") -> dict[str, int | float | bool | tuple[int, ...]]:
+    """Return options that are numbers or lists of integers; none if the bytes hold no map of them.
 
     A custom operator and its kernel agree on the format, so bytes of another format are no damage.
 
@@ -149,7 +150,7 @@ def custom_options(data: bytes, name: str = "") -> dict[str, int | float | bool]
         return dict(zip(names, values, strict=True))
     from flatbuffers import flexbuffers
 
-    found: dict[str, int | float | bool] = {}
+    found: dict[str, int | float | bool | tuple[int, ...]] = {}
     try:
         root = flexbuffers.GetRoot(data)
         if not root.IsMap or len(root.AsMap) > _MAX_OPTIONS:
@@ -161,6 +162,10 @@ def custom_options(data: bytes, name: str = "") -> dict[str, int | float | bool]
                 return {}
             if value.IsBool or value.IsInt or value.IsFloat:
                 found[str(name)] = value.Value
+            elif value.IsTypedVector and len(value.AsTypedVector) <= _MAX_LENGTH:
+                elements = tuple(value.AsTypedVector.Value)
+                if all(isinstance(each, int) for each in elements):
+                    found[str(name)] = elements
     except _DAMAGE:
         return {}
     return found

@@ -27,6 +27,7 @@ from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import as_written
 from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their translators are listed
+    custom,
     elementwise,
     linear,
     movement,
@@ -250,7 +251,7 @@ def _translate_as_stated(t: TfliteTranslation) -> None:
     translate = TRANSLATORS.find(t.kind)
     if translate is None:
         raise NotLoweredError(
-            "its inputs must be constant" if t.kind in VALUES else "no kernel for this operator"
+            "an input is not constant" if t.kind in VALUES else "no kernel for this operator"
         )
     _check_integers(t)
     translate(t)
