@@ -147,7 +147,7 @@ class Turns:
         if not self.table:
             return
         largest = max(max(turn) for turn in self.table)
-        yield "/* What runs at each turn: a step, its first row, and the row after its last. */"
+        yield "/* For each turn its step, its first row, and the row after its last. */"
         yield "static const struct {"
         yield f"    {'uint16_t' if largest < 1 << 16 else 'int32_t'} step, first, end;"
         yield "} turns[] = {"

@@ -142,7 +142,7 @@ def _libraries(written: CFileParts, bundle: str, calls: Sequence[str]) -> Iterat
 
 def _hooks(macro: str) -> Iterator[str]:
     yield from (
-        f"/* {macro}_STEP(i) runs behind step i: feed a watchdog there, or let others run. */",
+        f"/* {macro}_STEP(i) runs after step i: feed a watchdog or yield there. */",
         f"#ifndef {macro}_STEP",
         f"#define {macro}_STEP(i) ((void)0)",
         "#endif",
@@ -151,7 +151,7 @@ def _hooks(macro: str) -> Iterator[str]:
         f"#define {macro}_ASSERT(condition) ((void)0)",
         "#endif",
         "",
-        "/* A check when this is compiled. */",
+        "/* A compile-time check. */",
         "#if defined(__cplusplus) && __cplusplus >= 201103L",
         f"#define {macro}_CHECK(name, condition) static_assert(condition, #name)",
         "#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L",
@@ -198,15 +198,15 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
     yield ""
     yield "#include <stdint.h>"
     yield ""
-    yield "/* The arena: all memory that a run takes, but for the stack. */"
+    yield "/* The arena: all memory of a run except the stack. */"
     yield f"#define {macro}_ARENA_BYTES {interface.arena_bytes}"
     yield f"#define {macro}_ARENA_ALIGN {interface.alignment}"
     yield f"#define {macro}_NUM_STEPS {interface.num_steps}"
     yield f'#define {macro}_PLAN_DIGEST "{about.plan_digest}"'
     yield f'#define {macro}_ROUNDING "{about.rounding}"'
     if about.extension is not None:
-        yield "/* CMSIS-NN, 7.0.0 or later, runs what it has kernels for, in working memory for"
-        yield "   this extension of the processor. */"
+        yield "/* Kernels of CMSIS-NN, 7.0.0 or later, with scratch for this extension of the"
+        yield "   processor. */"
         yield f'#define {macro}_KERNELS "cmsis-nn"'
         yield f'#define {macro}_EXTENSION "{about.extension}"'
     yield ""
@@ -216,7 +216,7 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
             yield from _macros(each, f"{macro}_{kind}_{each.name.upper()}")
         yield ""
     yield from (
-        "/* What a declaration of the arena may begin with, such as a section of the linker's. */",
+        "/* Prefix of the declaration of the arena, such as a section attribute. */",
         f"#ifndef {macro}_ARENA",
         f"#define {macro}_ARENA",
         "#endif",
@@ -225,14 +225,13 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
         'extern "C" {',
         "#endif",
         "",
-        "/* Run the model once. Inputs must be written before each run: their place may be used",
-        "   again within it. What the model keeps lies in the arena, so that several arenas are",
-        "   several instances. Returns 0, or 1 for an arena that is null or not aligned"
-        f"{refused}. */",
+        "/* Run the model once. A run may overwrite the inputs: write them before each run.",
+        "   States are in the arena, so several arenas are several instances of the model.",
+        f"   Returns 0, or 1 for an arena that is null or not aligned{refused}. */",
         f"int {name}_run(uint8_t *arena);",
         "",
-        "/* Set what is kept from one run to the next to what it starts from. Call it before the",
-        "   first run; it does nothing where nothing is kept. */",
+        "/* Set the states to their initial values: call it before the first run. A model without",
+        "   states needs no call. */",
         f"void {name}_reset(uint8_t *arena);",
         f"#define {macro}_HAS_STATES {int(interface.has_states)}",
         "",

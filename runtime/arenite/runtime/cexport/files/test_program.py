@@ -21,7 +21,7 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
     yield f"/* Runs {name} on known inputs and checks its outputs. Define {macro}_TEST_NO_MAIN to"
     yield f"   call {name}_test yourself. */"
     if vectors is None:
-        yield "/* No reference was there to compute outputs: it only runs. */"
+        yield "/* No reference computed outputs: the test only runs the model. */"
     else:
         yield f"/* Outputs by {vectors.reference}. */"
     yield f'#include "{name}.h"'

@@ -30,7 +30,7 @@ def files(name: str, constants: FlashConstants, options: COptions) -> dict[str, 
     ]
     has_specials = any("NAN" in each or "INFINITY" in each for each in definitions)
     parts = [
-        "/* What a definition of weights may begin with, such as a section of the linker's. */",
+        "/* Prefix of the definitions of weights, such as a section attribute. */",
         f"#ifndef {macro}\n#define {macro}\n#endif\n",
         *(["#include <math.h>"] if has_specials else []),
         "#include <stdint.h>\n",
@@ -56,8 +56,8 @@ def _binary(name: str, constants: FlashConstants) -> dict[str, str | bytes]:
         data += array.astype(array.dtype.newbyteorder("<")).tobytes()
     text = "\n".join(
         [
-            "/* The constants lie in a binary file, which the assembler of GCC or Clang includes.",
-            "   Numbers in it have their lowest byte first. */",
+            "/* The constants are in a binary file, little-endian, which the assembler of GCC or",
+            "   Clang includes. */",
             f"#ifndef {macro}_FILE",
             f'#define {macro}_FILE "{name}_weights.bin"',
             "#endif",
