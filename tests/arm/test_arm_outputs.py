@@ -150,6 +150,25 @@ def test_a_block_in_bands_gives_this_machines_outputs(root, machine, tmp_path):
     assert_agrees(root, machine, program, tmp_path)
 
 
+OWN_KERNELS = {
+    "recurrent": "(float[3,1,13] x) => (y, z) <float[1,148,13] w, float[1,148,37] r, "
+    "float[1,111,13] v, float[1,111,37] s> { y = LSTM<hidden_size=37>(x, w, r) "
+    "z = GRU<hidden_size=37, linear_before_reset=1>(x, v, s) }",
+    "depthwise": "(float[1,20,15,21] x) => (a, b, c) <float[20,1,3,3] w, float[20,1,5,5] v> "
+    "{ a = Conv<group=20, pads=[1,1,1,1]>(x, w) b = Conv<group=20, strides=[2,2]>(x, w) "
+    "c = Conv<group=20, pads=[2,1,2,2], strides=[2,2]>(x, v) }",
+    "3 x 3": "(float[1,20,24,24] x) => (y) <float[20,20,3,3] w, float[21,20,1,1] v> "
+    "{ a = Conv<pads=[1,1,1,1]>(x, w) y = Conv(a, v) }",
+}
+
+
+@pytest.mark.parametrize("text", OWN_KERNELS.values(), ids=OWN_KERNELS)
+def test_own_kernels_give_this_machines_outputs(root, machine, tmp_path, monkeypatch, text):
+    monkeypatch.setenv("ARENITE_KERNELS", "arenite")
+    path = save(tmp_path, with_random_weights(parse(text)))
+    assert_agrees(root, machine, built(path, tmp_path / "own.arena"), tmp_path)
+
+
 def test_a_state_is_set_up(root, machine, tmp_path):
     assert_agrees(root, machine, accumulator(tmp_path), tmp_path)
 

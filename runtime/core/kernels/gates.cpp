@@ -61,15 +61,25 @@ struct Block {
   }
 
 #if HWY_ARCH_ARM_A64
-  // A product takes one lane of its second factor.
-  template <int Lane>
-  ARENITE_LANE void add_lane(const Lanes (&factors)[Rows], const float* weights, Sums& sums) const {
-    Lanes lane[Rows];
+  // Adds the products of one of four elements of each vector.
+  template <int Element>
+  ARENITE_LANE void add_element(const Lanes (&factors)[Rows], const float* weights,
+                                Sums& sums) const {
+    weights += Element * Gates * kGateUnits;
+#pragma GCC unroll 8
+    for (std::size_t tile = 0; tile < Tiles; ++tile) {
 #pragma GCC unroll 4
-    for (std::size_t row = 0; row < Rows; ++row) {
-      lane[row] = hwy::HWY_NAMESPACE::Broadcast<Lane>(factors[row]);
+      for (std::size_t gate = 0; gate < Count; ++gate) {
+#pragma GCC unroll 4
+        for (std::size_t part = 0; part < Parts; part += 2) {
+          const float* from =
+              weights + tile * tile_size + (First + gate) * kGateUnits + part * kLanes;
+          add_products<Element>(from, factors, [&](std::size_t row, std::size_t i) -> Lanes& {
+            return sums[row][tile][gate][part + i];
+          });
+        }
+      }
     }
-    add(lane, weights + Lane * Gates * kGateUnits, sums);
   }
 #endif
 
@@ -97,10 +107,10 @@ struct Block {
       for (std::size_t row = 0; row < Rows; ++row) {
         factors[row] = load(vectors + row * vector_stride + k);
       }
-      add_lane<0>(factors, weights, sums);
-      add_lane<1>(factors, weights, sums);
-      add_lane<2>(factors, weights, sums);
-      add_lane<3>(factors, weights, sums);
+      add_element<0>(factors, weights, sums);
+      add_element<1>(factors, weights, sums);
+      add_element<2>(factors, weights, sums);
+      add_element<3>(factors, weights, sums);
       weights += 4 * Gates * kGateUnits;
     }
 #endif

@@ -33,7 +33,29 @@ HWY_NOINLINE void multiply_some(const WinogradJob& job, const float* from, const
   for (std::size_t channel = 0; channel < job.source.channels; channel += kPanel) {
     const std::size_t rest = job.source.channels - channel;
     const std::size_t depth = rest < kPanel ? rest : kPanel;
-    for (std::size_t k = 0; k < depth; ++k) {
+    std::size_t k = 0;
+#if HWY_ARCH_ARM_A64
+    for (; k + 4 <= depth; k += 4) {
+      Lanes values[Tiles];
+#pragma GCC unroll 16
+      for (std::size_t tile = 0; tile < Tiles; ++tile) {
+        values[tile] = load(from + tile * kPanel + k);
+      }
+#pragma GCC unroll 2
+      for (std::size_t v = 0; v < Vectors; v += 2) {
+        const auto sum = [&](std::size_t tile, std::size_t i) -> Lanes& {
+          return sums[tile][v + i];
+        };
+        const float* weights = filter + v * vector_stride;
+        add_products<0>(weights, values, sum);
+        add_products<1>(weights + kPanel, values, sum);
+        add_products<2>(weights + 2 * kPanel, values, sum);
+        add_products<3>(weights + 3 * kPanel, values, sum);
+      }
+      filter += 4 * kPanel;
+    }
+#endif
+    for (; k < depth; ++k) {
       Lanes factors[Vectors];
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < Vectors; ++v) { factors[v] = load(filter + v * vector_stride); }
