@@ -182,7 +182,7 @@ class Machine:
 
 
 def drawn(export: CExport, seed: int) -> dict[str, np.ndarray]:
-    """Return random inputs, over the whole range of bytes."""
+    """Return random inputs, over the whole range of 8 and 16 bits."""
     random = np.random.default_rng(seed)
     found = {}
     for port in export.interface.inputs:
@@ -191,7 +191,7 @@ def drawn(export: CExport, seed: int) -> dict[str, np.ndarray]:
             found[port.port.name] = random.standard_normal(shape).astype(dtype)
         elif dtype.kind == "b":
             found[port.port.name] = random.integers(0, 2, shape).astype(dtype)
-        elif dtype.itemsize == 1:
+        elif dtype.itemsize <= 2:
             limits = np.iinfo(dtype)
             found[port.port.name] = random.integers(
                 limits.min, limits.max, shape, dtype, endpoint=True

@@ -338,8 +338,21 @@ def compare(kind: str, dtype: str) -> bytes:
 
 
 def cast(source: str, result: str) -> bytes:
-    codes = {"float32": 0, "int32": 2, "int64": 4, "bool": 6}
+    codes = {"float32": 0, "int32": 2, "int64": 4, "bool": 6, "int16": 7}
     options = {"inDataType": codes[source], "outDataType": codes[result]}
     return operator_model(
         "CAST", [Given((3, 40), source)], [Given((3, 40), result)], ("CastOptions", options)
+    )
+
+
+def floor_divide(*divisors: int) -> bytes:
+    given = Given((30, len(divisors)), "int32")
+    operands = [given, weights(np.array(divisors, np.int32))]
+    return operator_model("FLOOR_DIV", operands, [given], ("FloorDivOptions", {}))
+
+
+def signal_window(window: np.ndarray, shape: tuple[int, ...], shift: int) -> bytes:
+    given = Given(shape, "int16")
+    return operator_model(
+        "SignalWindow", [given, weights(window)], [given], ("", {"shift": shift})
     )

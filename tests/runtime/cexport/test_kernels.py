@@ -26,6 +26,7 @@ from support.operator_models import (
     conv,
     dense,
     depthwise,
+    floor_divide,
     gather,
     largest,
     matmul,
@@ -35,6 +36,7 @@ from support.operator_models import (
     quantise,
     resize,
     select,
+    signal_window,
     softmax,
     strided_slice,
     svdf,
@@ -120,6 +122,8 @@ MICRO: dict[str, Callable[[], bytes]] = {
     "transposed conv without padding": lambda: transpose_conv(S8, padding=1, batch=2),
     "transposed conv of one step": lambda: transpose_conv(S8, stride=1, depth=(3, 2)),
     "gather": lambda: gather(S8),
+    "signal window": lambda: signal_window(np.arange(0, 4096, 256, np.int16), (2, 160), 12),
+    "signal window, clamped": lambda: signal_window(np.arange(-7, 9, dtype=np.int16), (160,), 1),
     "lstm, clipped": lambda: integer_lstm(clip=3.0, zero_point=5),
     "lstm, times first": lambda: integer_lstm(time_major=True, batch=3, cell_scale=2**-12),
     "lstm of large sums": lambda: integer_lstm(units=40, batch=1, cell_scale=2**-13),
@@ -162,6 +166,9 @@ LITERT: dict[str, Callable[[], bytes]] = {
     "long integers to numbers": lambda: cast("int64", "float32"),
     "integers to long ones": lambda: cast("int32", "int64"),
     "long integers to short ones": lambda: cast("int64", "int32"),
+    "16 bits to 32": lambda: cast("int16", "int32"),
+    "32 bits to 16": lambda: cast("int32", "int16"),
+    "quotients rounded down": lambda: floor_divide(-7, 3, 2, -1, 5),
 }
 """What it refuses: bytes without a sign for the most part."""
 

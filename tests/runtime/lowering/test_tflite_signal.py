@@ -5,20 +5,14 @@ import pytest
 
 from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.exported_c import Micro
+from support.operator_models import signal_window
 from support.running import PoisonedSession, build
-from support.tflite_operator import Given, operator_model, weights
 
 GENERATOR = np.random.default_rng(6)
 
 
 def sixteen(*shape):
     return GENERATOR.integers(-(2**15), 2**15, shape).astype(np.int16)
-
-
-def window_model(window, shape, shift):
-    sides = Given(shape, "int16"), Given(shape, "int16")
-    return operator_model("SignalWindow", [sides[0], weights(window)], [sides[1]],
-                          ("", {"shift": shift}))  # fmt: skip
 
 
 @pytest.mark.parametrize("shift", [0, 7, 12, 15, 30])
@@ -28,7 +22,7 @@ def test_windowed_signals_are_those_of_tflite_micro_to_the_bit(shift, shape, mos
     window = GENERATOR.integers(0, most, 16).astype(np.int16)
     window[:2] = most - 1, -(2**15) if most == 2**15 else 0
     path = tmp_path / "window.tflite"
-    path.write_bytes(window_model(window, shape, shift))
+    path.write_bytes(signal_window(window, shape, shift))
     reference = Micro(path)
     with PoisonedSession(build(path, tmp_path)) as session:
         (port,) = session.inputs
@@ -50,6 +44,6 @@ def test_windowed_signals_are_those_of_tflite_micro_to_the_bit(shift, shape, mos
 )
 def test_other_windows_are_refused(window, shift, reason, tmp_path):
     path = tmp_path / "window.tflite"
-    path.write_bytes(window_model(window, (1, 48), shift))
+    path.write_bytes(signal_window(window, (1, 48), shift))
     with pytest.raises(UnsupportedOperatorsError, match=reason):
         build(path, tmp_path)

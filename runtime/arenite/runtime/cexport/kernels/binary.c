@@ -98,6 +98,15 @@ static inline int32_t OF_NUMBERS(const numbers_layer *k, int32_t a, int32_t b)
     return clamped(nearest_even(value / k->out_scale) + k->out_zero, -128, 127);
 }
 
+/* The largest integer that is not above x / z; 0 for a division by 0. */
+static inline int32_t floor_of_quotient(int32_t x, int32_t z)
+{
+    if (z == 0 || z == -1) {
+        return z == 0 ? 0 : (int32_t)(0u - (uint32_t)x);
+    }
+    return x / z - (x % z != 0 && (x < 0) != (z < 0));
+}
+
 /* One for each of
    THE_KERNEL        | THE_LAYER        | IN      | OUT     | VALUE
    add_f32           | binary_layer_f32 | float   | float   | bounded_f32(k, x + z)
@@ -129,6 +138,7 @@ static inline int32_t OF_NUMBERS(const numbers_layer *k, int32_t a, int32_t b)
    multiply_s32      | binary_layer     | int32_t | int32_t | (uint32_t)x * (uint32_t)z
    maximum_s32       | binary_layer     | int32_t | int32_t | x > z ? x : z
    minimum_s32       | binary_layer     | int32_t | int32_t | x < z ? x : z
+   floor_divide_s32  | binary_layer     | int32_t | int32_t | floor_of_quotient(x, z)
    add_s64           | binary_layer     | int64_t | int64_t | (uint64_t)x + (uint64_t)z
    subtract_s64      | binary_layer     | int64_t | int64_t | (uint64_t)x - (uint64_t)z
    multiply_s64      | binary_layer     | int64_t | int64_t | (uint64_t)x * (uint64_t)z

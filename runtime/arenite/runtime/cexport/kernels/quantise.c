@@ -109,6 +109,8 @@ KERNEL THE_KERNEL(float scale, int32_t zero, int32_t width, in_rows in, out_rows
    convert_bool_s64 | uint8_t | int64_t | x != 0
    convert_s32_s64  | int32_t | int64_t | x
    convert_s64_s32  | int64_t | int32_t | x
+   convert_s16_s32  | int16_t | int32_t | x
+   convert_s32_s16  | int32_t | int16_t | x
    convert_f32_s32  | float   | int32_t | whole_32(x)
    convert_f32_s64  | float   | int64_t | whole_64(x) */
 

@@ -139,7 +139,7 @@ _INTEGERS = (B.ADD, B.SUBTRACT, B.MULTIPLY, B.MAXIMUM, B.MINIMUM)
 _FUNCTIONS: Final[Mapping[tuple[str, str], Sequence[BinaryFunction]]] = {
     ("float32", "float32"): (*_NUMBERS, B.POWER, B.MODULUS, B.FLOOR_DIVIDE),
     ("float32", "bool"): _COMPARISONS,
-    ("int32", "int32"): _INTEGERS,
+    ("int32", "int32"): (*_INTEGERS, B.FLOOR_DIVIDE),
     ("int32", "bool"): _COMPARISONS,
     ("int64", "int64"): _INTEGERS,
     ("int64", "bool"): _COMPARISONS,
@@ -152,6 +152,7 @@ ADD_SHIFT = 20
 
 _SUFFIXES = {"int8": "s8", "int16": "s16"}
 _PLAIN_SUFFIXES = {"bool": "bool", "int32": "s32", "int64": "s64", "float32": "f32"}
+_ALL_SUFFIXES = {**_SUFFIXES, **_PLAIN_SUFFIXES}
 _FROM_16_BITS = {
     "int8": "requantise_s16_s8", "int16": "requantise_s16_s16", "int32": "requantise_s16_s32",
 }  # fmt: skip
@@ -197,25 +198,26 @@ def convert(t: StepWriter) -> None:
     elif set(kinds) == {"int8", "uint8"}:
         _check_shift(source, result)
         look_up(t, np.arange(256, dtype=np.uint8) ^ np.uint8(0x80))
+    elif source.quantisation is None and result.quantisation is None and _has_plain(*kinds):
+        rows, width = t.rows(result)
+        t.call(
+            f"convert_{_ALL_SUFFIXES[kinds[0]]}_{_ALL_SUFFIXES[kinds[1]]}", width,
+            t.rows_of(source, source.dtype.bits // 8 * width),
+            t.rows_to(result, result.dtype.bits // 8 * width), 0, rows,
+        )  # fmt: skip
     elif kinds[0] == "float32" and kinds[1] in _SUFFIXES:
         _through_scale(t, f"quantise_{even}{_SUFFIXES[kinds[1]]}", result)
     elif kinds[1] == "float32" and kinds[0] in _SUFFIXES:
         _through_scale(t, f"dequantise_{_SUFFIXES[kinds[0]]}", source)
     elif kinds[0] == "int16" and kinds[1] in _FROM_16_BITS:
         _requantise(t, _FROM_16_BITS[kinds[1]])
-    elif source.quantisation is None and result.quantisation is None and _has_plain(*kinds):
-        rows, width = t.rows(result)
-        t.call(
-            f"convert_{_PLAIN_SUFFIXES[kinds[0]]}_{_PLAIN_SUFFIXES[kinds[1]]}", width,
-            t.rows_of(source, source.dtype.bits // 8 * width),
-            t.rows_to(result, result.dtype.bits // 8 * width), 0, rows,
-        )  # fmt: skip
     else:
         raise NotWrittenError(f"conversion from {kinds[0]} to {kinds[1]} is unsupported")
 
 
 def _has_plain(one: str, other: str) -> bool:
-    return one != other and {one, other} <= _PLAIN_SUFFIXES.keys()
+    kinds = {one, other}
+    return one != other and (kinds <= _PLAIN_SUFFIXES.keys() or kinds == {"int16", "int32"})
 
 
 def _check_shift(source: Tensor, result: Tensor) -> None:
