@@ -119,6 +119,9 @@ def _ncnn(path: Path, threads: int) -> Engine:
 
     network = ncnn.Net()
     network.opt.num_threads = threads
+    # 32 bits as all others: on ARMv8.2 it would compute in 16.
+    network.opt.use_fp16_packed = network.opt.use_fp16_storage = False
+    network.opt.use_fp16_arithmetic = False
     if network.load_param(str(path)) or network.load_model(str(path.with_suffix(".bin"))):
         raise RuntimeError(f"ncnn does not load {path.name}")
     inputs, outputs = list(network.input_names()), list(network.output_names())
