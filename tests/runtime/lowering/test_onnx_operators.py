@@ -2,6 +2,8 @@
 
 import pytest
 
+from arenite.pipeline.targets.compiling import lower_model
+from arenite.runtime.operators import LayerNorm
 from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
 from support.tiny_onnx import parse, save, with_random_weights
 
@@ -176,6 +178,16 @@ CASES = {
     "swish": "(float[2,6] x) => (y) {s = Sigmoid(x) y = Mul(x, s)}",
     "gelu written out": "(float[2,6] x) => (y) <float r = {1.41421356}, float o = {1}, "
     "float h = {0.5}> {d = Div(x, r) e = Erf(d) a = Add(e, o) m = Mul(x, a) y = Mul(m, h)}",
+    "layer norm written out": "(float[2,3,6] x) => (y) <float e = {1e-5}, float t = {2}, "
+    "float[6] g, float[6] b> {m = ReduceMean<axes=[-1]>(x) d = Sub(x, m) p = Pow(d, t) "
+    "v = ReduceMean<axes=[2]>(p) a = Add(v, e) s = Sqrt(a) n = Div(d, s) r = Mul(g, n) "
+    "y = Add(r, b)}",
+    "layer norm written out, of a square and without scale": "(float[2,6] x) => (n) "
+    "<float e = {1e-5}> {m = ReduceMean<axes=[1]>(x) d = Sub(x, m) f = Sub(x, m) p = Mul(d, d) "
+    "v = ReduceMean<axes=[-1]>(p) a = Add(e, v) s = Sqrt(a) n = Div(f, s)}",
+    "what is nearly a layer norm": "(float[2,6] x) => (n) <float e = {1e-5}> "
+    "{m = ReduceMean<axes=[0]>(x) d = Sub(x, m) p = Mul(d, d) "
+    "v = ReduceMean<axes=[-1]>(p) a = Add(v, e) s = Sqrt(a) n = Div(d, s)}",
     "an output that is an input under another shape": "(float[2,6] x) => (y) "
     "<int64[2] s = {3,4}> {y = Reshape(x, s)}",
     "an output that others read": "(float[2,6] x) => (a, y) {a = Exp(x) y = Neg(a)}",
@@ -199,3 +211,10 @@ def test_an_operator_gives_what_onnxruntime_gives(name, tmp_path):
         assert "onnxruntime" not in session.backends()
         feeds = random_feeds(session)
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("layer norm written")])
+def test_a_layer_norm_written_out_is_one_step(name, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(CASES[name])))
+    (step,) = lower_model(path).program.steps
+    assert type(step.operator) is LayerNorm

@@ -24,6 +24,7 @@ from arenite.runtime.operators.convolution import (
 from arenite.runtime.operators.elementwise import MultiplyAdd
 from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy, Move
+from arenite.runtime.operators.normalisation import LayerNorm
 
 KNOWN_TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64,
@@ -183,6 +184,7 @@ _CHANNEL_AXES = {
     TransposedConv2D: 0,
     FullyConnected: 0,
     MultiplyAdd: 0,
+    LayerNorm: 0,
 }
 """The axis of the output channels in the weights of each operator that has them."""
 
@@ -256,6 +258,8 @@ def fold_channels(
 
 def _is_open(draft: DraftStep) -> bool:
     operator = draft.operator
+    if isinstance(operator, LayerNorm):
+        return operator.num_axes == 1
     return (
         draft.outputs[0].dtype is DType.FLOAT32
         and isinstance(operator, Clamped)

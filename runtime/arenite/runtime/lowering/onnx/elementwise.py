@@ -19,6 +19,7 @@ from arenite.runtime.operators.elementwise import (
     Unary,
     UnaryFunction,
 )
+from arenite.runtime.operators.normalisation import LayerNorm
 
 F = UnaryFunction
 
@@ -157,6 +158,8 @@ def binary(t: OnnxTranslation) -> None:
         return
     if function is B.POWER and _power(t):
         return
+    if function is B.DIVIDE and _translate_layer_norm(t):
+        return
     t.finish(combine(t, function, t.value(0), t.value(1), t.target))
 
 
@@ -239,6 +242,9 @@ def cast(t: OnnxTranslation) -> None:
         raise NotLoweredError(
             f"conversion from {value.dtype.label} to {t.dtype.label} is unsupported"
         )
+    if value.dtype is t.dtype:
+        t.finish(value)
+        return
     t.finish(t.emit(Convert(), [value], shape=value.shape, order=value.order))
 
 
@@ -381,6 +387,60 @@ def _translate_gelu(t: OnnxTranslation) -> bool:
             )  # fmt: skip
             return True
     return False
+
+
+def _translate_layer_norm(t: OnnxTranslation) -> bool:
+    """Translate d / sqrt(mean(d * d) + epsilon) where d = x - mean(x), along the last axis.
+
+    The scale is 1 and the bias 0, so that what follows can be folded into them.
+    """
+    distance, deviation = t.step.inputs
+    source = _centred(t, distance)
+    root = t.producers.get(deviation)
+    if t.dtype is not DType.FLOAT32 or source is None or root is None:
+        return False
+    total = t.producers.get(root.inputs[0]) if root.operator.label == "Sqrt" else None
+    if total is None or total.operator.label != "Add":
+        return False
+    for variance, term in (total.inputs, total.inputs[::-1]):
+        epsilon = t.builder.array(term)
+        squares = t.producers.get(_averaged(t, variance) or "")
+        if epsilon is None or epsilon.size != 1 or squares is None:
+            continue
+        is_square = squares.operator.label == "Mul" and squares.inputs[0] == squares.inputs[1]
+        base = squares.inputs[0] if is_square else _operand(t, squares, {"Pow": 2.0})
+        if base is not None and _centred(t, base) == source:
+            value = t.builder.as_written(t.builder.value(source), t.target)
+            ones = np.ones(value.shape[-1], np.float32)
+            scale, bias = (
+                t.builder.constant(array, f"{t.target}/{name}")
+                for name, array in (("scale", ones), ("bias", 0 * ones))
+            )
+            operator = LayerNorm(epsilon=float(epsilon.reshape(())))
+            t.finish(t.emit(operator, [value, scale, bias], shape=value.shape))
+            return True
+    return False
+
+
+def _centred(t: OnnxTranslation, name: str) -> str | None:
+    """Return x where a tensor is x - mean(x)."""
+    step = t.producers.get(name)
+    if step is None or step.operator.label != "Sub":
+        return None
+    return step.inputs[0] if _averaged(t, step.inputs[1]) == step.inputs[0] else None
+
+
+def _averaged(t: OnnxTranslation, name: str) -> str | None:
+    """Return x where a tensor is the mean of x along its last axis, which is kept."""
+    step = t.producers.get(name)
+    if step is None or step.operator.label != "ReduceMean":
+        return None
+    given = t.builder.array(step.inputs[1]) if len(step.inputs) > 1 and step.inputs[1] else None
+    attributes = attributes_of(step)
+    axes = attributes.get("axes") if given is None else tuple(given.reshape(-1).tolist())
+    rank = len(t.builder.value(step.inputs[0]).shape)
+    is_kept = attributes.get("keepdims", 1) == 1
+    return step.inputs[0] if is_kept and axes in ((-1,), (rank - 1,)) else None
 
 
 def _factors(t: OnnxTranslation, product: Step, depth: int) -> list[str | float]:
