@@ -262,6 +262,30 @@ def test_sums_of_integers_whose_operands_do_not_fit_are_refused(name, tmp_path):
         load(edited(apart(path), _of_sums(change)))
 
 
+DYNAMIC_LSTM = """(float[3,1,4] x, float[1,1,5] h, float[1,1,5] c) => (y)
+<int8[1,4,20] w, int8[1,5,20] r, float[1,40] b, int8[1] z = {0}, float[1] s = {0.1}>
+{y = com.microsoft.DynamicQuantizeLSTM<hidden_size=5>(x, w, r, b, , h, c, , s, z, s, z)}"""
+OPERANDS_OF_DYNAMIC_LSTM = {
+    "weights": (1, "the wrong size"), "recurrent weights": (2, "the wrong size"),
+    "bias": (3, "the wrong size"), "state": (4, "the wrong size"), "scale": (6, "the wrong size"),
+    "zero point": (7, "unsupported type"), "scales": (8, "the wrong size"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERANDS_OF_DYNAMIC_LSTM)
+def test_a_dynamically_quantised_lstm_whose_operands_do_not_fit_is_refused(name, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(DYNAMIC_LSTM, microsoft=True)))
+    position, message = OPERANDS_OF_DYNAMIC_LSTM[name]
+    others = {1: 2, 2: 1, 7: 6, 8: 4}
+
+    def edit(root):
+        step = next(each for each in root["steps"] if each["kernel_type"] == "DynamicLstm")
+        step["inputs"][position] = step["inputs"][others.get(position, 3 if position > 3 else 4)]
+
+    with pytest.raises(ProgramError, match=message):
+        load(edited(apart(path), edit))
+
+
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory):
     """A program with a step that ONNX Runtime runs."""

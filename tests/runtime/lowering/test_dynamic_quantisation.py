@@ -6,6 +6,8 @@ import sys
 from itertools import product
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
 from arenite.pipeline.targets.compiling import lower_model
@@ -270,3 +272,45 @@ def test_operands_that_do_not_fit_are_refused(name, tmp_path):
         PoisonedSession(build(saved(tmp_path, HOSTILE[name]), tmp_path)) as session,
     ):
         session.run(random_feeds(session))
+
+
+def outputs_of_one_thread(path, feeds):
+    """Return what ONNX Runtime makes of a whole batch; threads would have a range each."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+@pytest.mark.parametrize("weights", ["int8", "uint8"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("sizes", [(30, 1, 7, 6), (3, 3, 16, 70)], ids=str)
+def test_a_dynamically_quantised_lstm_gives_what_onnxruntime_gives(
+    sizes, direction, weights, tmp_path
+):
+    times, batch, inputs, units = sizes
+    d = 2 if direction == "bidirectional" else 1
+    state = f"float[{d},{batch},{units}]"
+    # ONNX Runtime's results of two directions with a scale for each row differ from run to run.
+    kinds = [f"{d}"] if d == 2 else [f"{d}", f"{d},{4 * units}"]
+    for states, scales in product((True, False), kinds):
+        zero = "130" if weights == "uint8" else "0"
+        zeros = f"{{{', '.join([zero] * d)}}}"
+        text = f"""(float[{times},{batch},{inputs}] x, {state} h, {state} c) => (y, last, cell)
+            <{weights}[{d},{inputs},{4 * units}] w, {weights}[{d},{units},{4 * units}] r,
+            float[{d},{8 * units}] b, {weights}[{d}] z = {zeros},
+            float[{scales}] s, float[{scales}] t> {{
+            y, last, cell = com.microsoft.DynamicQuantizeLSTM<hidden_size={units},
+            direction="{direction}">(x, w, r, b, , {"h, c" if states else ","}, , s, z, t, z) }}"""
+        model = with_random_integers(parse(text, microsoft=True))
+        for tensor in model.graph.initializer:
+            if tensor.name in "st":
+                array = np.abs(onnx.numpy_helper.to_array(tensor)) / 500
+                tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+        path = save(tmp_path, model)
+        with PoisonedSession(build(path, tmp_path), guard=True) as session:
+            assert set(session.backends()) == {"arenite"}
+            feeds = random_feeds(session)
+            for _ in range(2):  # nothing is left of the run before
+                assert_same(session.run(feeds), outputs_of_one_thread(path, feeds), 1e-5)

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         LocalResponseNorm,
         Softmax,
     )
-    from arenite.runtime.operators.recurrent import Gru, Lstm, Svdf
+    from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm, Svdf
     from arenite.runtime.operators.reduction import (
         ArgReduce,
         CumulativeSum,
@@ -88,11 +88,12 @@ __all__ = [
     "FLOAT_BYTES", "NO_PADDING", "PANEL", "UNSTORED",
     "AlongLastAxes", "ArgReduce", "Binary", "BinaryFunction", "Clamped", "Conv2D", "Convert",
     "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess",
-    "DynamicQuantise", "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax",
-    "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm", "MatMul",
-    "Move", "MultiplyAdd", "NonMaxSuppression", "PackBits", "PackFilter", "Pair", "Pool2D",
-    "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "RowWise", "RuntimeOperator",
-    "ScatterAdd", "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK", "TransposedConv2D",
-    "Unary", "UnaryFunction", "UnpackBits", "Wait", "WeightGradient", "is_one_image",
-    "makes_one_image", "operator_tables", "operators", "winograd_scratch", "with_tables",
+    "DynamicLstm", "DynamicQuantise", "External", "Fetch", "FullyConnected", "Gather", "Gru",
+    "Hardmax", "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
+    "MatMul", "Move", "MultiplyAdd", "NonMaxSuppression", "PackBits", "PackFilter", "Pair",
+    "Pool2D", "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "RowWise",
+    "RuntimeOperator", "ScatterAdd", "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK",
+    "TransposedConv2D", "Unary", "UnaryFunction", "UnpackBits", "Wait", "WeightGradient",
+    "is_one_image", "makes_one_image", "operator_tables", "operators", "winograd_scratch",
+    "with_tables",
 ]  # fmt: skip

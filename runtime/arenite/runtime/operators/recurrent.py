@@ -58,6 +58,33 @@ class Lstm(RuntimeOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicLstm(RuntimeOperator):
+    """An Lstm of int8 weights whose input and hidden states are quantised in the run.
+
+    Reads what an Lstm reads, and then scale and zero point of x, the scales of both weights, and
+    their zero points of int32, which may be left out. x is uint8, as the hidden state of each time
+    becomes by its range. Weights are packed filters, of which the outputs are by direction, tile,
+    gate and unit, as scales, zero points and biases are. Returns y, the hidden and the cell state,
+    all floats.
+    """
+
+    number: ClassVar[int] = 42
+    num_gates: ClassVar[int] = 4
+
+    reverse: bool = False
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of sums of several times, of products and of a quantised state."""
+        if operands.result is None or len(operands.result.shape) != 4:
+            return 0
+        times, _, batch, units = operands.result.shape
+        at_once = min(max(VECTORS_AT_ONCE // max(batch, 1), 1), times)
+        tiles = -(-units // PANEL)
+        sums = (at_once + 1) * batch * tiles * self.num_gates * PANEL
+        return FLOAT_BYTES * sums + batch * units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gru(RuntimeOperator):
     """Reads x, weights, recurrent weights, two biases, and the state to start from.
 

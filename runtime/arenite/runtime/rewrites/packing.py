@@ -16,7 +16,7 @@ from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, T
 from arenite.planner.programs import Names
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
-from arenite.runtime.operators.recurrent import Gru, Lstm
+from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm
 from arenite.runtime.rewrites.fusing import without_unread
 
 _QUAD = 4
@@ -55,6 +55,8 @@ class _Packer:
         """Return the step with its filter packed, if it can be."""
         if isinstance(step.operator, Lstm | Gru):
             return self._with_gates(step, step.operator)
+        if isinstance(step.operator, DynamicLstm):
+            return self._with_gates_of_integers(step)
         if not isinstance(step.operator, Convolution):
             return step
         weights = self._program.constants.get(step.inputs[1])
@@ -95,6 +97,19 @@ class _Packer:
             self._new(f"{step.inputs[4]}/packed", packed_gates(each, 1)) for each in arrays[3:]
         ]
         return replace(step, inputs=(step.inputs[0], *names, *step.inputs[last:]))
+
+    def _with_gates_of_integers(self, step: Step) -> Step:
+        """Return a dynamically quantised LSTM with all its constants packed."""
+        names = list(step.inputs)
+        for position in (1, 2, 3, *range(8, len(names))):
+            if not names[position]:
+                continue
+            array = packed_gates(self._program.constants[names[position]], DynamicLstm.num_gates)
+            if position < 3:
+                rows = np.moveaxis(array, 2, -1)
+                array = packed_integer_filter(rows.reshape(-1, rows.shape[-1]))
+            names[position] = self._new(f"{names[position]}/packed", array)
+        return replace(step, inputs=tuple(names))
 
     def _with_integers(self, step: Step, weights: Array) -> Step | None:
         """Return the step with a packed filter of integers, None if it cannot have one."""
@@ -189,7 +204,7 @@ def packed_gates(weights: Array, gates: int) -> Array:
     """Return weights or biases of a recurrent layer in tiles of units.
 
     Args:
-        weights: Float32 of shape directions, gates * units, or that and inputs.
+        weights: Of shape directions, gates * units, or that and inputs.
         gates: The number of gates.
 
     Returns:

@@ -59,12 +59,12 @@ class _Factors:
 @translates("DynamicQuantizeLinear", layout=InputLayout.ANY)
 def dynamic_quantise(t: OnnxTranslation) -> None:
     """Translate a quantisation by the range of the run."""
-    for name, made in zip(t.step.outputs, _quantised(t, t.value(), t.step.outputs), strict=True):
+    for name, made in zip(t.step.outputs, quantised(t, t.value(), t.step.outputs), strict=True):
         if name:
             t.builder.bind(name, made)
 
 
-def _quantised(
+def quantised(
     t: OnnxTranslation, value: StoredValue, names: tuple[str, ...]
 ) -> tuple[StoredValue, StoredValue, StoredValue]:
     """Return a value as integers, their scale and their zero point."""
@@ -226,10 +226,10 @@ def product_to_floats(t: OnnxTranslation) -> None:
 @translates("com.microsoft.DynamicQuantizeMatMul")
 def dynamically_quantised_product(t: OnnxTranslation) -> None:
     """Translate a product of floats, quantised in the run, with weights of integers."""
-    source, scale, zero_point = _quantised(t, t.value(), ("", "", ""))
-    t.builder.bind(quantised := t.builder.new_name(f"{t.target}/quantised"), source)
+    source, scale, zero_point = quantised(t, t.value(), ("", "", ""))
+    t.builder.bind(integers := t.builder.new_name(f"{t.target}/quantised"), source)
     t.builder.bind(zero := t.builder.new_name(f"{t.target}/zero_point"), zero_point)
-    names = [quantised, t.source(1), zero, t.source(3) if t.has(3) else ""]
+    names = [integers, t.source(1), zero, t.source(3) if t.has(3) else ""]
     factors = _factors(replace(t, step=replace(t.step, inputs=tuple(names))))
     scales = _Scales(scale, t.array(2), t.optional_array(4))
     t.finish(_product(t, factors, scales, t.target))

@@ -1,14 +1,21 @@
-"""LSTM and GRU, in one direction or both."""
+"""LSTM and GRU, in one direction or both, of floats or dynamically quantised."""
 
 import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue, as_written
+from arenite.runtime.lowering.onnx.dynamic import quantised
+from arenite.runtime.lowering.onnx.quantisation import signed
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
-from arenite.runtime.operators.recurrent import Gru, Lstm
+from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm
 
-_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
+_DYNAMIC = "com.microsoft.DynamicQuantizeLSTM"
+_ACTIVATIONS = {
+    "LSTM": ("Sigmoid", "Tanh", "Tanh"),
+    _DYNAMIC: ("Sigmoid", "Tanh", "Tanh"),
+    "GRU": ("Sigmoid", "Tanh"),
+}
 _LSTM_ORDER = (0, 2, 3, 1)
 """The gates input, forget, cell, output, where ONNX has input, output, forget, cell."""
 
@@ -16,23 +23,58 @@ _LSTM_ORDER = (0, 2, 3, 1)
 @translates("LSTM")
 def lstm(t: OnnxTranslation) -> None:
     """Translate LSTM without peepholes."""
+    operator = Lstm(reverse=t.attribute("direction", "forward") == "reverse")
+    _emit(t, operator, [_source(t), *_lstm_operands(t)], num_states=2)
+
+
+@translates(_DYNAMIC)
+def dynamically_quantised_lstm(t: OnnxTranslation) -> None:
+    """Translate an LSTM whose input and hidden states are quantised in the run."""
+    operands = _lstm_operands(t)
+    rows = _weights(t, 1).shape[:2]
+
+    def by_row(position: int, array: Array, what: str) -> StoredValue:
+        if array.size not in (rows[0], rows[0] * rows[1]):
+            raise NotLoweredError(f"{what} has shape {array.shape}, not {rows} or {rows[:1]}")
+        each = np.broadcast_to(array.reshape(rows[0], -1), rows)
+        return t.builder.constant(_reordered(each), f"{t.source(position)}/{what}")
+
+    def zero_points(position: int, weights: int) -> StoredValue | None:
+        zeros = t.array(position).astype(np.int32) - 128 * (t.array(weights).dtype == np.uint8)
+        return by_row(position, zeros, "zero points") if zeros.any() else None
+
+    integers, scale, zero_point = quantised(t, _source(t), ("", "", ""))
+    operator = DynamicLstm(reverse=t.attribute("direction", "forward") == "reverse")
+    scales = [by_row(position, t.array(position), "scales") for position in (8, 10)]
+    zeros = [zero_points(9, 1), zero_points(11, 2)]
+    _emit(t, operator, [integers, *operands, scale, zero_point, *scales, *zeros], num_states=2)
+
+
+def _lstm_operands(t: OnnxTranslation) -> list[StoredValue | None]:
+    """Return weights, recurrent weights, bias and states of an LSTM, gates in our order."""
     _check(t)
     if t.has(7):
         raise NotLoweredError("peephole weights (input P) are unsupported")
     if t.attribute("input_forget", 0):
         raise unsupported("input_forget", 1, 0)
-    num_units = t.array(2).shape[2]
-    one, other = np.split(_bias(t, 8 * num_units), 2, axis=1)
-    inputs: list[StoredValue | None] = [
-        _source(t),
-        t.builder.constant(_reordered(t.array(1), num_units), t.source(1)),
-        t.builder.constant(_reordered(t.array(2), num_units), t.source(2)),
-        t.builder.constant(_reordered(one + other, num_units), f"{t.target}/bias"),
+    one, other = np.split(_bias(t, 2 * _weights(t, 1).shape[1]), 2, axis=1)
+    return [
+        t.builder.constant(_reordered(_weights(t, 1)), t.source(1)),
+        t.builder.constant(_reordered(_weights(t, 2)), t.source(2)),
+        t.builder.constant(_reordered(one + other), f"{t.target}/bias"),
         _state(t, 5),
         _state(t, 6),
     ]
-    operator = Lstm(reverse=t.attribute("direction", "forward") == "reverse")
-    _emit(t, operator, inputs, num_states=2)
+
+
+def _weights(t: OnnxTranslation, position: int) -> Array:
+    """Return weights: directions, gates * units, inputs; integers are int8."""
+    array = t.array(position)
+    if t.kind != _DYNAMIC:
+        return array
+    if array.dtype not in (np.int8, np.uint8) or array.ndim != 3:
+        raise unsupported(f"type of input {position}", array.dtype.name, "int8", "uint8")
+    return signed(array).swapaxes(1, 2)
 
 
 @translates("GRU")
@@ -82,11 +124,12 @@ def _check_shapes(t: OnnxTranslation, directions: int, source: StoredValue) -> N
     Raises:
         NotLoweredError: They do not fit the input and each other.
     """
-    num_units = t.array(2).shape[-1] if t.array(2).ndim else 0
-    rows = num_units * (Lstm if t.kind == "LSTM" else Gru).num_gates
+    recurrent = _weights(t, 2)
+    num_units = recurrent.shape[-1] if recurrent.ndim else 0
+    rows = num_units * (Gru if t.kind == "GRU" else Lstm).num_gates
     expected = (
-        ("R", t.array(2), (directions, rows, num_units)),
-        ("W", t.array(1), (directions, rows, *source.shape[2:])),
+        ("R", recurrent, (directions, rows, num_units)),
+        ("W", _weights(t, 1), (directions, rows, *source.shape[2:])),
         ("B", t.optional_array(3), (directions, 2 * rows)),
     )
     for name, array, shape in expected:
@@ -112,14 +155,17 @@ def _bias(t: OnnxTranslation, length: int) -> Array:
     return np.zeros((t.array(1).shape[0], length), np.float32) if given is None else given
 
 
-def _reordered(stacked: Array, num_units: int) -> Array:
+def _reordered(stacked: Array) -> Array:
     """Return weights or biases, stacked by gate on axis 1, with the gates in our order."""
-    gates = stacked.reshape(stacked.shape[0], 4, num_units, *stacked.shape[2:])
+    gates = stacked.reshape(stacked.shape[0], 4, -1, *stacked.shape[2:])
     return gates[:, _LSTM_ORDER].reshape(stacked.shape)
 
 
 def _emit(
-    t: OnnxTranslation, operator: Lstm | Gru, inputs: list[StoredValue | None], num_states: int
+    t: OnnxTranslation,
+    operator: Lstm | DynamicLstm | Gru,
+    inputs: list[StoredValue | None],
+    num_states: int,
 ) -> None:
     """Add the step and bind those of its outputs that the model reads.
 
@@ -130,7 +176,7 @@ def _emit(
         num_states: Number of states that it returns besides y.
     """
     num_times, batch, _ = t.value(0).shape
-    directions, _, num_units = t.array(2).shape
+    directions, _, num_units = _weights(t, 2).shape
     state = (directions, batch, num_units)
     names = (*t.step.outputs, "", "", "")[: 1 + num_states]
     shapes = ((num_times, directions, batch, num_units), *(state,) * num_states)
@@ -138,7 +184,7 @@ def _emit(
         (name or f"{t.step.name}/state{position}", shape, as_written(len(shape)))
         for position, (name, shape) in enumerate(zip(names, shapes, strict=True))
     ]
-    made = t.builder.emit(operator, inputs, outputs, step=t.step.name)
+    made = t.builder.emit(operator, inputs, outputs, dtype=DType.FLOAT32, step=t.step.name)
     for name, value in zip(names, made, strict=True):
         if name:
             t.builder.bind(name, value)
