@@ -1,5 +1,7 @@
 """What every policy of the table owes its user."""
 
+from itertools import chain, repeat
+
 import pytest
 
 from arenite.planner.errors import (
@@ -16,6 +18,7 @@ from arenite.planner.rewrites.rescheduling import peak_of
 from arenite.planner.tensors import DType, Tensor
 from arenite.planner.timing import check_timeline, simulate
 from arenite.strategies import find_policy, known_policies
+from arenite.strategies.schedules import spilling
 from support.training_programs import results, training_program
 
 QUICK_LINK = Costs(1e9, 1e9, Link(1e9, 1e9))
@@ -95,6 +98,29 @@ def test_a_program_that_fits_is_left_as_it_is(policy: Policy) -> None:
 def test_nothing_goes_below_the_largest_working_set(policy: Policy) -> None:
     with pytest.raises((UnmetBudgetError, UnsupportedProgramError, MissingDependencyError)):
         policy(training_program(2), Budget(16), QUICK_LINK)
+
+
+@pytest.mark.parametrize(
+    "name", ["offload-prefetch", "meng-sun", "modnn", "superneurons-speed", "superneurons-memory"]
+)
+def test_spills_that_miss_the_budget_in_time_are_not_timed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = training_program(0)
+    policy = known_policies().get(name)
+    if not isinstance(policy, AnytimePolicy):
+        pytest.skip(f"{name} is not registered in this installation")
+    limit = peak_of(program) // 2
+    clock = chain([False], repeat(True))
+
+    def unwanted(*_: object) -> None:
+        pytest.fail("the time is up")
+
+    monkeypatch.setattr(spilling, "time_spills", unwanted)
+    with pytest.raises(UnmetBudgetError) as caught:
+        policy.search(program, Budget(limit), QUICK_LINK, lambda: next(clock))
+    assert (caught.value.policy, caught.value.budget) == (name, limit)
+    assert limit < caught.value.reached <= peak_of(program)
 
 
 @pytest.mark.parametrize("name", known_policies())

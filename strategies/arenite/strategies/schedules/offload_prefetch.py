@@ -26,4 +26,4 @@ class OffloadPrefetch(SchedulePolicy):
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         draft = Draft(work)
         choice = farthest_next(draft)
-        return spilled_schedule(draft, limit or 0, choice, Fetching.LATEST, should_stop)
+        return spilled_schedule(self.name, draft, limit, choice, Fetching.LATEST, should_stop)

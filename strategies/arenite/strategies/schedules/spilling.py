@@ -15,6 +15,7 @@ from operator import itemgetter
 import numpy as np
 
 from arenite.planner import Link, ShouldStop
+from arenite.planner.errors import UnmetBudgetError
 from arenite.planner.rewrites import Schedule, SpillSpan
 from arenite.strategies.schedules.draft import Draft, Instance
 
@@ -227,11 +228,30 @@ def time_spills(draft: Draft, limit: int, fetching: Fetching = Fetching.WITH_ROO
 
 
 def spilled_schedule(
-    draft: Draft, limit: int, choice: Choice, fetching: Fetching, should_stop: ShouldStop
+    policy: str,
+    draft: Draft,
+    limit: int | None,
+    choice: Choice,
+    fetching: Fetching,
+    should_stop: ShouldStop,
 ) -> Schedule:
-    """Return the schedule of a draft whose instances are spilled until the limit is met."""
-    spill_until(draft, limit, choice, should_stop)
-    return draft.schedule(time_spills(draft, max(limit, draft.peak), fetching).spills)
+    """Return the schedule of a draft whose instances are spilled until the limit is met.
+
+    Args:
+        policy: Name of the policy, for the error.
+        draft: The runs.
+        limit: Most bytes at a slot; None for as few as can be.
+        choice: Chooses what is spilled.
+        fetching: When copies back begin.
+        should_stop: Tells the search to end.
+
+    Raises:
+        UnmetBudgetError: It was stopped above the limit; nothing is timed then.
+    """
+    spill_until(draft, limit or 0, choice, should_stop)
+    if limit is not None and draft.peak > limit and should_stop():
+        raise UnmetBudgetError(policy, limit, draft.peak)
+    return draft.schedule(time_spills(draft, max(limit or 0, draft.peak), fetching).spills)
 
 
 class _Timing:

@@ -38,4 +38,4 @@ class MengSun(SchedulePolicy):
                 ),
             )
 
-        return spilled_schedule(draft, limit or 0, choose, Fetching.LATEST, should_stop)
+        return spilled_schedule(self.name, draft, limit, choose, Fetching.LATEST, should_stop)

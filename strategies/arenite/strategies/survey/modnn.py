@@ -25,4 +25,4 @@ class MoDNN(SchedulePolicy):
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         draft = Draft(work)
         choice = farthest_next(draft)
-        return spilled_schedule(draft, limit or 0, choice, Fetching.WITH_ROOM, should_stop)
+        return spilled_schedule(self.name, draft, limit, choice, Fetching.WITH_ROOM, should_stop)

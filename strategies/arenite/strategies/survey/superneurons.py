@@ -38,7 +38,7 @@ class _SuperNeurons(SchedulePolicy):
         if limit is None or draft.peak <= limit:
             return draft.schedule()
         choice = _least_recent(draft)
-        return spilled_schedule(draft, limit, choice, Fetching.WITH_ROOM, should_stop)
+        return spilled_schedule(self.name, draft, limit, choice, Fetching.WITH_ROOM, should_stop)
 
 
 @dataclass(frozen=True, slots=True)
