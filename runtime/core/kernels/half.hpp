@@ -1,7 +1,6 @@
 // 16-bit floats.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -12,19 +11,42 @@ struct Half {
   std::uint16_t bits;
 };
 
+// Both have no branches, so that loops of them become vectors.
+
 inline float widened(Half half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half.bits & 0x8000u) << 16;
-  const std::uint32_t exponent = half.bits >> 10 & 0x1fu;
-  const std::uint32_t fraction = half.bits & 0x3ffu;
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(fraction), -24);
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  const std::uint32_t bits = sign | wide << 23 | fraction << 13;
+  const std::uint32_t magnitude = half.bits & 0x7fffu;
+  const std::uint32_t shifted = magnitude << 13;
+  float scaled;
+  std::memcpy(&scaled, &shifted, sizeof scaled);
+  scaled *= 0x1p112f;  // the difference of the exponents; subnormal numbers become normal
+  std::uint32_t bits;
+  std::memcpy(&bits, &scaled, sizeof bits);
+  bits = magnitude >= 0x7c00u ? shifted | 0x7f800000u : bits;
+  bits |= static_cast<std::uint32_t>(half.bits & 0x8000u) << 16;
   float result;
   std::memcpy(&result, &bits, sizeof result);
   return result;
+}
+
+// Rounds to the nearest number, halves to the even one.
+inline Half narrowed(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  const std::uint32_t sign = bits >> 16 & 0x8000u;
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  // Rounding carries over into the exponent, as it should, up to infinity.
+  const std::uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  float small;
+  std::memcpy(&small, &magnitude, sizeof small);
+  small += 0.5f;  // rounds to units of 2^-24
+  std::uint32_t subnormal;
+  std::memcpy(&subnormal, &small, sizeof subnormal);
+  subnormal -= 0x3f000000u;
+  const std::uint32_t large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  const std::uint32_t made = magnitude < 0x38800000u    ? subnormal
+                             : magnitude >= 0x47800000u ? large
+                                                        : normal;
+  return {static_cast<std::uint16_t>(sign | made)};
 }
 
 }  // namespace arenite

@@ -1,7 +1,6 @@
 // Conversions between element types; quantises and dequantises.
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -16,24 +15,6 @@ namespace arenite {
 namespace {
 
 using program::Type;
-
-Half narrowed(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
-  if (std::isnan(value)) { return {static_cast<std::uint16_t>(sign | 0x7e00u)}; }
-  const float magnitude = std::abs(value);
-  if (magnitude >= 65520.0f) { return {static_cast<std::uint16_t>(sign | 0x7c00u)}; }
-  int exponent = -14;  // of 0, to which frexp gives that of numbers from 0.5 on
-  if (magnitude > 0) { std::frexp(magnitude, &exponent); }
-  // Units of the last place, at least those of the smallest numbers.
-  const int unit = std::max(exponent - 11, -24);
-  const auto steps = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -unit)));
-  // Steps carry over into the exponent, as they should.
-  const std::uint32_t joined =
-      unit == -24 ? steps : static_cast<std::uint32_t>(unit + 24) * 1024 + steps;
-  return {static_cast<std::uint16_t>(sign | joined)};
-}
 
 template <typename T>
 struct Tag {

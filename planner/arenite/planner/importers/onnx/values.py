@@ -248,11 +248,17 @@ class Constants(Mapping[str, Array]):
     Args:
         values: Known values of the model.
         names: Names of its constants.
+        is_wide: Whether 16-bit floats are given as 32-bit floats.
     """
 
-    def __init__(self, values: Values, names: Sequence[str]) -> None:
+    def __init__(self, values: Values, names: Sequence[str], *, is_wide: bool = False) -> None:
         self._values = values
         self._names = dict.fromkeys(names)
+        self._is_wide = is_wide
+
+    def widened(self) -> "Constants":
+        """Return the constants with 16-bit floats as 32-bit floats."""
+        return Constants(self._values, list(self._names), is_wide=True)
 
     def __getitem__(self, name: str) -> Array:
         """Return the elements of a constant.
@@ -267,7 +273,11 @@ class Constants(Mapping[str, Array]):
         value = self._values.get(name)
         if value is None:
             raise self._values.why_unknown(name)
-        return value
+        return self._given(value)
+
+    def _given(self, value: Array) -> Array:
+        is_narrow = self._is_wide and value.dtype == np.float16
+        return value.astype(np.float32) if is_narrow else value
 
     def __iter__(self) -> Iterator[str]:
         """Return the names of all constants, known or not."""
@@ -278,7 +288,8 @@ class Constants(Mapping[str, Array]):
 
     def value(self, name: str) -> Array | None:
         """Return the elements of any tensor that is known before the run, None for others."""
-        return self._values.get(name)
+        value = self._values.get(name)
+        return None if value is None else self._given(value)
 
     def computation(self, name: str) -> tuple[onnx.NodeProto, tuple[str, ...]] | None:
         """Return the node that computes a value and the names it reads, if one does."""
@@ -286,7 +297,10 @@ class Constants(Mapping[str, Array]):
 
     def as_tensor(self, name: str) -> onnx.TensorProto | None:
         """Return the value as ONNX writes it, None if it is not known."""
-        return self._values.as_tensor(name)
+        tensor = self._values.as_tensor(name)
+        if tensor is None or not self._is_wide or tensor.data_type != onnx.TensorProto.FLOAT16:
+            return tensor
+        return onnx.numpy_helper.from_array(self._given(onnx.numpy_helper.to_array(tensor)))
 
     @property
     def folder(self) -> Path:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from arenite.planner import DType, Program, Step, TensorKind
@@ -21,6 +22,7 @@ from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their trans
     reduction,
     transformer,
 )
+from arenite.runtime.lowering.onnx.half import with_wide_floats
 from arenite.runtime.lowering.onnx.quantisation import with_quantisations
 from arenite.runtime.lowering.onnx.quantised import Quantised
 from arenite.runtime.lowering.onnx.translation import TRANSLATORS, OnnxTranslation
@@ -104,6 +106,14 @@ def lower_onnx(model: Program, supported: Container[str] | None = None) -> Progr
             subgraphs, one of ONNX Runtime's.
     """
     check_input_types(model)
+    wide = with_wide_floats(model)
+    if wide is not model:
+        with suppress(UnsupportedOperatorsError):
+            return _lowered(wide, supported)
+    return _lowered(model, supported)
+
+
+def _lowered(model: Program, supported: Container[str] | None) -> Program:
     if supported is None or WeightGradient.__name__ in supported:
         model = with_weight_gradients(model)
     quantisations = with_quantisations(model)
