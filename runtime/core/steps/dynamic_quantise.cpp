@@ -36,8 +36,7 @@ class DynamicQuantiseStep final : public Step {
 std::unique_ptr<Step> make_dynamic_quantise(const Operands& operands) {
   using program::Type;
   require_arity(operands, 1, 1, 3);
-  require(operands, operands.outputs.size() == 3,
-          "it makes integers, their scale and their zero point");
+  require(operands, operands.outputs.size() == 3, "it must have 3 outputs");
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   const auto& scale = *operands.outputs[1];
@@ -45,7 +44,7 @@ std::unique_ptr<Step> make_dynamic_quantise(const Operands& operands) {
   require(operands,
           source.type == Type::float32 && result.type == Type::uint8 &&
               scale.type == Type::float32 && zero_point.type == Type::uint8,
-          "it quantises float32 as uint8");
+          "only float32 to uint8 is supported");
   require(operands,
           source.num_elements() == result.num_elements() && scale.num_elements() == 1 &&
               zero_point.num_elements() == 1,
