@@ -159,6 +159,8 @@ OWN_KERNELS = {
     "c = Conv<group=20, pads=[2,1,2,2], strides=[2,2]>(x, v) }",
     "3 x 3": "(float[1,20,24,24] x) => (y) <float[20,20,3,3] w, float[21,20,1,1] v> "
     "{ a = Conv<pads=[1,1,1,1]>(x, w) y = Conv(a, v) }",
+    "products": "(float[2,27,22] x, float[2,22,19] y) => (z, t) { z = MatMul(x, y) "
+    "a = Transpose<perm=[0,2,1]>(x) b = Relu(x) t = MatMul(a, b) }",
 }
 
 

@@ -9,6 +9,7 @@
 #include "kernels/functions.hpp"
 #include "kernels/gates.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/products_by_element.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace arenite {

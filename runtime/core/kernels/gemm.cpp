@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/convolution/tile.hpp"
 #include "kernels/processor.hpp"
 
 namespace arenite {
@@ -9,7 +10,7 @@ namespace arenite {
 namespace {
 
 // The product is made in tiles whose sums fit the registers: some rows of a panel of columns.
-constexpr std::size_t kPanel = kGemmPanel;
+static_assert(kPanel == kGemmPanel);
 constexpr std::size_t kMostRows = 8;
 
 #define ARENITE_INLINE __attribute__((always_inline)) inline
@@ -101,7 +102,35 @@ ARENITE_FOR_AVX512 void row_for_avx512(const float* left, std::size_t stride, co
   multiply_row(left, stride, panel, depth, sums);
 }
 
+#ifdef ARENITE_ARM64
+constexpr std::size_t kRowsOfArm64 = 6;
+
+// Rows side by side in memory are the pixels of a tile.
+void tile_for_arm64(const float* const* left, std::size_t stride, const float* panel,
+                    std::size_t depth, float* sums) {
+  if (stride != 1) {
+    multiply_tile<kRowsOfArm64, kPanel / 2>(left, stride, panel, depth, sums);
+    multiply_tile<kRowsOfArm64, kPanel / 2>(left, stride, panel + kPanel / 2, depth,
+                                            sums + kPanel / 2);
+    return;
+  }
+  static constexpr float kNoBias[kPanel] = {};
+  float* result[kRowsOfArm64];
+  for (std::size_t r = 0; r < kRowsOfArm64; ++r) { result[r] = sums + r * kPanel; }
+  Tile tile{};
+  tile.source = left;
+  tile.filter = panel;
+  tile.depth = depth;
+  tile.result = result;
+  tile.bias = kNoBias;
+  tile_kernels().multiply[0][kRowsOfArm64 - 1](tile);
+}
+#endif
+
 Kernel find_kernel() {
+#ifdef ARENITE_ARM64
+  return {kRowsOfArm64, tile_for_arm64, row_for_any};
+#endif
   switch (vectors()) {
     case Vectors::avx512: return {8, tile_for_avx512, row_for_avx512};
     case Vectors::avx2: return {6, tile_for_avx2, row_for_avx2};

@@ -101,30 +101,6 @@ ARENITE_LANE void load_all(const float* from, Lanes (&values)[Count]) {
   for (std::size_t i = 0; i < Count; ++i) { values[i] = load(from + i * kLanes); }
 }
 
-#if HWY_ARCH_ARM_A64
-// Adds the products of two vectors of weights with one element of each row's factors to
-// sum(row, vector). Two weights at a time leave registers for more sums, but only in this order,
-// which volatile keeps.
-template <int Element, std::size_t Rows, typename Sum>
-ARENITE_LANE void add_products(const float* weights, const Lanes (&factors)[Rows], const Sum& sum) {
-  float32x4_t pair[2];
-  __asm__ volatile("ldp %q0, %q1, %2"
-                   : "=w"(pair[0]), "=w"(pair[1])
-                   : "Ump"(*reinterpret_cast<const float32x4_t*>(weights)));
-#pragma GCC unroll 2
-  for (std::size_t vector = 0; vector < 2; ++vector) {
-#pragma GCC unroll 8
-    for (std::size_t row = 0; row < Rows; ++row) {
-      float32x4_t total = sum(row, vector).raw;
-      __asm__ volatile("fmla %0.4s, %1.4s, %2.s[%3]"
-                       : "+w"(total)
-                       : "w"(pair[vector]), "w"(factors[row].raw), "i"(Element));
-      sum(row, vector) = Lanes(total);
-    }
-  }
-}
-#endif
-
 // Read and write only the first `count` floats, at most kLanes.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 ARENITE_LANE Lanes load_some(const float* from, std::size_t count) {

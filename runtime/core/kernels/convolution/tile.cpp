@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/processor.hpp"
+#include "kernels/products_by_element.hpp"
 
 // This file is compiled once for each kind of vectors: it includes itself. Which of them the
 // processor has is asked in one place for all kernels, not by Highway.
@@ -114,34 +115,15 @@ HWY_INLINE const float* weights_at(const float* filter, std::size_t panel_stride
 constexpr std::size_t kAhead = 32 * kPanel;
 
 #if HWY_ARCH_ARM_A64
-// Four steps of the depth are loaded for each pixel at once: a product takes one of the lanes. Two
-// weights at a time leave registers for more sums, but only in this order, which volatile keeps.
+// Four steps of the depth are loaded for each pixel at once: a product takes one of the lanes.
 // Nothing is asked for ahead: the processor does that by itself where weights follow one another.
-template <int Lane>
-HWY_INLINE void multiply_lane(Vec& sum, Vec weights, Vec factors) {
-  __asm__ volatile("fmla %0.4s, %1.4s, %2.s[%3]"
-                   : "+w"(sum.raw)
-                   : "w"(weights.raw), "w"(factors.raw), "i"(Lane));
-}
-
-template <int Lane, std::size_t V, std::size_t Vectors, std::size_t... P>
-HWY_INLINE void multiply_pair(const float* filter, Vec* HWY_RESTRICT sums,
-                              const Vec* HWY_RESTRICT factors, Indices<P...>) {
-  float32x4_t first;
-  float32x4_t second;
-  __asm__ volatile("ldp %q0, %q1, %2"
-                   : "=w"(first), "=w"(second)
-                   : "Ump"(*reinterpret_cast<const float32x4_t*>(filter)));
-  (multiply_lane<Lane>(sums[P * Vectors + V], Vec(first), factors[P]), ...);
-  (multiply_lane<Lane>(sums[P * Vectors + V + 1], Vec(second), factors[P]), ...);
-}
-
-template <int Lane, std::size_t... P, std::size_t... Pair>
-HWY_INLINE void multiply_lanes(const float* filter, std::size_t panel_stride,
-                               Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT factors,
-                               Indices<P...> pixels, Indices<Pair...>) {
-  (multiply_pair<Lane, 2 * Pair, 2 * sizeof...(Pair)>(
-       weights_at<2 * Pair>(filter + Lane * kPanel, panel_stride), sums, factors, pixels),
+template <int Lane, std::size_t NumPixels, std::size_t... Pair>
+HWY_INLINE void multiply_lane(const float* filter, std::size_t panel_stride, Vec* HWY_RESTRICT sums,
+                              const Vec (&factors)[NumPixels], Indices<Pair...>) {
+  (add_products<Lane>(weights_at<2 * Pair>(filter + Lane * kPanel, panel_stride), factors,
+                      [=](std::size_t pixel, std::size_t i) -> Vec& {
+                        return sums[(pixel * sizeof...(Pair) + Pair) * 2 + i];
+                      }),
    ...);
 }
 #endif
@@ -239,10 +221,10 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_
     constexpr auto kPairs = std::make_index_sequence<kVectors / 2>();
     for (const float* end = filter + tile.depth / 4 * 4 * kPanel; filter != end; k += 4) {
       const Vec factors[] = {hn::LoadU(d, source.template at<P>(k))...};
-      multiply_lanes<0>(filter, tile.panel_stride, sums, factors, pixels, kPairs);
-      multiply_lanes<1>(filter, tile.panel_stride, sums, factors, pixels, kPairs);
-      multiply_lanes<2>(filter, tile.panel_stride, sums, factors, pixels, kPairs);
-      multiply_lanes<3>(filter, tile.panel_stride, sums, factors, pixels, kPairs);
+      multiply_lane<0>(filter, tile.panel_stride, sums, factors, kPairs);
+      multiply_lane<1>(filter, tile.panel_stride, sums, factors, kPairs);
+      multiply_lane<2>(filter, tile.panel_stride, sums, factors, kPairs);
+      multiply_lane<3>(filter, tile.panel_stride, sums, factors, kPairs);
       filter += 4 * kPanel;
     }
 #endif

@@ -8,6 +8,7 @@
 
 #include "kernels/convolution/winograd_job.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/products_by_element.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace arenite {
