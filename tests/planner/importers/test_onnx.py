@@ -355,3 +355,18 @@ def test_results_that_are_no_tensors_of_numbers_are_refused_with_their_operator(
     model.opset_import.append(onnx.helper.make_opsetid("ai.onnx.ml", 3))
     with pytest.raises(UnsupportedModelError, match=reason):
         load(save(tmp_path, model))
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("Reshape", r"its input has shape \[2, 3\], output 'y' would have shape \[4, 5\]"),
+        ("Expand", "Incompatible dimensions"),
+    ],
+)
+def test_a_shape_that_the_input_cannot_take_is_refused(
+    call: str, reason: str, tmp_path: Path
+) -> None:
+    model = parse(f"(float[2,3] x) => (y) <int64[2] s = {{4, 5}}> {{ y = {call}(x, s) }}")
+    with pytest.raises(ModelFormatError, match=reason):
+        load(save(tmp_path, model))

@@ -194,7 +194,9 @@ class Inference:
             self._checker.check(node, name, inputs)
             # Operators defined as functions of others are expanded; some definitions are loose.
             is_strict = schema.has_type_and_shape_inference_function
-            if complete(self._infer(node, name, inputs, {}, is_strict)):
+            # Without the elements of its shape, inference takes any shape for one that fits.
+            given = self._constants(inputs) if op_type(node) == "Expand" else {}
+            if complete(self._infer(node, name, inputs, given, is_strict)):
                 return found
             constants = self._constants(inputs)
             if constants and complete(self._infer(node, name, inputs, constants, is_strict)):
@@ -247,10 +249,21 @@ class Inference:
                     f"its inputs do not fit: output {output!r} would have shape {shape}",
                 )
             types.append(read_type(proto))
+        if op_type(node) == "Reshape":
+            self._check_reshape(node, name, inputs[0].type, types[0])
         if op_type(node) == "Dropout" and len(types) == 2 and node.output[1]:
             # Before operator set 10 the mask had the type of the data, and is not inferred.
             types[1] = types[1] or types[0]
         return types
+
+    def _check_reshape(
+        self, node: onnx.NodeProto, name: str, source: TensorType | None, made: TensorType | None
+    ) -> None:
+        """Check that the input has as many elements as the output, which inference does not."""
+        if source and made and math.prod(source.shape) != math.prod(made.shape):
+            reason = f"its input has shape {list(source.shape)}, output {node.output[0]!r} would "
+            reason += f"have shape {list(made.shape)}"
+            raise self._checker.refusal(node, name, reason)
 
     def _constants(self, inputs: Sequence[Operand]) -> dict[int, onnx.TensorProto]:
         constants = {}
