@@ -59,6 +59,7 @@ def assert_as_onnx_runtime(path, folder):
         for own, other in zip(session.run(inputs).values(), peer.run(None, inputs), strict=True):
             assert own.dtype == other.dtype
             np.testing.assert_array_equal(own, other)
+    return set(session.backends())
 
 
 @pytest.mark.parametrize("kind", ["TreeEnsembleRegressor", "TreeEnsembleClassifier"])
@@ -82,4 +83,5 @@ DOUBLES = {
 
 @pytest.mark.parametrize("name", DOUBLES)
 def test_doubles_are_those_of_onnx_runtime(name, tmp_path):
-    assert_as_onnx_runtime(save(tmp_path, parse(DOUBLES[name])), tmp_path)
+    kinds = assert_as_onnx_runtime(save(tmp_path, parse(DOUBLES[name])), tmp_path)
+    assert kinds == {"onnxruntime" if name.startswith("computed") else "arenite"}

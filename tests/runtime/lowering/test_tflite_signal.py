@@ -7,6 +7,7 @@ from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.exported_c import Micro
 from support.operator_models import signal_window
 from support.running import PoisonedSession, build
+from support.tflite_operator import Given, operator_model, weights
 
 GENERATOR = np.random.default_rng(6)
 
@@ -46,4 +47,14 @@ def test_other_windows_are_refused(window, shift, reason, tmp_path):
     path = tmp_path / "window.tflite"
     path.write_bytes(signal_window(window, (1, 48), shift))
     with pytest.raises(UnsupportedOperatorsError, match=reason):
+        build(path, tmp_path)
+
+
+@pytest.mark.parametrize("scales", [((0.5,), ()), ((), (0.5,))])
+def test_windowed_signals_with_a_scale_are_refused(scales, tmp_path):
+    source, result = (Given((16,), "int16", None, each) for each in scales)
+    path = tmp_path / "window.tflite"
+    operands = [source, weights(sixteen(16))]
+    path.write_bytes(operator_model("SignalWindow", operands, [result], ("", {"shift": 3})))
+    with pytest.raises(UnsupportedOperatorsError, match="tensors with a scale are unsupported"):
         build(path, tmp_path)

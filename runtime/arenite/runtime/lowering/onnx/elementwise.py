@@ -237,7 +237,7 @@ def where(t: OnnxTranslation) -> None:
 def cast(t: OnnxTranslation) -> None:
     """Translate a conversion between types that the core knows."""
     value = t.value()
-    known = (*_COMPUTED_TYPES, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT16)
+    known = (*_COMPUTED_TYPES, DType.FLOAT16, DType.FLOAT64, DType.INT8, DType.UINT8, DType.INT16)
     if value.dtype not in known or t.dtype not in known:
         raise NotLoweredError(
             f"conversion from {value.dtype.label} to {t.dtype.label} is unsupported"

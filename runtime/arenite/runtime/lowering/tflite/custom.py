@@ -51,6 +51,8 @@ def signal_window(t: TfliteTranslation) -> None:
         require_type(value.dtype, DType.INT16)
     if not 0 <= shift <= _MOST_SHIFT:
         raise unsupported("shift", shift, f"0 to {_MOST_SHIFT}")
+    if t.is_quantised or t.builder.stated_quantisation(t.source()) is not None:
+        raise NotLoweredError("tensors with a scale are unsupported, supported: plain int16")
     size = math.prod(signal.shape)
     if window.ndim != 1 or not window.size or size % window.size:
         raise NotLoweredError(
