@@ -206,7 +206,7 @@ def test_what_is_no_model_is_refused(refused, program, tmp_path, name, content, 
     assert not program.exists()
 
 
-@pytest.mark.parametrize(("graph", "reason"), [(LACKING, "float64"), (REFUSED, "(NonZero)")])
+@pytest.mark.parametrize(("graph", "reason"), [(LACKING, "uint64"), (REFUSED, "(NonZero)")])
 def test_a_model_that_nothing_runs_is_refused(refused, program, tmp_path, graph, reason):
     model = save(tmp_path, parse(graph))
     assert reason in refused("build", model, "-o", program)
@@ -227,7 +227,7 @@ def test_the_output_must_be_named(misused, classifier):
     assert "--output" in misused("build", classifier)
 
 
-@pytest.mark.parametrize(("graph", "reason"), [(LACKING, "float64"), (REFUSED, "(NonZero)")])
+@pytest.mark.parametrize(("graph", "reason"), [(LACKING, "uint64"), (REFUSED, "(NonZero)")])
 def test_plans_are_for_our_runtime_unless_it_cannot_run_the_model(run, tmp_path, graph, reason):
     path = tmp_path / "plan.json"
     model = save(tmp_path, parse(graph))
@@ -261,7 +261,7 @@ def test_json_says_why_a_plan_is_not_for_our_runtime(run, classifier):
 
 def test_a_target_that_is_named_is_not_given_up(refused, tmp_path):
     model = save(tmp_path, parse(LACKING))
-    assert "float64" in refused("plan", model, "--target", "arenite", "-o", tmp_path / "p.json")
+    assert "uint64" in refused("plan", model, "--target", "arenite", "-o", tmp_path / "p.json")
     assert not (tmp_path / "p.json").exists()
 
 

@@ -70,11 +70,11 @@ def test_any_kind_of_pixels_becomes_three_channels(tmp_path, mode):
 @pytest.mark.parametrize(
     ("shape", "dtype", "message"),
     [
-        ((1, 8, 6, 4), FLOAT, "shape 1x8x6x4 takes no picture"),
-        ((2, 3, 8, 6), FLOAT, "shape 2x3x8x6 takes no picture"),
-        ((10,), FLOAT, "shape 10 takes no picture"),
-        ((), FLOAT, "shape scalar takes no picture"),
-        ((1, 3, 8, 6), np.dtype(np.int64), "int64 takes no picture"),
+        ((1, 8, 6, 4), FLOAT, "a picture for an input of shape 1x8x6x4 is unsupported"),
+        ((2, 3, 8, 6), FLOAT, "a picture for an input of shape 2x3x8x6 is unsupported"),
+        ((10,), FLOAT, "a picture for an input of shape 10 is unsupported"),
+        ((), FLOAT, "a picture for an input of shape scalar is unsupported"),
+        ((1, 3, 8, 6), np.dtype(np.int64), "a picture for an input of int64 is unsupported"),
     ],
 )
 def test_an_input_that_takes_no_picture_says_so(picture, shape, dtype, message):

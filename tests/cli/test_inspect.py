@@ -86,4 +86,4 @@ def test_what_our_runtime_decides_cannot_be_asked_for(misused, classifier):
 
 
 def test_a_model_that_nothing_runs_is_refused(refused, tmp_path):
-    assert "float64" in refused("inspect", save(tmp_path, parse(LACKING)), *ARENITE)
+    assert "uint64" in refused("inspect", save(tmp_path, parse(LACKING)), *ARENITE)

@@ -135,5 +135,5 @@ def test_weights_in_a_file_beside_the_model_are_read_and_their_absence_is_named(
         layer.name for layer in OnnxModel(path).layers
     ]
     (tmp_path / "weights.bin").unlink()
-    with pytest.raises(ModelFormatError, match=r"lies in 'weights\.bin', which is missing"):
+    with pytest.raises(ModelFormatError, match=r"external file 'weights\.bin' is missing"):
         OnnxModel(twin)

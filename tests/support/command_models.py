@@ -13,8 +13,8 @@ LEFT_TO_ONNXRUNTIME = "(float[2,2] x) => (y) { r = Relu(x) d = Det(r) y = Neg(d)
 REFUSED = "(float[8] x) => (y) { n = NonZero(x) f = Cast<to=1>(n) y = Abs(f) }"
 """How much there is that is not zero is known in the run alone."""
 
-LACKING = "(double[4] x) => (y) { y = Neg(x) }"
-"""The runtime has no double precision."""
+LACKING = "(uint64[4] x) => (y) { y = Abs(x) }"
+"""The runtime has no unsigned integers of 64 bits."""
 
 EXCEEDS_A_CACHE = """(float[1,4,96,64] x) => (y)
     <float[48,4,1,1] a, float[48,1,3,3] b, float[4,48,1,1] c>

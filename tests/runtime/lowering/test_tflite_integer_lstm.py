@@ -101,7 +101,7 @@ def test_a_tensor_between_that_is_none_of_the_file_is_damage(index, tmp_path):
     builder.Finish(model.Pack(builder), b"TFL3")
     path = tmp_path / "lstm.tflite"
     path.write_bytes(builder.Output())
-    with pytest.raises(ModelFormatError, match="options lie outside the file"):
+    with pytest.raises(ModelFormatError, match="the options are outside the file"):
         build(path, tmp_path)
 
 

@@ -22,5 +22,5 @@ def test_an_attempt_that_dies_says_how():
 
 def test_an_attempt_that_never_ends_is_ended(monkeypatch):
     monkeypatch.setattr(interpreter_process, "ATTEMPT_S", 1)
-    with pytest.raises(AttemptError, match="did not end within 1 s"):
+    with pytest.raises(AttemptError, match="did not finish within 1 s"):
         attempt(lambda: sum(1 for _ in itertools.count()))

@@ -69,7 +69,9 @@ def test_a_subgraph_that_is_entered_twice_is_refused(tmp_path: Path):
         [0, 1],
         [2],
     )
-    with pytest.raises(UnsupportedModelError, match=r"'inner/x0': two operators call"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"'inner/x0': its subgraph is called by two operators"
+    ):
         tflm_problem(written(tmp_path, tiny_tflite(main, inner)))
 
 

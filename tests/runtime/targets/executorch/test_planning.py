@@ -98,7 +98,7 @@ def test_banks_without_what_spreads_tensors_over_them_are_a_misuse():
 
 def test_banks_are_of_the_processor():
     spec = Spec(64, [0, 1], device=SimpleNamespace(name="CUDA"))
-    with pytest.raises(UnsupportedModelError, match="'node_0': lies on CUDA"):
+    with pytest.raises(UnsupportedModelError, match="'node_0': is on CUDA"):
         planned([spec], banks=[Bank("fast", 64, 1)])
     assert planned([spec]) == [0, 64]
 

@@ -40,7 +40,7 @@ def test_a_tensor_may_lie_further_inside_another():
 
 
 def test_a_tensor_inside_one_that_is_not_planned_is_refused():
-    with pytest.raises(UnsupportedModelError, match="'node_0': lies inside"):
+    with pytest.raises(UnsupportedModelError, match="'node_0': is inside"):
         records_of(Spec(32, [3, 5], storage_base=Spec(32, [0, 3])))
 
 
