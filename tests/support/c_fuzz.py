@@ -44,7 +44,7 @@ SANITIZED = (
 _SHARE = 1e-4
 """Floats may differ by this part of the scale: sums of random numbers cancel."""
 
-_MOVES = ("Reshape", "Slice", "Transpose")
+_MOVES = ("Reshape", "Slice", "Transpose", "Split")
 _EXACT = (*_MOVES, "Concat", "Max", "Min", "Neg", "Relu")
 """Operators whose results have no other bits in another order of sums."""
 _MOST_ELEMENTS = 3000
@@ -121,10 +121,13 @@ class _Network:
 
     def map(self) -> None:
         name, shape = self.any()
-        kind, fields = self.draw.choice(
-            [("Relu", {}), ("Sigmoid", {}), ("Tanh", {}), ("LeakyRelu", {"alpha": 0.2}),
-             ("Neg", {}), ("HardSigmoid", {}), ("Elu", {})]
-        )  # fmt: skip
+        functions: list[tuple[str, dict[str, float]]] = [
+            ("Relu", {}), ("Sigmoid", {}), ("Tanh", {}), ("LeakyRelu", {"alpha": 0.2}),
+            ("Neg", {}), ("HardSigmoid", {}), ("Elu", {}), ("HardSwish", {}), ("Softplus", {}),
+            ("Erf", {}), ("Abs", {}), ("Celu", {}),
+            ("Softmax", {"axis": self.draw.randint(1, 3)}),
+        ]  # fmt: skip
+        kind, fields = self.draw.choice(functions)
         self.add(kind, [name], shape, **fields)
 
     def combine(self) -> None:
@@ -162,6 +165,71 @@ class _Network:
             return
         target = self.constant(np.array([1, columns, depth, rows], np.int64))
         self.add("Reshape", [name, target], (columns, depth, rows))
+
+    def permute(self) -> None:
+        name, shape = self.any()
+        axes = self.draw.sample(range(3), 3)
+        made = [shape[axis] for axis in axes]
+        perm = [0, *(axis + 1 for axis in axes)]
+        self.add("Transpose", [name], (made[0], made[1], made[2]), perm=perm)
+
+    def split(self) -> None:
+        name, shape = self.any()
+        axis = self.draw.randrange(3)
+        if shape[axis] < 2:
+            self.map()
+            return
+        first = self.draw.randint(1, shape[axis] - 1)
+        lengths = first, shape[axis] - first
+        made = list(shape)
+        made[axis] = first
+        operands = [name, self.constant(np.array(lengths, np.int64))]
+        self.add("Split", operands, (made[0], made[1], made[2]), axis=axis + 1)
+        made[axis] = lengths[1]
+        last, other = next(reversed(self.shapes)), f"t{len(self.nodes) - 1}b"
+        self.nodes[-1].output.append(other)
+        self.shapes[other] = made[0], made[1], made[2]
+        if last in self.exact:
+            self.exact.add(other)
+
+    def stride(self) -> None:
+        name, shape = self.any()
+        axis, step = self.draw.randrange(3), self.draw.choice([2, 3, -1, -2])
+        limits = (0, shape[axis], axis + 1, step) if step > 0 else (
+            shape[axis] - 1, -shape[axis] - 1, axis + 1, step
+        )  # fmt: skip
+        made = list(shape)
+        made[axis] = -(-shape[axis] // abs(step))
+        operands = [self.constant(np.array([each], np.int64)) for each in limits]
+        self.add("Slice", [name, *operands], (made[0], made[1], made[2]))
+
+    def pad(self) -> None:
+        name, (depth, rows, columns) = self.any()
+        draw = self.draw
+        mode = draw.choice(["constant", "edge", "reflect"])
+        most = [min(3, each) if mode == "reflect" else 3 for each in (rows, columns)]
+        top, left, bottom, right = (draw.randrange(most[i % 2]) for i in range(4))
+        pads = self.constant(np.array([0, 0, top, left, 0, 0, bottom, right], np.int64))
+        shape = depth, rows + top + bottom, columns + left + right
+        self.add("Pad", [name, pads], shape, mode=mode)
+
+    def enlarge(self) -> None:
+        name, (depth, rows, columns) = self.any()
+        draw = self.draw
+        factors = draw.randint(1, 3), draw.randint(1, 3)
+        shape = depth, rows * factors[0], columns * factors[1]
+        if math.prod(shape) > _MOST_ELEMENTS:
+            self.map()
+            return
+        scales = self.constant(np.array([1, 1, *factors], np.float32))
+        mode, places = draw.choice(
+            [("nearest", "asymmetric"), ("linear", "asymmetric"), ("linear", "half_pixel"),
+             ("linear", "align_corners")]
+        )  # fmt: skip
+        self.add(
+            "Resize", [name, "", scales], shape, mode=mode, nearest_mode="floor",
+            coordinate_transformation_mode=places,
+        )  # fmt: skip
 
     def cut(self) -> None:
         name, shape = self.any()
@@ -283,15 +351,22 @@ class _Network:
         self.add("Pow", [positive, exponent], shape)
 
     def reduce(self) -> None:
-        name, (depth, _, _) = self.any()
-        self.add("GlobalAveragePool", [name], (depth, 1, 1))
+        name, (depth, rows, columns) = self.any()
+        axes = self.draw.choice([[1], [2], [3], [2, 3]])
+        made = [1 if i + 1 in axes else each for i, each in enumerate((depth, rows, columns))]
+        kind = self.draw.choice(["ReduceMean", "ReduceMax", "ReduceMin", "GlobalAveragePool"])
+        if kind == "GlobalAveragePool":
+            self.add(kind, [name], (depth, 1, 1))
+        else:
+            self.add(kind, [name], (made[0], made[1], made[2]), axes=axes, keepdims=1)
 
     def model(self) -> onnx.ModelProto:
         kinds: list[Callable[[], None]] = [
             self.convolve, self.convolve, self.convolve, self.pool, self.map, self.map,
             self.combine, self.combine, self.join, self.join, self.turn, self.cut, self.reduce,
             self.multiply, self.multiply, self.normalise, self.gather, self.select, self.count,
-            self.spread, self.power,
+            self.spread, self.power, self.permute, self.split, self.split, self.stride, self.pad,
+            self.enlarge,
         ]  # fmt: skip
         self.convolve()
         for _ in range(self.draw.randint(2, 7)):

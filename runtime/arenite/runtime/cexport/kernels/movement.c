@@ -97,15 +97,28 @@ typedef struct {
     const float *column_weight;
 } resize_even_layer;
 
-/* Blends of four pixels of bytes, halves to the even integer; rows [first, end) of the result. */
-KERNEL bilinear_even_s8(const resize_even_layer *k, in_rows in, out_rows out, int32_t first,
-                        int32_t end)
+/* A byte of the result, halves to the even integer. */
+static inline int8_t resized_s8(const resize_even_layer *k, float value)
+{
+    const float number = k->in_scale * (value - (float)k->in_zero);
+    const int32_t steps = nearest_even(number / k->out_scale) + k->out_zero;
+    return (int8_t)clamped(steps, -128, 127);
+}
+
+/* One for each of
+   THE_KERNEL        | AN_ELEMENT | A_RESULT
+   bilinear_even_s8  | int8_t     | resized_s8(k, value)
+   bilinear_even_f32 | float      | value */
+
+/* Blends of four pixels as our runtime computes them; rows [first, end) of the result. */
+KERNEL THE_KERNEL(const resize_even_layer *k, in_rows in, out_rows out, int32_t first,
+                  int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
-        const int8_t *above = (const int8_t *)in_row(in, k->row_low[y]);
-        const int8_t *below = (const int8_t *)in_row(in, k->row_high[y]);
+        const AN_ELEMENT *above = (const AN_ELEMENT *)(const void *)in_row(in, k->row_low[y]);
+        const AN_ELEMENT *below = (const AN_ELEMENT *)(const void *)in_row(in, k->row_high[y]);
         const float down = k->row_weight[y];
-        int8_t *to = (int8_t *)out_row(out, y);
+        AN_ELEMENT *to = (AN_ELEMENT *)(void *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x) {
             const int32_t left = k->column_low[x] * k->depth, right = k->column_high[x] * k->depth;
             const float across = k->column_weight[x];
@@ -114,9 +127,7 @@ KERNEL bilinear_even_s8(const resize_even_layer *k, in_rows in, out_rows out, in
                 const float top = a + across * ((float)above[right + c] - a);
                 const float bottom = b + across * ((float)below[right + c] - b);
                 const float value = top + down * (bottom - top);
-                const float number = k->in_scale * (value - (float)k->in_zero);
-                const int32_t steps = nearest_even(number / k->out_scale) + k->out_zero;
-                *to++ = (int8_t)clamped(steps, -128, 127);
+                *to++ = A_RESULT;
             }
         }
     }

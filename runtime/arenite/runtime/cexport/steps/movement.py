@@ -202,7 +202,7 @@ def resize_2d(t: StepWriter) -> None:
         if not layer:
             t.call("nearest_8", rows, columns, depth * size, out_width, *places)
         else:
-            even = "even_" if kind == "int8" and t.is_even else ""
+            even = "even_" if t.is_even else ""
             suffix = "f32" if kind == "float32" else "s8"
             t.call(f"bilinear_{even}{suffix}", layer, *places)
 
@@ -218,7 +218,7 @@ def _places(t: StepWriter, indices: tuple[int, ...]) -> str:
 def _blend(t: StepWriter, operator: Resize2D, kind: str, depth: int, out_width: int) -> str:
     if kind == "uint8":
         raise NotWrittenError("mode=linear of uint8 is unsupported")
-    if kind == "int8" and t.is_even:
+    if t.is_even:
         return _blend_even(t, operator, depth, out_width)
     if kind == "int8" and t.input().quantisation != t.output().quantisation:
         raise NotWrittenError("an output scale other than the input's is unsupported")
@@ -245,14 +245,19 @@ def _blend_even(t: StepWriter, operator: Resize2D, depth: int, out_width: int) -
     def weights(stated: tuple[float, ...]) -> str:
         return t.constant(np.array(stated, np.float32), "blend")
 
+    are_bytes = t.input().dtype is DType.INT8
+    (in_scale, in_zero), (out_scale, out_zero) = (
+        (scale_of(each), zero_of(each)) if are_bytes else (1.0, 0)
+        for each in (t.input(), t.output())
+    )
     return t.layer(
         "resize_even_layer",
         depth=depth,
         out_width=out_width,
-        in_zero=zero_of(t.input()),
-        out_zero=zero_of(t.output()),
-        in_scale=scale_of(t.input()),
-        out_scale=scale_of(t.output()),
+        in_zero=in_zero,
+        out_zero=out_zero,
+        in_scale=in_scale,
+        out_scale=out_scale,
         row_low=_places(t, operator.row_low),
         row_high=_places(t, operator.row_high),
         column_low=_places(t, operator.column_low),
