@@ -95,6 +95,9 @@ _TFLITE = """
 The schema's operators and some custom ones, tried on float32, int8, uint8, int16, int32 and int64
 where LiteRT runs them; no type is named where it runs none. {with_others} in *native*: no case of
 its own.
+
+Also native, without a row because LiteRT lacks them: `Convolution2DTransposeBias` and
+`Landmarks2TransformMatrix` of MediaPipe, `SignalWindow` of TensorFlow Lite Micro.
 """
 
 
