@@ -111,8 +111,7 @@ static inline int8_t resized_s8(const resize_even_layer *k, float value)
    bilinear_even_f32 | float      | value */
 
 /* Blends of four pixels as our runtime computes them; rows [first, end) of the result. */
-KERNEL THE_KERNEL(const resize_even_layer *k, in_rows in, out_rows out, int32_t first,
-                  int32_t end)
+KERNEL THE_KERNEL(const resize_even_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         const AN_ELEMENT *above = (const AN_ELEMENT *)(const void *)in_row(in, k->row_low[y]);
