@@ -54,6 +54,9 @@ class RowTables:
             place: Returns the place of a piece.
         """
         pieces = self._pieces[tensor]
+        whole = self._program.tensors.get(tensor)
+        if whole is not None and whole.shape == self.shapes[tensor]:
+            pieces = {tensor: 0, **pieces}  # steps that read it in one piece touch all rows
         memory, starts = _row_starts(self._program, pieces.items(), place)
         return memory, _filled(starts, self.shapes[tensor], starts[min(starts)])
 
