@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.session import Session
 from arenite.pipeline.targets.c import ALIASES, ALIGNMENT
 from arenite.planner.importers import load
 from arenite.planner.programs.rules import AliasKind, Rules
@@ -17,6 +18,7 @@ from support.exported_c import Machine, Micro, best_order, compiled, drawn, expo
 from support.quantised_chain import mobile, residual
 from support.shared_material import shared
 from support.tflite_operator import Reference
+from support.tiny_onnx import parse, save
 
 DIGITS = Path(__file__).parents[3] / "assets" / "digits-lenet-5.onnx"
 
@@ -119,6 +121,18 @@ def test_two_arenas_are_two_instances(tmp_path: Path) -> None:
     for result in results[1:]:
         for name, array in result.items():
             np.testing.assert_array_equal(array, results[0][name])
+
+
+@pytest.mark.parametrize("axes", ["[3]", "[2,3]", "[1]"])
+def test_means_divide_as_our_runtime_does(axes: str, tmp_path: Path) -> None:
+    path = save(tmp_path, parse(f"(float[1,3,6,7] x) => (y) {{ y = ReduceMean<axes={axes}>(x) }}"))
+    export = exported(path)
+    machine = Machine.of(export, compiled(export, tmp_path / "c"))
+    values = np.random.default_rng(0).integers(-99, 99, (1, 3, 6, 7)).astype(np.float32)
+    with Session(path) as session:
+        (expected,) = session.run({"x": values}).values()
+    (found,) = machine.run({"x": values}).values()
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_network_of_floats_agrees_with_onnx_runtime(tmp_path: Path) -> None:

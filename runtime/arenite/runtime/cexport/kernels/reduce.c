@@ -1,9 +1,9 @@
 #include "common.h"
 
-/* Sums of floats times `scale`, for results [first, end), each of `rows` rows of `columns` pixels.
- */
-KERNEL sum_f32(int32_t rows, int32_t columns, int32_t depth, float scale, in_rows in, out_rows out,
-               int32_t first, int32_t end)
+/* Sums of floats times `scale` over `divisor`, for results [first, end), each of `rows` rows of
+   `columns` pixels. */
+KERNEL sum_f32(int32_t rows, int32_t columns, int32_t depth, float scale, float divisor, in_rows in,
+               out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
         float *to = (float *)(void *)out_row(out, y);
@@ -14,15 +14,15 @@ KERNEL sum_f32(int32_t rows, int32_t columns, int32_t depth, float scale, in_row
                 for (int32_t i = 0; i < columns; ++i, from += depth)
                     found += *from;
             }
-            to[c] = found * scale;
+            to[c] = found * scale / divisor;
         }
     }
 }
 
-/* Sums of floats times `scale` over `rows` rows, which come a few at a time: `sums` has one for
-   each channel, added up in the order of `sum_f32`. Rows [first, end) of the operand; the result is
-   made with the last one. */
-KERNEL sum_by_rows_f32(int32_t rows, int32_t columns, int32_t depth, float scale,
+/* The same over `rows` rows, which come a few at a time: `sums` has one for each channel, added up
+   in the order of `sum_f32`. Rows [first, end) of the operand; the result is made with the last
+   one. */
+KERNEL sum_by_rows_f32(int32_t rows, int32_t columns, int32_t depth, float scale, float divisor,
                        uint8_t *sums_place, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     float *const sums = (float *)(void *)sums_place;
@@ -36,7 +36,7 @@ KERNEL sum_by_rows_f32(int32_t rows, int32_t columns, int32_t depth, float scale
         }
         sums[c] = sum;
         if (end == rows)
-            to[c] = sum * scale;
+            to[c] = sum * scale / divisor;
     }
 }
 

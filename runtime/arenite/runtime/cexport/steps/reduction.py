@@ -151,11 +151,18 @@ def reduce(t: StepWriter) -> None:
     if operator.function not in (R.SUM, R.MEAN):
         t.call(f"{operator.function.value}_of_f32", *shape, *places)
         return
-    scale = number(1.0 / found.count if operator.function is R.MEAN else 1.0)
+    scale = divisor = 1.0
+    if operator.function is R.MEAN:
+        # As our runtime rounds: means of images are pools, which multiply.
+        if len(source.shape) > 2 and operator.axes == tuple(range(1, len(source.shape) - 1)):
+            scale = 1.0 / found.count
+        else:
+            divisor = float(found.count)
+    factors = number(scale), number(divisor)
     if t.sums:
-        t.call("sum_by_rows_f32", *shape, scale, t.sums, *places[:2], 0, found.rows)
+        t.call("sum_by_rows_f32", *shape, *factors, t.sums, *places[:2], 0, found.rows)
     else:
-        t.call("sum_f32", *shape, scale, *places)
+        t.call("sum_f32", *shape, *factors, *places)
 
 
 def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) -> str:
