@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from random import Random
 
 import pytest
@@ -275,15 +276,19 @@ def test_ctrl_c_keeps_the_models_that_are_done_and_the_best_plans_so_far(tmp_pat
             for index, birth in enumerate(births)
         )
     )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "arenite", "compare", "--strategy", "optimal", "--jobs", "1",
-         "--time-limit", "600", *map(str, (easy, hard, last))],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stdout.readline().strip() == "easy.csv"
-    process.send_signal(signal.SIGINT)
-    shown, errors = process.communicate(timeout=60)
+    for delay in (0.5, 2, 8, 32):  # until the search for the second model has begun
+        process = subprocess.Popen(
+            [sys.executable, "-m", "arenite", "compare", "--strategy", "optimal", "--jobs", "1",
+             "--time-limit", "600", *map(str, (easy, hard, last))],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "easy.csv"
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        shown, errors = process.communicate(timeout=60)
+        if "hard.csv: interrupted before its plan" not in errors:
+            break
     assert process.returncode == 1
     assert "hard.csv" in shown
     assert "last.csv: interrupted" in errors
