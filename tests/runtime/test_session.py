@@ -132,6 +132,7 @@ def test_results_that_something_refers_to_are_never_written_again(holder, progra
             np.testing.assert_array_equal(seen, whole)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # from NumPy 2.5 on
 def test_a_result_that_its_caller_reshaped_is_not_given_out_again(program):
     with Session(program) as session:
         feeds = random_feeds(session)
