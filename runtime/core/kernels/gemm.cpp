@@ -13,8 +13,6 @@ namespace {
 static_assert(kPanel == kGemmPanel);
 constexpr std::size_t kMostRows = 8;
 
-#define ARENITE_INLINE __attribute__((always_inline)) inline
-
 // Adds up Rows x Width sums in variables of its own: written through a pointer, they would have
 // to be stored at each step, as `panel` could see them.
 template <std::size_t Rows, std::size_t Width>

@@ -105,30 +105,25 @@ class ConvertStep final : public ElementStep<Source, Target> {
       if (is_plain_) { return static_cast<Target>(value); }
     }
     if constexpr (std::is_same_v<Source, double> || std::is_same_v<Target, double>) {
-      return of_double<Target>(value);
+      return of_double(value);
     } else {
-      return of_number(value);
+      return to_element<Target>(to_float(value, in_), out_, quantises_);
     }
   }
 
   // Of 64-bit floats, which stand for themselves.
-  template <typename To>
-  static To of_double(Source value) {
+  static Target of_double(Source value) {
     if constexpr (std::is_same_v<Source, Half>) {
-      return static_cast<To>(widened(value));
-    } else if constexpr (std::is_same_v<To, Half>) {
+      return static_cast<Target>(widened(value));
+    } else if constexpr (std::is_same_v<Target, Half>) {
       return narrowed(static_cast<float>(value));
-    } else if constexpr (std::is_same_v<To, bool>) {
+    } else if constexpr (std::is_same_v<Target, bool>) {
       return value != 0;
-    } else if constexpr (std::is_integral_v<To>) {
-      return saturate<To>(static_cast<double>(value));
+    } else if constexpr (std::is_integral_v<Target>) {
+      return saturate<Target>(static_cast<double>(value));
     } else {
-      return static_cast<To>(value);
+      return static_cast<Target>(value);
     }
-  }
-
-  Target of_number(Source value) const {
-    return to_element<Target>(to_float(value, in_), out_, quantises_);
   }
 
   Scale in_;

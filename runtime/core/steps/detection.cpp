@@ -6,27 +6,13 @@
 
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "steps/box.hpp"
 
 namespace arenite {
 
 namespace {
 
 using program::Type;
-
-struct Box {
-  float top, left, bottom, right;
-
-  float area() const { return (bottom - top) * (right - left); }
-
-  // Intersection over union.
-  float overlap(const Box& other) const {
-    if (area() <= 0 || other.area() <= 0) { return 0.0f; }
-    const float rows = std::min(bottom, other.bottom) - std::max(top, other.top);
-    const float columns = std::min(right, other.right) - std::max(left, other.left);
-    const float both = std::max(rows, 0.0f) * std::max(columns, 0.0f);
-    return both / (area() + other.area() - both);
-  }
-};
 
 struct Detection {
   float score;
@@ -97,8 +83,8 @@ class DetectionStep final : public Step {
         half[axis] =
             static_cast<float>(0.5 * std::exp(double{code[2 + axis]} / scales_[2 + axis]) * length);
       }
-      boxes_[i] = {centre[0] - half[0], centre[1] - half[1], centre[0] + half[0],
-                   centre[1] + half[1]};
+      boxes_[i] = {{centre[0] - half[0], centre[1] - half[1]},
+                   {centre[0] + half[0], centre[1] + half[1]}};
     }
   }
 
@@ -187,10 +173,8 @@ class DetectionStep final : public Step {
   void show(std::size_t position, std::size_t box, std::size_t kind, float score) const {
     const Box& found = boxes_[box];
     float* target = targets_[0] + 4 * position;
-    target[0] = found.top;
-    target[1] = found.left;
-    target[2] = found.bottom;
-    target[3] = found.right;
+    std::copy_n(found.low, 2, target);
+    std::copy_n(found.high, 2, target + 2);
     targets_[1][position] = static_cast<float>(kind);
     targets_[2][position] = score;
   }

@@ -76,7 +76,7 @@ class DynamicLstmStep final : public Step {
   DynamicLstmStep(const Operands& operands, const RecurrentSizes& sizes)
       : sizes_(sizes),
         vector_(gate_tiles(sizes.units) * kGates * kGateUnits),
-        times_(std::clamp<std::size_t>(GateSums::kVectorsAtOnce / sizes.batch, 1, sizes.times)),
+        times_(times_at_once(sizes)),
         is_reverse_(operands.step.kernel_as_DynamicLstm()->reverse()),
         source_(operands.inputs[kX]->as<std::uint8_t>()),
         scale_(operands.inputs[kScale]->as<float>()),
@@ -98,33 +98,22 @@ class DynamicLstmStep final : public Step {
   }
 
   void run() override {
-    begin(initial_hidden_, hidden_);
-    begin(initial_cell_, cell_);
+    begin_states(sizes_, initial_hidden_, hidden_);
+    begin_states(sizes_, initial_cell_, cell_);
     for (std::size_t direction = 0; direction < sizes_.directions; ++direction) {
-      const bool is_backward = is_reverse_ || direction == 1;
-      for (std::size_t begun = 0; begun < sizes_.times; begun += times_) {
-        const std::size_t count = std::min(times_, sizes_.times - begun);
-        const std::size_t first = is_backward ? sizes_.times - begun - count : begun;
-        of_inputs_.multiply(direction, source_ + sizes_.source(first), count * sizes_.batch,
-                            {*scale_, *zero_point_}, bias_, sums_);
-        for (std::size_t i = 0; i < count; ++i) {
-          const std::size_t slot = is_backward ? count - 1 - i : i;
-          advance(first + slot, direction, sums_ + slot * sizes_.batch * vector_);
-        }
-      }
+      each_group_of_times(
+          sizes_.times, times_, is_reverse_ || direction == 1,
+          [&](std::size_t first, std::size_t count) {
+            of_inputs_.multiply(direction, source_ + sizes_.source(first), count * sizes_.batch,
+                                {*scale_, *zero_point_}, bias_, sums_);
+          },
+          [&](std::size_t time, std::size_t slot) {
+            advance(time, direction, sums_ + slot * sizes_.batch * vector_);
+          });
     }
   }
 
  private:
-  void begin(const TensorView* initial, float* state) const {
-    const std::size_t count = sizes_.directions * sizes_.state();
-    if (initial == nullptr) {
-      std::fill_n(state, count, 0.0f);
-    } else {
-      std::copy_n(initial->as<float>(), count, state);
-    }
-  }
-
   void advance(std::size_t time, std::size_t direction, float* sums) const {
     float* hidden = hidden_ + direction * sizes_.state();
     float* cell = cell_ + direction * sizes_.state();

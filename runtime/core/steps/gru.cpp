@@ -32,12 +32,7 @@ class GruStep final : public Step {
   }
 
   void run() override {
-    const std::size_t count = sizes_.directions * sizes_.state();
-    if (initial_ == nullptr) {
-      std::fill(hidden_, hidden_ + count, 0.0f);
-    } else {
-      std::copy(initial_->as<float>(), initial_->as<float>() + count, hidden_);
-    }
+    begin_states(sizes_, initial_, hidden_);
     for (std::size_t d = 0; d < sizes_.directions; ++d) {
       sums_.each_time(d, is_reverse_ || d == 1,
                       [&](std::size_t time, float* sums) { advance(time, d, sums); });

@@ -35,8 +35,8 @@ class LstmStep final : public Step {
 
   void run() override {
     if (resets_state_) {
-      begin(initial_hidden_, hidden_);
-      begin(initial_cell_, cell_);
+      begin_states(sizes_, initial_hidden_, hidden_);
+      begin_states(sizes_, initial_cell_, cell_);
     }
     for (std::size_t d = 0; d < sizes_.directions; ++d) {
       sums_.each_time(d, is_reverse_ || d == 1,
@@ -45,15 +45,6 @@ class LstmStep final : public Step {
   }
 
  private:
-  void begin(const TensorView* initial, float* state) const {
-    const std::size_t count = sizes_.directions * sizes_.state();
-    if (initial == nullptr) {
-      std::fill(state, state + count, 0.0f);
-    } else {
-      std::copy(initial->as<float>(), initial->as<float>() + count, state);
-    }
-  }
-
   void advance(std::size_t time, std::size_t direction, float* sums) const {
     float* hidden = hidden_ + direction * sizes_.state();
     float* cell = cell_ + direction * sizes_.state();

@@ -5,6 +5,7 @@
 
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "steps/box.hpp"
 
 namespace arenite {
 
@@ -18,14 +19,6 @@ struct Candidate {
   std::uint32_t compared;  // with so many of the selected boxes
 };
 
-// Two corners.
-struct Corners {
-  float low[2];
-  float high[2];
-
-  float area() const { return (high[0] - low[0]) * (high[1] - low[1]); }
-};
-
 class SuppressionStep : public Step {
  public:
   SuppressionStep(const Operands& operands, std::size_t num_boxes)
@@ -37,8 +30,8 @@ class SuppressionStep : public Step {
             require_scratch(operands, num_boxes * sizeof(Candidate)))) {}
 
  protected:
-  // The corners of a box: two opposite ones, or its centre with width and height.
-  Corners corners(const float* box) const {
+  // A box as two opposite corners, or as its centre with width and height.
+  Box box_at(const float* box) const {
     if (attributes_.by_centre()) {
       const float half[2] = {box[2] / 2, box[3] / 2};
       return {{box[0] - half[0], box[1] - half[1]}, {box[0] + half[0], box[1] + half[1]}};
@@ -47,16 +40,11 @@ class SuppressionStep : public Step {
             {std::max(box[0], box[2]), std::max(box[1], box[3])}};
   }
 
-  // Intersection over union; 0 for boxes without an area.
+  // 0 also for a box with NaN.
   float overlap(const float* boxes, std::size_t one, std::size_t other) const {
-    const Corners a = corners(boxes + 4 * one);
-    const Corners b = corners(boxes + 4 * other);
-    const float areas[2] = {a.area(), b.area()};
-    if (!(areas[0] > 0 && areas[1] > 0)) { return 0.0f; }
-    const float both =
-        std::max(std::min(a.high[0], b.high[0]) - std::max(a.low[0], b.low[0]), 0.0f) *
-        std::max(std::min(a.high[1], b.high[1]) - std::max(a.low[1], b.low[1]), 0.0f);
-    return both / (areas[0] + areas[1] - both);
+    const Box a = box_at(boxes + 4 * one);
+    const Box b = box_at(boxes + 4 * other);
+    return a.area() > 0 && b.area() > 0 ? a.overlap(b) : 0.0f;
   }
 
   // Takes the boxes whose score is above the threshold, and counts them. A threshold of minus

@@ -79,12 +79,43 @@ inline RecurrentSizes recurrent_sizes(const Operands& operands, std::size_t gate
   return sizes;
 }
 
+// Begins the states of all directions: as given, or with zeros.
+inline void begin_states(const RecurrentSizes& sizes, const TensorView* initial, float* states) {
+  const std::size_t count = sizes.directions * sizes.state();
+  if (initial == nullptr) {
+    std::fill_n(states, count, 0.0f);
+  } else {
+    std::copy_n(initial->as<float>(), count, states);
+  }
+}
+
+// Vectors of inputs that are multiplied at once, and the times that these are.
+constexpr std::size_t kVectorsAtOnce = 12;
+inline std::size_t times_at_once(const RecurrentSizes& sizes) {
+  return std::clamp<std::size_t>(kVectorsAtOnce / sizes.batch, 1, sizes.times);
+}
+
+// Calls begin(first, count) for each group of times, and then advance(time, slot) for each of them,
+// in the order of the direction.
+template <typename Begin, typename Advance>
+void each_group_of_times(std::size_t times, std::size_t at_once, bool is_backward,
+                         const Begin& begin, const Advance& advance) {
+  for (std::size_t begun = 0; begun < times; begun += at_once) {
+    const std::size_t count = std::min(at_once, times - begun);
+    const std::size_t first = is_backward ? times - begun - count : begun;
+    begin(first, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t slot = is_backward ? count - 1 - i : i;
+      advance(first + slot, slot);
+    }
+  }
+}
+
 // Sums of gates in working memory. Products with the inputs are made for several times at once, so
 // that their weights are read once for these; or for one time and a few tiles.
 class GateSums {
  public:
-  // Vectors whose products with the inputs are made at once, and tiles of those of one time.
-  static constexpr std::size_t kVectorsAtOnce = 12;
+  // Tiles of one time whose products with the inputs are made at once.
   static constexpr std::size_t kTilesAtOnce = 2;
 
   GateSums(const Operands& operands, const RecurrentSizes& sizes, std::size_t num_gates,
@@ -97,7 +128,7 @@ class GateSums {
         recurrent_(operands.inputs[2]->as<float>()),
         bias_(operands.inputs[3]->as<float>()) {
     const bool follow = !sizes.is_batch_major || sizes.batch == 1;  // one time after another
-    times_ = follow ? std::clamp<std::size_t>(kVectorsAtOnce / sizes.batch, 1, sizes.times) : 1;
+    times_ = follow ? times_at_once(sizes) : 1;
     tiles_ = times_ > 1 || needs_all_tiles ? num_tiles_ : std::min(num_tiles_, kTilesAtOnce);
     require_numbers(operands, operands.inputs[3], sizes.directions * num_tiles_ * tile_size());
   }
@@ -113,15 +144,14 @@ class GateSums {
   // Calls advance(time, sums) in their order, with the sums of all tiles from the inputs, or null.
   template <typename Advance>
   void each_time(std::size_t direction, bool is_backward, const Advance& advance) const {
-    for (std::size_t begun = 0; begun < sizes_.times; begun += times_) {
-      const std::size_t count = std::min(times_, sizes_.times - begun);
-      const std::size_t first = is_backward ? sizes_.times - begun - count : begun;
-      if (tiles_ == num_tiles_) { multiply_inputs(first, count, direction, 0, num_tiles_); }
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t slot = is_backward ? count - 1 - i : i;
-        advance(first + slot, sums_ + slot * sizes_.batch * vector_size());
-      }
-    }
+    each_group_of_times(
+        sizes_.times, times_, is_backward,
+        [&](std::size_t first, std::size_t count) {
+          if (tiles_ == num_tiles_) { multiply_inputs(first, count, direction, 0, num_tiles_); }
+        },
+        [&](std::size_t time, std::size_t slot) {
+          advance(time, sums_ + slot * sizes_.batch * vector_size());
+        });
   }
 
   // Tiles whose sums are in working memory at once.

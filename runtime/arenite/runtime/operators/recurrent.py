@@ -78,9 +78,7 @@ class DynamicLstm(RuntimeOperator):
         if operands.result is None or len(operands.result.shape) != 4:
             return 0
         times, _, batch, units = operands.result.shape
-        at_once = min(max(VECTORS_AT_ONCE // max(batch, 1), 1), times)
-        tiles = -(-units // PANEL)
-        sums = (at_once + 1) * batch * tiles * self.num_gates * PANEL
+        sums = (_at_once(times, batch) + 1) * batch * _tiles(units) * self.num_gates * PANEL
         return FLOAT_BYTES * sums + batch * units
 
 
@@ -120,11 +118,20 @@ def _held(
     times, batch = source.shape[1::-1] if batch_major else source.shape[:2]
     units = recurrent.shape[2]
     follow = batch == 1 or not batch_major  # one time after another
-    at_once = min(max(VECTORS_AT_ONCE // max(batch, 1), 1), times) if follow else 1
-    tiles = -(-units // PANEL)
+    at_once = _at_once(times, batch) if follow else 1
+    tiles = _tiles(units)
     if at_once == 1 and not all_tiles:
         tiles = min(tiles, TILES_AT_ONCE)
     return at_once * batch, tiles, batch, units
+
+
+def _at_once(times: int, batch: int) -> int:
+    """Return the times whose inputs are multiplied at once."""
+    return min(max(VECTORS_AT_ONCE // max(batch, 1), 1), times)
+
+
+def _tiles(units: int) -> int:
+    return -(-units // PANEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -392,7 +392,7 @@ def _translate_gelu(t: OnnxTranslation) -> bool:
 def _translate_layer_norm(t: OnnxTranslation) -> bool:
     """Translate d / sqrt(mean(d * d) + epsilon) where d = x - mean(x), along the last axis.
 
-    The scale is 1 and the bias 0, so that what follows can be folded into them.
+    The scale is 1 and the bias 0: a later Mul and Add are folded into them.
     """
     distance, deviation = t.step.inputs
     source = _centred(t, distance)
