@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arenite.pipeline.session import Session
 from arenite.pipeline.targets.c import lower_model_for_c
 from arenite.planner.programs.costs import Costs, Link
 from arenite.planner.programs.ordering import FindOrder
@@ -214,6 +215,18 @@ class Micro:
             self._interpreter.set_input(array, index)
         self._interpreter.invoke()
         return [np.array(self._interpreter.get_output(0))]
+
+
+class Ours:
+    """Our runtime on a model."""
+
+    def __init__(self, path: Path) -> None:
+        self._session = Session(path, strategy=find("greedy-by-size"))
+
+    def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the outputs."""
+        names = (port.name for port in self._session.inputs)
+        return list(self._session.run(dict(zip(names, arrays, strict=True))).values())
 
 
 DOUBLE = Path(__file__).with_name("cmsis_nn_double")

@@ -6,8 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 import onnxruntime
+import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
+from arenite.planner import AreniteError
 from arenite.runtime import Session
 from arenite.runtime.program import write_assembly
 from arenite.strategies import find
@@ -110,6 +112,12 @@ def assert_same(
             continue
         scale = np.max(np.abs(expected), initial=1e-6)
         np.testing.assert_allclose(ours[name] / scale, expected / scale, rtol=0, atol=tolerance)
+
+
+def assert_refused(path: Path, folder: Path) -> None:
+    """Check that a model whose operands do not fit is refused: by the latest in the run."""
+    with pytest.raises(AreniteError), PoisonedSession(build(path, folder)) as session:
+        session.run(random_feeds(session))
 
 
 def assert_agrees(

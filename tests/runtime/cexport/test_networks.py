@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.session import Session
 from arenite.pipeline.targets.c import ALIASES, ALIGNMENT
 from arenite.planner.importers import load
 from arenite.planner.programs.rules import AliasKind, Rules
 from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.cexport.lowering import lower_for_c
-from support.exported_c import Machine, Micro, best_order, compiled, drawn, exported
+from support.exported_c import Machine, Micro, Ours, best_order, compiled, drawn, exported
 from support.quantised_chain import mobile, residual
 from support.shared_material import shared
 from support.tflite_operator import Reference
@@ -129,8 +128,7 @@ def test_means_divide_as_our_runtime_does(axes: str, tmp_path: Path) -> None:
     export = exported(path)
     machine = Machine.of(export, compiled(export, tmp_path / "c"))
     values = np.random.default_rng(0).integers(-99, 99, (1, 3, 6, 7)).astype(np.float32)
-    with Session(path) as session:
-        (expected,) = session.run({"x": values}).values()
+    (expected,) = Ours(path).run([values])
     (found,) = machine.run({"x": values}).values()
     np.testing.assert_array_equal(found, expected)
 

@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.session import Session
 from arenite.pipeline.targets.c import compile_for_c
 from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.export import export_c
 from arenite.strategies import find
-from support.exported_c import Machine, compiled, drawn, exported
+from support.exported_c import Machine, Ours, compiled, drawn, exported
 from support.shared_material import shared
 from support.tiny_onnx import parse, save
 
@@ -37,8 +36,7 @@ def test_rows_are_spread_in_place_and_every_output_is_right(
     assert "spread" in export.kernels
     machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
     inputs = drawn(export, 0)
-    with Session(path, strategy=find("greedy-by-size")) as session:
-        (expected,) = session.run(inputs).values()
+    (expected,) = Ours(path).run(list(inputs.values()))
     (found,) = machine.run(inputs).values()
     np.testing.assert_array_equal(found, expected)
 
@@ -61,8 +59,7 @@ def test_an_operand_within_another_that_lies_in_its_place_is_copied(
     export = exported(path)
     machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
     inputs = drawn(export, 0)
-    with Session(path, strategy=find("greedy-by-size")) as session:
-        (expected,) = session.run(inputs).values()
+    (expected,) = Ours(path).run(list(inputs.values()))
     (found,) = machine.run(inputs).values()
     np.testing.assert_array_equal(found, expected)
 
@@ -82,8 +79,7 @@ def test_a_network_that_joins_reshapes_and_joins_has_every_output_right(
     (axes,) = (port.port.axes for port in export.interface.outputs)
     machine = Machine.of(export, compiled(export, tmp_path / "c"))
     inputs = drawn(export, 0)
-    with Session(path, strategy=find("greedy-by-size")) as session:
-        (expected,) = session.run(inputs).values()
+    (expected,) = Ours(path).run(list(inputs.values()))
     (found,) = machine.run(inputs).values()
     if axes is not None:
         expected = expected.transpose(axes)
