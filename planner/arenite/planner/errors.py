@@ -137,11 +137,7 @@ class UnboundDimensionError(ModelError):
 
 
 class UnknownConstantError(ModelError, KeyError):
-    """A constant is needed whose elements are not known; to a mapping, one it does not have.
-
-    Attributes:
-        tensor: Its name.
-    """
+    """A constant is needed whose elements are not known; to a mapping, one it does not have."""
 
     def __init__(self, tensor: str, reason: str, *, path: Path | str | None = None) -> None:
         super().__init__(f"constant {tensor!r}: {reason}", path=path)
@@ -179,12 +175,7 @@ class OutputError(FileError):
 
 
 class MissingDependencyError(AreniteError):
-    """An optional package is needed.
-
-    Attributes:
-        package: The package that could not be imported.
-        extra: The extra of the distribution that brings it.
-    """
+    """An optional package is needed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
@@ -200,8 +191,6 @@ def needing(package: str, extra: str, purpose: str) -> Iterator[None]:
     """Turn the failure to import an optional package into an error that names its extra.
 
     Args:
-        package: The package that the block imports.
-        extra: The extra of the distribution that brings it.
         purpose: Its use, the subject of a sentence.
 
     Raises:
@@ -307,7 +296,6 @@ class UnmetBudgetError(PlanError):
     """A policy does not meet the budget; another one may.
 
     Attributes:
-        policy: Its name.
         budget: Bytes asked for.
         reached: The fewest bytes it came to.
     """
@@ -324,12 +312,7 @@ class UnmetBudgetError(PlanError):
 
 
 class UnsupportedProgramError(PlanError):
-    """The policy does not handle such a program.
-
-    Attributes:
-        policy: Its name.
-        reason: The unsupported property.
-    """
+    """The policy does not handle such a program."""
 
     def __init__(self, policy: str, reason: str) -> None:
         super().__init__(f"policy {policy!r} {reason}")
@@ -338,12 +321,7 @@ class UnsupportedProgramError(PlanError):
 
 
 class UnsupportedProblemError(PlanError):
-    """The strategy does not handle such a problem.
-
-    Attributes:
-        strategy: Its name.
-        reason: The unsupported property.
-    """
+    """The strategy does not handle such a problem."""
 
     def __init__(self, strategy: str, reason: str) -> None:
         super().__init__(f"strategy {strategy!r} {reason}; try --strategy best")
@@ -352,11 +330,7 @@ class UnsupportedProblemError(PlanError):
 
 
 class FailedStrategyError(PlanError):
-    """The strategy raised an unexpected error, as one of another package may.
-
-    Attributes:
-        strategy: Its name.
-    """
+    """The strategy raised an unexpected error, as one of another package may."""
 
     def __init__(self, strategy: str, reason: str) -> None:
         super().__init__(f"strategy {strategy!r} failed: {reason}")
@@ -368,12 +342,7 @@ class PluginError(PlanError):
 
 
 class UnknownStrategyError(PlanError):
-    """No strategy, or policy, has that name.
-
-    Attributes:
-        name: The name asked for.
-        known: The names there are.
-    """
+    """No strategy, or policy, has that name."""
 
     def __init__(self, name: str, known: Sequence[str], kind: str = "strategy") -> None:
         super().__init__(f"unknown {kind} {name!r}; known: {', '.join(known)}")

@@ -27,7 +27,6 @@ def write_atomically(
     permissions as from a plain `open`.
 
     Args:
-        path: The file.
         data: Its bytes, whole or piece by piece.
         durable: Flush to disk before returning, so that it survives a power failure.
         check: Called with the complete temporary file; if it raises, nothing is written.
@@ -97,7 +96,6 @@ def read_json(
     numbers that are infinite or thousands of digits long, and nesting too deep for the stack.
 
     Args:
-        path: The file.
         most_mebibytes: Larger files are refused.
         malformed: Raised if the contents are not JSON.
         unreadable: Raised if the file cannot be read or is too large; by default `malformed`.

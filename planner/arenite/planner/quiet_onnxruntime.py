@@ -14,10 +14,6 @@ def quiet_options(purpose: str, *, num_threads: int = 1) -> Any:
 
     Args:
         purpose: The use of ONNX Runtime, for messages.
-        num_threads: Number of threads of the kernels.
-
-    Raises:
-        MissingDependencyError: The package onnxruntime is absent.
     """
     with needing("onnxruntime", "onnx", purpose):
         import onnxruntime

@@ -129,7 +129,6 @@ class Alias:
 
     Attributes:
         tensor: The tensor whose storage is used.
-        offset: First byte inside that storage.
     """
 
     tensor: str
@@ -157,9 +156,7 @@ class Tensor:
 
     Attributes:
         name: Unique in the program.
-        dtype: Element type.
         shape: Lengths of the axes as stored, outermost first; all of them known.
-        kind: Its role in the program.
         alias: Where it lies if it has no storage of its own. A tensor with an alias that no
             step writes is a view: it holds the bytes that are there.
         quantisation: How its integers represent real numbers, if they do.

@@ -129,16 +129,7 @@ def train(
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A training step in its file.
-
-    Attributes:
-        model: The model's file.
-        output: The step's file.
-        recipe: How the model is trained.
-        step: The training step.
-        size: Bytes of the step's file.
-        notes: Notes on the model.
-    """
+    """A training step in its file."""
 
     model: Path
     output: Path

@@ -27,11 +27,7 @@ class Results:
     """The results of one command: every command writes through this class only."""
 
     def __init__(self, *, as_json: bool) -> None:
-        """Start without files.
-
-        Args:
-            as_json: Whether standard output gets JSON instead of text.
-        """
+        """Start without files."""
         self._as_json = as_json
         self._reserved: dict[Path, Path] = {}
         self._gives_file = False
@@ -69,9 +65,6 @@ class Results:
         Args:
             path: The file; None where the user wants none.
             content: Makes the contents; text becomes UTF-8.
-
-        Raises:
-            OutputError: It cannot be written.
         """
         if path is None:
             return
@@ -86,9 +79,6 @@ class Results:
     @contextmanager
     def file(self, path: Path) -> Iterator[Path]:
         """Give the file to write for one that is too large to hold, or must be loaded first.
-
-        Args:
-            path: The path that the user names.
 
         Yields:
             The same, or a temporary file for standard output, which it is copied to.
@@ -123,7 +113,6 @@ def check_destination(path: Path, *sources: Path) -> None:
     """Return if a file can be written to `path`; asked before the long work starts.
 
     Args:
-        path: The file to be.
         sources: Files that must not be overwritten.
 
     Raises:

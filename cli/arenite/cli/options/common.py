@@ -14,10 +14,6 @@ def refuse_beside(what: str, *names: str) -> None:
 
     Args:
         what: Decides the values of these options.
-        names: Of the parameters.
-
-    Raises:
-        UsageError: One is given.
     """
     context = click.get_current_context()
     for parameter in context.command.params:

@@ -33,8 +33,6 @@ def draw(
     """Return the map and the legend of the largest records to be seen.
 
     Args:
-        problem: The placed records.
-        plan: Where.
         width: Columns, the axis included.
         height: Rows of the map, without axis and legend.
         colour: Whether colours reach the reader.
@@ -69,7 +67,6 @@ def colour_rows(grid: Grid, styles: dict[int, str], legend: dict[int, str]) -> l
     """Return the cells of a grid as text, two above each other in one letter.
 
     Args:
-        grid: The contents of each cell.
         legend: Letters of the records named in the middle of their cells.
     """
     labels = _label_cells(grid, legend)

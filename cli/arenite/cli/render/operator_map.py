@@ -32,8 +32,6 @@ def draw(
     """Return the map and its legend, the operator with the largest share first.
 
     Args:
-        problem: The placed records.
-        plan: Where.
         labels: For each record, the operator that makes it.
         width: Columns, the axis included.
         height: Rows of the map, without axis and legend.

@@ -12,12 +12,7 @@ class OptionsError(AreniteError):
 
 
 class PlanTargetError(AreniteError):
-    """A plan is not one of our runtime's.
-
-    Attributes:
-        path: The plan file.
-        target: Whose plan it is.
-    """
+    """A plan is not one of our runtime's."""
 
     def __init__(self, path: Path, target: str) -> None:
         super().__init__(
@@ -29,12 +24,7 @@ class PlanTargetError(AreniteError):
 
 
 class UnloadableError(AreniteError):
-    """No session runs a program that was just made.
-
-    Attributes:
-        model: Its model.
-        reason: Why our runtime does not run it.
-    """
+    """No session runs a program that was just made."""
 
     def __init__(self, model: str, reason: str) -> None:
         super().__init__(f"{model}: our runtime does not run it: {reason}; nothing was written")
@@ -43,11 +33,7 @@ class UnloadableError(AreniteError):
 
 
 class UnplannableError(PlanError):
-    """A plan file cannot state a program.
-
-    Attributes:
-        policy: The policy that made it.
-    """
+    """A plan file cannot state a program."""
 
     def __init__(self, policy: str) -> None:
         super().__init__(
@@ -83,11 +69,7 @@ class CostsFileError(FileError):
 
 
 class EngineError(AreniteError):
-    """An engine does not run the model.
-
-    Attributes:
-        engine: Its name.
-    """
+    """An engine does not run the model."""
 
     def __init__(self, engine: str, reason: str) -> None:
         super().__init__(f"engine {engine!r} does not run the model: {reason}")

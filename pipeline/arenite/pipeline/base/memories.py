@@ -18,11 +18,6 @@ def spread_over(
 ) -> tuple[Source, Outcome, Spread]:
     """Return a source with its records in these memories, and their plan.
 
-    Args:
-        source: The program and its records.
-        strategy: Places the records of each.
-        limits: Limits of each search for a placement, and its observer.
-
     Raises:
         PlanError: There is no room, or none was found.
     """

@@ -41,7 +41,6 @@ class Observer:
         """Return a block in which a search runs.
 
         Args:
-            _name: Name of the search.
             _keeps: The noun for the result that a stopped search keeps.
         """
         yield Search()
@@ -64,7 +63,6 @@ class SearchLimits:
 
     Attributes:
         time_limit_s: Seconds after which a search keeps its best result; None for no limit.
-        observer: Observer of the search.
     """
 
     time_limit_s: float | None = None

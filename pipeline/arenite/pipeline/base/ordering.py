@@ -17,10 +17,6 @@ def order_finder(name: str, limits: SearchLimits = UNLIMITED) -> FindOrder | Non
 
     A search that is stopped keeps its best order so far, and the observer is told.
 
-    Args:
-        name: Name of the order strategy.
-        limits: How long each search may take, and who observes it.
-
     Raises:
         UnknownStrategyError: There is no order strategy of that name.
     """

@@ -49,7 +49,6 @@ def configured(
     """Return the strategy with this seed, and without limits of work that the clock replaces.
 
     Args:
-        strategy: The strategy that will run.
         seed: Of its random numbers, if it draws any.
         time_limit_s: Seconds that the search will have, if the user limits them.
     """
@@ -73,9 +72,7 @@ def place(strategy: Strategy, problem: Problem, limits: SearchLimits = UNLIMITED
     observer or the time limit stops it.
 
     Args:
-        strategy: The strategy to run.
         problem: The records to place; the caller checks the capacity.
-        limits: How long the strategy may search, and who observes it.
 
     Raises:
         PlanError: It made no plan, or a wrong one, or failed; the error names the strategy.
@@ -150,11 +147,6 @@ def check_bound(problem: Problem) -> None:
 
 def check_capacity(problem: Problem, outcome: Outcome, strategy: Strategy) -> None:
     """Return if the plan fits.
-
-    Args:
-        problem: The placed records, and the capacity if there is one.
-        outcome: The plan.
-        strategy: The strategy that made it.
 
     Raises:
         InfeasibleError: No plan fits.

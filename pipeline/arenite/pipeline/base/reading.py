@@ -20,7 +20,6 @@ class Reading:
         boundary: Whether graph inputs and outputs lie in the arena.
         alignment: Bytes of every offset.
         aliases: Kinds of sharing of storage.
-        order_name: Name of the order of the operators.
         target: Whose memory is planned.
         weight_budget: Weights that may be resident in a run; None for all.
         limits: Limits of each search, and its observer.

@@ -23,7 +23,6 @@ class Difference:
     """The lowest arena of one model, then and now.
 
     Attributes:
-        model: As it was asked for.
         before: Bytes; None where the baseline does not have the model.
         now: Bytes; None where the model is no longer compared.
     """

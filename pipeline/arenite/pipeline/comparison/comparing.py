@@ -51,10 +51,7 @@ class TargetReport(ModelReport):
     """A model, read for a target, and the plan of every strategy.
 
     Attributes:
-        target: The target's name.
-        order: Name of the order of the operators.
-        phrase: Both, in a few words.
-        note: A note on the choice for the user, if any.
+        phrase: Target and order, in a few words.
         frontier: Its arenas in bands of rows, if requested and smaller.
     """
 
@@ -85,11 +82,7 @@ class Task:
     """One model to compare.
 
     Attributes:
-        model: Its file.
-        reading: How it is read.
-        strategies: The strategies to run on it.
         with_peers: Whether other tools are asked as well.
-        limits: Limits of each search, and its observer.
         with_bands: Whether its frontier of memory against time is asked for.
     """
 

@@ -30,9 +30,7 @@ class _Peer:
     """A tool that states the arena of a model.
 
     Attributes:
-        name: As people call it.
         packages: Any of them brings it.
-        suffixes: Of the models it takes.
         arena: Its answer, in bytes.
     """
 

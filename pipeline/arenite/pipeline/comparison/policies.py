@@ -52,7 +52,6 @@ class PolicyResult:
     """What one policy made of a model at one budget; figures are None where it made nothing.
 
     Attributes:
-        policy: The policy's name.
         budget: The budget, as it was asked for.
         limit: The budget in bytes; None for the least.
         peak: Most bytes live at once in the memory that steps compute in.
@@ -93,8 +92,6 @@ class ModelPolicies:
     """What all policies made of a model.
 
     Attributes:
-        model: The file.
-        num_steps: Steps of the graph.
         peak: Most bytes live at once without a policy.
         working_set: Bytes of the largest step: no policy gets lower.
         seconds: Predicted time without a policy.
@@ -160,10 +157,7 @@ def banded_results(
     """Yield what bands make of a model, a result a budget; why not, where our runtime cannot.
 
     Args:
-        path: The model.
-        budgets: What is asked for.
         peak: Bytes that budgets of a percentage are of.
-        costs: What predicts times.
         limits: Limits of each budget's search, and its observer.
     """
     plans = [PolicyResult(BANDS, str(budget), budget.bytes_of(peak)) for budget in budgets]
@@ -207,10 +201,7 @@ class PolicyContest:
     """A comparison of policies on one model.
 
     Attributes:
-        budgets: Budgets of each policy.
         stated: How quick the machine is.
-        policies: What is compared.
-        limits: Limits of each policy, and its observer.
         with_bands: Whether models without states are run in bands of rows too.
     """
 

@@ -47,11 +47,7 @@ class WorkerObserver(Observer):
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A process that ended without a result.
-
-    Attributes:
-        reason: How it ended.
-    """
+    """A process that ended without a result."""
 
     reason: str
 
@@ -75,8 +71,6 @@ def each_in_a_process(
 
     Args:
         function: Importable by its name.
-        items: Its arguments, one each.
-        num_processes: The most that run at a time.
         should_stop: Asked while processes run; when it says so, the iterator comes to its end.
     """
     context = get_context("spawn")  # a fork would inherit the threads of native libraries
@@ -149,12 +143,7 @@ _CONNECT_TIMEOUT_S = 10
 
 
 class ClusterError(AreniteError):
-    """The cluster cannot be reached.
-
-    Attributes:
-        address: Of its scheduler.
-        reason: Why not.
-    """
+    """The cluster cannot be reached."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"{address}: the scheduler cannot be reached: {reason}")

@@ -78,11 +78,9 @@ class Contest:
     """A measurement to make.
 
     Attributes:
-        model_format: Of the model.
         files: For each engine the file it loads.
         inputs: A `.npz` of the inputs, in the model's order; where values are fixed in our
             program, `whole_inputs` of it holds the inputs of the others.
-        threads: Of each engine.
         seconds: That each process measures.
         may_drop: Whether an engine that does not run the model is left out with a note.
     """
@@ -104,7 +102,6 @@ def measure(
     """Return the measurements; on Ctrl-C those of the complete rounds.
 
     Args:
-        contest: The measurement to make.
         num_rounds: Each runs every engine once, in an order that turns.
         report: Told the round and the engine that begins.
         observer: Told of engines that do not run the model.

@@ -35,7 +35,6 @@ class Built:
 
     Attributes:
         compiled: The program, its kernels chosen.
-        outcome: Its plan.
         height: Bytes of the plan by which every step runs whole, without working memory of tiles.
     """
 
@@ -57,7 +56,6 @@ class Built:
         """Write the program file, once it was loaded, and return the bytes a session holds.
 
         Args:
-            output: The file.
             code: Codes weights, as `code_of` does; None to store them as they are.
 
         Raises:
@@ -71,9 +69,7 @@ class Built:
         """Return a program with its kernels chosen, and its plan with their working memory.
 
         Args:
-            compiled: The program.
-            outcome: Its plan.
-            height: That of the plan by which every step runs whole; None if this is it.
+            height: Height of the plan by which every step runs whole; None if this is it.
         """
         compiled, plan = compiled.tiled(outcome.plan)
         return cls(
@@ -109,13 +105,10 @@ def build_model(
 
     Args:
         model: An ONNX or TFLite model.
-        reading: How it is read, within which limits.
         strategy: Places the records; `best` by default.
         capacity: Most bytes that the arena may take; None for no limit.
         memories: Memories to spread the records over; one by default. Every step then runs whole.
-        kernels: Which kernels compute convolutions.
-        tune: Measures them; None to go by a table.
-        is_whole: Run every step whole.
+        tune: Measures kernels; None to go by a table.
 
     Raises:
         ModelError: The model cannot be read or run.
@@ -162,13 +155,7 @@ def build_by_plan(model: Path, plan_path: Path, reading: Reading | None = None) 
 def build_program(
     model: Path, output: Path, *, reading: Reading, strategy: Strategy | None = None
 ) -> Compiled:
-    """Write the program of a model, planned, and return it.
-
-    Raises:
-        ModelError: The model cannot be read or run.
-        PlanError: There is no plan.
-        OutputError: The file cannot be written.
-    """
+    """Write the program of a model, planned, and return it."""
     built = build_model(model, reading, strategy=strategy)
     built.write(output)
     return built.compiled
@@ -184,10 +171,6 @@ def _in_bands(
     """Return a model in bands, and its records; None if nothing is gained by them in time.
 
     Args:
-        lowered: The model.
-        ordered: Its program in order.
-        counted: How its memory is counted.
-        limits: How long it may take to make them.
         whole: Names of steps that run whole.
     """
     program = lowered.in_order(ordered)

@@ -96,7 +96,6 @@ def costs_of(machine: str | None, link: Link | None) -> StatedCosts:
 
     Args:
         machine: A preset, or this one; None for this one where it was measured.
-        link: The link as the user states it.
 
     Raises:
         CostsFileError: The stored costs of this machine are damaged.

@@ -51,10 +51,6 @@ class CRequest:
     """A model to export as C, and the options.
 
     Attributes:
-        model: The model.
-        folder: Where to write.
-        reading: How the model is read.
-        strategy: The strategy that places the records.
         name: Prefix of names; None for the model's.
         rounding: How products of integers are rounded; None for that of the model's format.
         budget: Of the arena; None for the size of the whole program.
@@ -76,9 +72,6 @@ class ExportedC:
     """An exported model.
 
     Attributes:
-        request: The request.
-        export: The files.
-        plan: The plan.
         reference: Name of the runtime whose outputs the test checks.
         test: What the test found on this machine: no wrong output, or that it did not run.
     """
@@ -150,11 +143,7 @@ def write_c(request: CRequest) -> ExportedC:
 
 
 def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[CompiledForC, Plan]:
-    """Return the program in bands of rows whose plan fits a budget.
-
-    Raises:
-        UnmetBudgetError: None does.
-    """
+    """Return the program in bands of rows whose plan fits a budget."""
     order = order_finder(request.reading.order_name or "best", request.reading.limits)
     program = derive(lowered.program, lowered.rules_in_bands, order)
     ordered = lowered.program.reordered([step.name for step in program.program.steps])

@@ -117,7 +117,6 @@ def fit_model(
     """Fit a model into a budget of memory at the least predicted price in time.
 
     Args:
-        fitting: The model.
         budget: Of the arena; None for the smallest within the slowdown.
         slowdown: Most of the predicted time over that of the whole program, less 1.
         policy: Name of the policy that recomputes and spills in the place of bands; by default

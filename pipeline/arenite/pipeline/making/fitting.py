@@ -85,9 +85,7 @@ class Fitting:
         """Read a model.
 
         Args:
-            model: The file.
-            reading: How it is read.
-            machine: Its costs; None for those of this machine.
+            machine: Costs of the machine; None for those of this machine.
             link: To the memory that tensors are spilled to; None for the machine's.
 
         Raises:
@@ -139,7 +137,6 @@ class Fitting:
         """Return the quickest program within a budget, or the smallest within a slowdown.
 
         Args:
-            budget: Of the arena.
             slowdown: Most of the predicted time over that of the whole program, less 1.
             policy: Policy in the place of bands; None for bands.
             fallback: Policy to try if bands miss the budget; None for none.
@@ -318,11 +315,7 @@ class Fitting:
         return min(found, key=lambda fit: fit.seconds)
 
     def _traded_in_bands(self, budget: int, limit: BandsLimitError) -> Candidate:
-        """Return the quickest of programs in bands of which rows are spilled.
-
-        Raises:
-            BandsLimitError: None fits.
-        """
+        """Return the quickest of programs in bands of which rows are spilled."""
         _, *bands = self._banding.frontier()
         found: list[Candidate] = []
         reached = limit.reached

@@ -126,7 +126,6 @@ def plan_model(
 
     Args:
         model: An ONNX or TFLite model, or a CSV of records.
-        reading: How it is read, within which limits.
         strategy: Places the records; `best` by default.
         capacity: Most bytes that the arena may take; None for no limit.
         memories: Memories to spread the records over; one by default.

@@ -78,11 +78,6 @@ class ProgramFile:
     def check_model(self, path: Path, model: Path, digest: str) -> None:
         """Check that it was made of a model file.
 
-        Args:
-            path: The program file.
-            model: The model file.
-            digest: That of the model file.
-
         Raises:
             WrongModelError: It was made of another.
         """

@@ -45,8 +45,6 @@ def compile_by_plan(
     """Return the program of a model in the order of a plan file, and that plan.
 
     Args:
-        model: The model.
-        plan_path: The plan.
         stated: Sizes and values, where they are not to be the plan's.
 
     Raises:
@@ -77,9 +75,6 @@ def write_program(
     """Load a program with its plan, write its file and return the bytes that a session holds.
 
     Args:
-        output: The file.
-        compiled: The program.
-        outcome: Its plan.
         code: Codes weights, as `code_of` does; None to leave them as they are.
 
     Raises:
@@ -165,7 +160,6 @@ def session_by_plan(compiled: Compiled, plan: Plan | None = None) -> Session:
     """Return a session of a program, for the caller to close.
 
     Args:
-        compiled: The program.
         plan: Its plan; None for a quick one.
 
     Raises:
@@ -228,8 +222,6 @@ def with_fixed(
     """Return the inputs of an ONNX model in its order, those among them that are fixed.
 
     Args:
-        model: The file.
-        reading: How it was read.
         arrays: Inputs of its program.
     """
     from arenite.planner.importers.onnx import fixed_arrays

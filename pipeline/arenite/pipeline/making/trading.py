@@ -21,8 +21,6 @@ class Rescheduled:
     """The result of a policy for a candidate.
 
     Attributes:
-        policy: Name of the policy.
-        timeline: Simulated run of the candidate.
         num_repeated: Steps that run once more.
         num_rounded: Tensors that are kept with fewer bits for a while, so that outputs are not
             the same to the bit.
@@ -63,9 +61,6 @@ def trade(
         policy: Decides which steps are recomputed and which tensors are spilled.
         budget: Budget of the arena; a percentage is of the height of the given program.
         costs: How quick the machine is; `one_lane` makes those of our runtime.
-        rules: How memory is counted.
-        place: Makes plans.
-        should_stop: Tells a search to end.
 
     Returns:
         The program with a note, its time and that of the whole program simulated.

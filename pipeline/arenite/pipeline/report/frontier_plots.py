@@ -94,13 +94,7 @@ def frontier_figure(points: Sequence[Point], ratios: Sequence[float]) -> figure:
 
 
 def row_figure(rows: RowMap, groups: Groups, name: str) -> figure:
-    """Return the memory map, turn by turn.
-
-    Args:
-        rows: The map to draw.
-        groups: Colours of the operators.
-        name: Of the figure.
-    """
+    """Return the memory map, turn by turn."""
     fills = np.array([groups.index[operator] for operator in rows.operators], np.uint8)
     # Arrays of numbers go into the page as bytes, at a few a rectangle.
     source = ColumnDataSource(

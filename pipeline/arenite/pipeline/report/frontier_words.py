@@ -36,7 +36,6 @@ def remark(frontier: Frontier, *, is_measured: bool = False) -> str:
     """Return the origin of the times, and why outputs are unchanged.
 
     Args:
-        frontier: The frontier.
         is_measured: Whether there are measured times too.
     """
     measured = "measured on one thread and " if is_measured else ""

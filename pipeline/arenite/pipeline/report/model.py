@@ -13,7 +13,6 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: Its text.
         value: The key of its column for sorting.
         title: Shown when the pointer rests on it.
         heat: 0 for the best to 4, where the cell is coloured; None where it is not.
@@ -27,13 +26,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer in one glance.
-
-    Attributes:
-        question: Its title.
-        answer: A few words.
-        more: A sentence.
-    """
+    """An answer in one glance."""
 
     question: str
     answer: str
@@ -48,8 +41,6 @@ class Headline:
     Attributes:
         subject: The model, where there is one.
         before: The sentence up to its figure.
-        after: The rest.
-        answers: Below it.
     """
 
     subject: str
@@ -80,14 +71,12 @@ class ModelRow:
 
     Attributes:
         name: Elided where it is long.
-        full_name: The whole.
         bar: None where there is no plan.
         arena: Bytes of the lowest plan.
         saved: Against no reuse.
         above: Distance to the bound.
         bands: Bytes of the least program in bands of rows.
         strategy: The quickest that made the lowest plan.
-        limit: The limit of the arena.
     """
 
     name: str
@@ -106,7 +95,6 @@ class StandingRow:
     """A strategy over all models.
 
     Attributes:
-        strategy: Its name.
         wins: Whether it is the lowest on every model.
         figures: Models won, the worst gap, the time, then the gap on each model.
     """
@@ -121,10 +109,8 @@ class Overview:
     """The tables over several models.
 
     Attributes:
-        models: One row a model.
         has_bands: Whether any of them runs in bands of rows.
         columns: Name and whole name of each model, as the columns of the standings.
-        standings: One row a strategy.
     """
 
     models: tuple[ModelRow, ...]
@@ -138,7 +124,6 @@ class StrategyRow:
     """A strategy on one model.
 
     Attributes:
-        strategy: Its name.
         kind: Its kind: offsets or objects; `peer` for another tool.
         figures: Arena, distance to the bound, saved, time, proof.
         wins: Whether no strategy is lower.
@@ -172,7 +157,6 @@ class Trade:
     """The arenas of a model in bands of rows, and their price.
 
     Attributes:
-        columns: Of the table.
         rows: The whole program first, then ever lower ones.
         remark: The origin of the times.
         about: The least program, in a few words.
@@ -193,8 +177,6 @@ class Layers:
     """A table of layers with bars.
 
     Attributes:
-        title: Above it.
-        summary: A sentence.
         columns: Titles; none where the table needs none.
         rows: Texts of the columns, then the percentage of the bar.
     """
@@ -210,15 +192,11 @@ class ModelSection:
     """All about one model.
 
     Attributes:
-        name: As a heading.
         figures: Label, text and title of each figure of its lowest plan.
         advice: How to lower it further; empty if the headline has it.
         trade: Memory against time; None where that is not known.
         figure: The maps; None where there is nothing to draw.
         strategies: One row a strategy, then the peers.
-        remarks: Below that table.
-        layers: Tables about its weights.
-        notes: About reading it.
     """
 
     name: str
@@ -237,13 +215,8 @@ class PageModel:
     """The page.
 
     Attributes:
-        title: Of the window.
         headline: None where there is no plan at all.
-        failures: Models that could not be compared.
         overview: Over several models; None for one.
-        sections: One a model.
-        command: As it was typed.
-        made_with: Versions and machine.
         digests: Name and SHA-256 of each model.
     """
 

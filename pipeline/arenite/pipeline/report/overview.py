@@ -24,7 +24,6 @@ def overview(reports: Sequence[ModelReport], frontiers: Mapping[str, Frontier]) 
     """Return the tables; None where there are no several models.
 
     Args:
-        reports: The models.
         frontiers: Memory against time of models, by the file.
     """
     if len(reports) < 2:

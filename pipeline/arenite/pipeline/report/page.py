@@ -39,8 +39,6 @@ def render(template: str, page: object, figures: object) -> str:
     """Return a page.
 
     Args:
-        template: Its name.
-        page: All it says.
         figures: The data of its script, as JSON.
 
     Raises:
@@ -71,7 +69,6 @@ def as_page(
 
     Args:
         compared: The models, in the order they are shown.
-        command: The command line, to be shown.
         compressions: Results of compression by model, if known.
         frontiers: Arenas in bands of rows by file, if known.
 

@@ -19,7 +19,6 @@ class RecordFacts:
         kind: Of its first tensor.
         label: Of the operator that makes it, or that it is an input.
         about: Element type, shape and kind.
-        producer: Who makes it.
         consumers: Who reads it, the first few.
     """
 

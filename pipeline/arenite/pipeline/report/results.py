@@ -10,11 +10,7 @@ class StrategyResult:
     """The verified plan of a strategy, and its time.
 
     Attributes:
-        strategy: Its name.
-        kind: Its kind: offsets or objects.
-        plan: Its plan.
         seconds: Wall-clock time.
-        interrupted: Whether the user interrupted the search.
     """
 
     strategy: str
@@ -34,9 +30,6 @@ class SkippedStrategy:
     """A strategy that gave no valid plan.
 
     Attributes:
-        strategy: Its name.
-        kind: Its kind: offsets or objects.
-        reason: Why there is none.
         wrong: Whether it failed or gave a plan that breaks a rule.
     """
 
@@ -51,9 +44,7 @@ class PeerResult:
     """The arena of another tool for the model, by its own records.
 
     Attributes:
-        peer: Its name.
         arena: Bytes; None where it has no answer.
-        reason: Why there is none.
     """
 
     peer: str
@@ -67,7 +58,6 @@ class LayerWeights:
 
     Attributes:
         operator: Name of the first operator that reads them.
-        label: Its title.
         size: Bytes.
     """
 
@@ -82,7 +72,6 @@ class FailedModel:
 
     Attributes:
         model: As it was asked for.
-        error: Why not, one sentence.
     """
 
     model: str

@@ -97,7 +97,6 @@ def shares(problem: Problem, names: Sequence[str], height: int) -> Counter[str]:
     """Return how much of a map is of each name, in millionths.
 
     Args:
-        problem: The placed records.
         names: One for each record.
         height: Bytes that the map shows.
     """

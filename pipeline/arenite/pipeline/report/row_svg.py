@@ -31,7 +31,6 @@ def as_svg(name: str, maps: Sequence[tuple[str, RowMap]]) -> str:
     """Return the picture.
 
     Args:
-        name: Of the network.
         maps: The title and the memory map of each.
     """
     groups = Groups.of_maps(rows for _, rows in maps)

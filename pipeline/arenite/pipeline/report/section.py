@@ -38,7 +38,6 @@ def section(
     """Return the section of a model.
 
     Args:
-        report: The model.
         chosen: The strategies whose maps the page holds.
         figure: The data of its drawing.
         trade: Its arenas in bands of rows, if known.

@@ -38,8 +38,6 @@ class Standing:
     """One strategy over all models.
 
     Attributes:
-        strategy: Its name.
-        kind: Its kind: offsets or objects.
         gaps: Distance to the bound of each model, as a share; None where it has no plan.
         wins: Models on which no strategy is lower.
         worst: The largest of the gaps; None without any.
@@ -141,7 +139,6 @@ def offered(report: ModelReport, budget: int) -> tuple[StrategyResult, ...]:
     """Return the strategies whose maps the page holds, the lowest first.
 
     Args:
-        report: The model.
         budget: Characters that their offsets may take; the winner's are never left out.
     """
     chosen: list[StrategyResult] = []

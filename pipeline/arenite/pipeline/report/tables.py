@@ -40,7 +40,6 @@ def as_markdown(
     """Return a table of the models, then the plans of each strategy, folded.
 
     Args:
-        reports: One a model.
         baseline: The lowest arena of each model before; None for no comparison.
         most: Growth that is allowed, as a share; None for any.
     """

@@ -37,7 +37,6 @@ def page_model(
     Args:
         compared: The models, in the order they are shown.
         choices: For each report, the strategies whose maps the page holds.
-        command: The command line.
         compressions: Results of compression by model.
         colours: Of the working set and of carried tensors.
         frontiers: Arenas in bands of rows by file.

@@ -70,8 +70,6 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
     """Return the program of a model in the order of a plan, and in its bands if it has some.
 
     Args:
-        reading: Dimensions and shapes.
-        path: The model.
         plan_file: States the order, the bands and the weight budget.
 
     Raises:

@@ -145,11 +145,7 @@ def compile_hybrid(path: Path, reading: Reading) -> Compiled:
 
 
 def _check_sizes(program: Program) -> None:
-    """Check that the kernels can count the bytes of every tensor.
-
-    Raises:
-        NotExportedError: They cannot.
-    """
+    """Check that the kernels can count the bytes of every tensor."""
     large = [
         (tensor.name, tensor.dtype.label, f"size {tensor.size} B is beyond 32 bits")
         for tensor in program.tensors.values()

@@ -89,7 +89,6 @@ class Chosen:
     """A model, read for the target that was named or chosen.
 
     Attributes:
-        target: The target.
         reading: How the model was read; its target is known.
         aliases: What shares storage, where the target leaves that open.
         source: The program and its records.
@@ -151,8 +150,6 @@ def choose_as_written(reading: Reading, path: Path, capacity: int | None, reason
     """Read a model as the graph that is written, since our runtime does not run it.
 
     Args:
-        path: The model.
-        capacity: Most bytes the arena may take; None for no limit.
         reason: Why our runtime does not.
 
     Raises:

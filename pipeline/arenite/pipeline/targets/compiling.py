@@ -181,7 +181,6 @@ def compile_model(
             streamed, during the computation where two windows fit it.
         order: Step names in order, or a function that finds an order; by default the model's.
         capacity: Most bytes the arena may take; None for no limit.
-        kernels: Which kernels compute convolutions.
         tune: Measures the candidates of a program; None to go by a table.
 
     Raises:

@@ -12,7 +12,6 @@ class Pieces:
 
     Attributes:
         tensor: Name of the operand in the program that did not run in bands.
-        shape: Its shape.
         firsts: The first row of each piece that is there, ascending; () if it is one tensor.
         wider: Name of the tensor that this is a strip of; empty if it is none.
     """
@@ -43,10 +42,7 @@ class Band(Operator):
     Attributes:
         operator: Makes all the rows.
         step: Name of the step that these rows are a part of.
-        first: The first row.
-        rows: Number of rows.
         inputs: Its operands, in the order of the operator's; None where one is left out.
-        outputs: Its results.
         replaceable: Operands that lie below each other as the result does, whose place it may
             take.
         sums: Whether it sums up rows. Only the last turn writes the result.

@@ -168,7 +168,6 @@ class Operator:
         Of an image under a window that is the region under its positions, of other inputs all.
 
         Args:
-            operands: Operands of the step.
             position: Position of an input that is not left out.
             region: Region of the first output; no axis of it is empty.
         """
@@ -184,7 +183,6 @@ class Operator:
         """Yield the rows of an input that each row of the result depends on, (0, 0) for none.
 
         Args:
-            operands: Operands of the step.
             position: Position of an input that has rows.
         """
         result = operands.result

@@ -16,8 +16,6 @@ class Part:
     """A tensor that holds some of the bytes of another.
 
     Attributes:
-        inner: Name of the part.
-        outer: Name of the whole.
         offset: First byte of the part in the whole; None if it is not contiguous there.
         reason: Why there is no offset.
         moves: Whether the step moves the part within the whole: it finds the part at the offset,

@@ -24,13 +24,7 @@ from arenite.planner.tensors import Tensor, TensorKind, row_bytes
 
 @dataclass(frozen=True, slots=True)
 class WideLayer:
-    """A step as it was before it became part of another.
-
-    Attributes:
-        name: Its name.
-        operator: Its operator.
-        operands: Its tensors.
-    """
+    """A step as it was before it became part of another."""
 
     name: str
     operator: Operator
@@ -42,9 +36,6 @@ class NarrowLayer:
     """A layer as it runs in one strip.
 
     Attributes:
-        name: Name of the step.
-        operator: Its operator.
-        operands: Its tensors.
         taps: Rows of its result that are made together, for one row of the last layer's.
     """
 
@@ -96,7 +87,6 @@ class Strips(Operator):
     The first input is that of the first layer, the others are constants.
 
     Attributes:
-        layers: The layers.
         strips: The strips, from left to right.
         blocks: For each row of the result the rows of the operand that it depends on, from the
             first to before the second.

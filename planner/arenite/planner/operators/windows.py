@@ -39,9 +39,6 @@ def num_positions(
 
     Args:
         length: Length of the image, padding that is stated by its numbers included.
-        kernel: As in `Window`.
-        stride: As in `Window`.
-        dilation: As in `Window`.
         mode: How the padding is stated.
     """
     room = length if mode.is_same else length - (kernel - 1) * dilation

@@ -37,13 +37,6 @@ class Stair:
 def check_outline(name: str, outline: Sequence[Stair], size: int, start: int, end: int) -> None:
     """Check that the stairs of a record lie in its rectangle and share nothing.
 
-    Args:
-        name: The record's name.
-        outline: Its stairs.
-        size: Its bytes.
-        start: Its first step.
-        end: The first step after it.
-
     Raises:
         ModelError: A stair is empty or reaches outside, or two share bytes at a step.
 

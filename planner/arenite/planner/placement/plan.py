@@ -67,11 +67,8 @@ class Plan:
         Args:
             problem: The placed records.
             offsets: One for each record.
-            strategy: Name of the strategy.
-            parameters: Its parameters.
             lower_bound: A proved bound above the problem's own, if any; only for a problem
                 with one memory.
-            objects: The assignment behind the offsets.
 
         Raises:
             ValueError: A bound is given for several memories.

@@ -191,13 +191,7 @@ class Problem:
         *,
         capacity: int | None = None,
     ) -> Self:
-        """Return the problem of placing records in one memory.
-
-        Args:
-            records: Records to place.
-            steps: Names of the operators by step.
-            capacity: Bytes the memory may have; None for no limit.
-        """
+        """Return the problem of placing records in one memory."""
         return cls(tuple(records), steps, (Memory(capacity=capacity),))
 
     def with_capacity(self, capacity: int | None) -> Self:

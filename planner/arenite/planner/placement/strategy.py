@@ -151,11 +151,6 @@ def run_on_hulls(strategy: Strategy, problem: Problem, watch: Watch = silent) ->
     """Return a plan by a strategy that takes records with outlines for whole rectangles.
 
     The problem has one memory, as a strategy sees it.
-
-    Raises:
-        UnsupportedProblemError: As `run`.
-        InfeasibleError: As `run`.
-        SearchLimitError: As `run`.
     """
     bound = problem.lower_bound
 

@@ -26,9 +26,7 @@ class StripsOf:
     """Steps of the model that run as one, in strips of columns.
 
     Attributes:
-        first: Name of the first step.
-        last: Name of the last, and of all of them as one step.
-        columns: Columns of a strip.
+        last: Name of the last step, and of all of them as one step.
     """
 
     first: str
@@ -41,8 +39,6 @@ class RegionOf:
     """Steps that run in bands of rows.
 
     Attributes:
-        first: Name of the first step.
-        last: Name of the last.
         rows: Rows that are asked of its results at a time.
         inner_rows: Rows that every other step makes at a time, if as many are needed.
     """

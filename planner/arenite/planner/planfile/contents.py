@@ -48,7 +48,6 @@ class PlanFile:
     """The contents of a plan file.
 
     Attributes:
-        model: The planned model.
         target: Name of the target whose records these are.
         boundary: Whether graph inputs and outputs lie in the arena.
         alignment: Bytes; individual records may state another.

@@ -18,7 +18,6 @@ class StepLoad:
 
     Attributes:
         step: Index of the operator in the order.
-        operator: Its name.
         load: Bytes live.
         working_set: Bytes of the operator's own inputs, outputs and scratch.
     """
@@ -36,11 +35,7 @@ class StepLoad:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The load over the steps and the rewrites that can lower its peak.
-
-    Attributes:
-        steps: One entry per step.
-    """
+    """The load over the steps and the rewrites that can lower its peak."""
 
     steps: tuple[StepLoad, ...]
 

@@ -16,8 +16,6 @@ def check_same_values(before: Program, after: Program, *, rounded: bool = False)
     same if they are one object: rewrites pass them on.
 
     Args:
-        before: The program.
-        after: The rewritten program.
         rounded: Whether a tensor kept with fewer bits counts as unchanged.
 
     Raises:

@@ -15,7 +15,6 @@ class CostedMemory:
     """A memory and the costs of its bytes, relative to those of other memories.
 
     Attributes:
-        memory: The memory.
         read: Cost of reading a byte.
         write: Cost of writing a byte.
 
@@ -54,8 +53,7 @@ def traffic_of(problem: Problem, program: Program | None) -> tuple[Traffic, ...]
     once. So it is with records of which no program is known.
 
     Args:
-        problem: The records.
-        program: Their program; None for records alone.
+        program: Program of the records; None for records alone.
     """
     if program is None:
         return tuple(Traffic(record.size, record.size) for record in problem.records)
@@ -77,13 +75,7 @@ def traffic_of(problem: Problem, program: Program | None) -> tuple[Traffic, ...]
 def cost_of(
     problem: Problem, memories: Sequence[CostedMemory], traffic: Sequence[Traffic]
 ) -> float:
-    """Return the cost of reading and writing all records where they lie.
-
-    Args:
-        problem: The records, each in one of the memories.
-        memories: The memories.
-        traffic: Bytes of each record that are read and written.
-    """
+    """Return the cost of reading and writing all records where they lie."""
     by_name = {each.memory.name: each for each in memories}
     return sum(
         each.cost_in(by_name[record.memory])
@@ -94,13 +86,7 @@ def cost_of(
 def excess_of(
     problem: Problem, memories: Sequence[CostedMemory], traffic: Sequence[Traffic]
 ) -> float:
-    """Return the cost of reading and writing beyond 1 a byte, at least 0 for each.
-
-    Args:
-        problem: The records, each in one of the memories.
-        memories: The memories.
-        traffic: Bytes of each record that are read and written.
-    """
+    """Return the cost of reading and writing beyond 1 a byte, at least 0 for each."""
     beyond = [
         replace(each, read=max(0.0, each.read - 1), write=max(0.0, each.write - 1))
         for each in memories
@@ -116,9 +102,7 @@ def assigned(
     Records of different memories overlap no more; each is aligned to no less than its memory.
 
     Args:
-        problem: Records in any memories.
-        memories: The memories that there are.
-        memory_of: Names of the memories of the records, by the names of those.
+        memory_of: Name of each record's memory, by the record's name.
 
     Raises:
         ModelError: A record is left out, or its memory is unknown.
@@ -141,8 +125,6 @@ def in_memory(record: UsageRecord, memory: Memory, held: Container[str]) -> Usag
     """Return a record as it lies in a memory.
 
     Args:
-        record: The record.
-        memory: The memory.
         held: Names of the records there, which it may overlap.
     """
     return replace(
@@ -154,12 +136,7 @@ def in_memory(record: UsageRecord, memory: Memory, held: Container[str]) -> Usag
 
 
 def in_memories(program: Program, problem: Problem) -> Program:
-    """Return a program whose tensors lie where the records say; others lie in the first memory.
-
-    Args:
-        program: The program.
-        problem: Its records, assigned to memories.
-    """
+    """Return a program whose tensors lie where the records say; others lie in the first memory."""
     memory_of = {name: record.memory for record in problem.records for name in record.tensors}
     first = problem.memories[0].name
     tensors = {

@@ -13,7 +13,6 @@ class Order:
     """A topological order of a program's steps.
 
     Attributes:
-        steps: Names of the steps.
         peak: Largest load over the steps, in bytes, as the rules count it.
         lower_bound: Best known lower bound of the peak over all orders.
     """

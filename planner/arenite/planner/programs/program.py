@@ -60,7 +60,6 @@ class Step:
 
     Attributes:
         name: Unique in the program.
-        operator: Its operator.
         inputs: Tensor names by position; "" where an optional input is left out.
         outputs: Tensor names by position; "" where an optional output is left out.
         lane: The lane on which it runs. Steps of one lane run one after another, those of

@@ -33,7 +33,6 @@ def liveness(
     order of mention.
 
     Args:
-        program: The program; its steps run in the order given.
         boundary: Whether the program's inputs and outputs lie in the arena.
         alignment: Bytes, a power of two, of every offset; a memory may ask for more.
         capacity: Most bytes the arena may take; None for no limit.
@@ -107,7 +106,6 @@ def _outline(
 
     Args:
         needed: Lifetimes of its tensors.
-        members: The tensors that lie in the storage.
         size: Bytes of the storage, rounded up.
 
     Cost: O(n log n + the stretches in each tensor), n members.

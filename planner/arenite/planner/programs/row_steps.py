@@ -38,8 +38,6 @@ class RowStep:
     """A step whose result can be made row by row.
 
     Attributes:
-        step: The step.
-        result: Its result.
         num_rows: Rows that its turns count: those of the result, or of the operand that it
             sums up.
         accumulators: Bytes in which it sums up rows of its operand; 0 if it does not.

@@ -19,8 +19,6 @@ class Rows(NamedTuple):
     """Some rows of a tensor.
 
     Attributes:
-        tensor: Its name.
-        first: The first row.
         stop: The row after the last.
     """
 
@@ -34,8 +32,6 @@ class PlacedRows:
     """Where the rows of a tensor lie.
 
     Attributes:
-        name: Name of the tensor.
-        memory: Name of the memory that it lies in.
         row_bytes: Bytes of a row.
         offsets: The first byte of each row in that memory; one for a tensor that is never cut.
     """
@@ -51,11 +47,9 @@ class TouchingTurn:
     """A turn: a step whole, or some of its rows.
 
     Attributes:
-        step: Name of the step.
         first: The first of the rows; of those that it sums up, if it does.
         rows: How many; 0 for the whole step.
         reads: Rows that it reads.
-        writes: Rows that it writes.
     """
 
     step: str
@@ -84,11 +78,6 @@ class Run:
 
 def run_of(program: Program, problem: Problem, plan: Plan) -> Run:
     """Return the run of a program whose storage is shared and planned.
-
-    Args:
-        program: The program; parts of it may run in bands.
-        problem: Its records.
-        plan: Where they lie.
 
     Cost: O(rows that all turns touch).
     """

@@ -51,7 +51,6 @@ def verify_run(run: Run, rectangles: Iterable[Rectangle]) -> None:
     another wrote there is an error for every other tensor.
 
     Args:
-        run: Its turns.
         rectangles: The rectangles of the records of a valid plan.
 
     Raises:

@@ -49,7 +49,6 @@ class Uses:
         """Return the uses of a program in its order.
 
         Args:
-            program: The program.
             by_tensor: Whether each tensor counts on its own, whatever storage it lies in.
 
         Cost: O(tensors + operands of the steps).

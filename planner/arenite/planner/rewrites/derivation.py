@@ -34,8 +34,6 @@ def derive(
     """Return a program's records, with the reordered and sharing program they describe.
 
     Args:
-        program: The model.
-        rules: How memory is counted.
         order: Step names in order, or a function that finds an order; by default the
             program's own order.
 

@@ -16,7 +16,6 @@ def keep_narrow(program: Program, stays: Mapping[str, tuple[int, int]]) -> Progr
     Floats become 16-bit floats, which rounds results; booleans become bits, which is exact.
 
     Args:
-        program: The program.
         stays: By tensor of 32-bit floats or booleans that no other shares storage with, the step
             after which it is coded, and the later one before which it is decoded; steps from
             that one on read the decoded tensor.

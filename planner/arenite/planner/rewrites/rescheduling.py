@@ -144,7 +144,6 @@ def reschedule(program: Program, schedule: Schedule, link: Link | None = None) -
 
     Args:
         program: The program that the schedule's slots and spills name.
-        schedule: The order of the steps, and the spills.
         link: The link of the spills; they run on its lanes.
 
     Raises:

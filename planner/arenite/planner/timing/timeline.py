@@ -8,8 +8,6 @@ class Span:
     """One step in time, in seconds from the start of the run.
 
     Attributes:
-        step: Name of the step.
-        lane: Lane that it occupies.
         issued: When its turn comes in the order; its results take memory from then on.
         start: When it begins; later than `issued` where its lane or its operands are not ready.
         end: When it is done.

@@ -19,7 +19,6 @@ class Held:
     """Live bytes of a tensor of the model at a step.
 
     Attributes:
-        tensor: Its name in the model, however many pieces it lies in.
         size: Bytes that are live; rows that are not yet made or already dead do not count.
         what: Kind of tensor in words; empty for an ordinary one.
     """
@@ -42,9 +41,7 @@ class BindingStep:
 
     Attributes:
         step: Its name in the model.
-        operator: Name of its operator.
-        load: Bytes.
-        held: Tensors in these bytes, the largest first.
+        held: Live tensors, the largest first.
         gaps: Bytes by which the arena is larger, as no placement without gaps was found.
     """
 

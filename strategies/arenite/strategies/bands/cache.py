@@ -59,9 +59,7 @@ def bands_for_cache(
     None if there is none, or no native core, or the time is up.
 
     Args:
-        program: The program in its final order, none of its storage shared.
         is_allowed: Whether a step that could run row by row may.
-        should_stop: Asked at each turn.
     """
     if not native.is_built():
         return None

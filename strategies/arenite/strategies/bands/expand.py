@@ -43,10 +43,6 @@ def expand(
     Args:
         program: The program, none of its storage shared yet.
         regions: Regions that do not overlap, in order.
-        should_stop: Asked at each turn.
-
-    Raises:
-        SearchStoppedError: It told to stop.
 
     Cost: O(rows made + rows read at all turns).
     """

@@ -86,11 +86,7 @@ def quickest_over(
     times that; the memory of a program that is not spread costs 1.
 
     Args:
-        ways: The ways to run a program in bands.
-        memories: The memories, each of its name.
-        costs: How quick the machine is.
         place: Makes plans of one memory.
-        should_stop: Tells a search to end.
 
     Raises:
         MemoriesLimitError: None of the programs fits.
@@ -141,7 +137,6 @@ class _MemoriesSearch:
 
     Attributes:
         ranked: The memories, the cheapest first.
-        costs: How quick the machine is.
         best: The program and how it is spread.
         seconds: Times of the programs that fit, by identity.
     """

@@ -47,7 +47,6 @@ class Edges:
     """The edges of a program, found when they are asked for.
 
     Attributes:
-        regions: The regions of the program.
         loads: Bytes that are live at each step of the program that runs whole.
         should_stop: Asked between walks; True ends the search with `SearchStoppedError`.
     """
@@ -63,7 +62,6 @@ class Edges:
 
         Args:
             start: Index of the first step.
-            peak: Bytes.
             smooth: Whether to yield regions of single rows that could run whole, too; else only
                 those that cannot, with the most rows a band that the peak allows.
         """

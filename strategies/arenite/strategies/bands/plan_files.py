@@ -17,8 +17,7 @@ def describe_bands(program: Program, candidate: Candidate) -> Bands:
     """Return the description of a program in bands, for a plan file.
 
     Args:
-        program: The program that runs whole.
-        candidate: The same in bands.
+        candidate: The program in bands.
     """
     in_bands = InBands.of(candidate)
     steps = in_bands.base.steps
@@ -48,8 +47,6 @@ def rebuild_bands(
 
     Args:
         program: The program that runs whole, in any order.
-        bands: The description.
-        rules: How memory is counted.
         is_allowed: Whether a step that could run row by row may.
 
     Raises:

@@ -23,7 +23,6 @@ class Region(NamedTuple):
     """Consecutive steps that run in bands.
 
     Attributes:
-        start: Index of the first step.
         stop: Index after the last step.
         rows: Rows of a band of its results.
         inner_rows: Rows that every other step makes at a time, if as many are needed.
@@ -39,9 +38,7 @@ class Turn(NamedTuple):
     """Rows of a step's result that are made together.
 
     Attributes:
-        step: Index of the step.
         first: The first of the rows; of the operand's, if the step sums these up.
-        rows: Their number.
     """
 
     step: int
@@ -70,8 +67,7 @@ class BandWalk(NamedTuple):
 
     Attributes:
         peak: Most bytes that are live at a turn, carried ones included.
-        turns: Number of its turns.
-        seconds: Their estimated time.
+        seconds: Estimated time of its turns.
     """
 
     peak: int
@@ -103,7 +99,6 @@ class Regions:
 
         Args:
             program: The program, none of its storage shared yet.
-            costs: Speeds of the machine.
             is_allowed: Whether a step that could run row by row may.
             outside: Tensors that the caller holds; they take no bytes of the arena.
             should_stop: Asked at each step; from then on no step can run in bands.
@@ -225,7 +220,6 @@ class Storage:
     """Bytes that live from the step that makes them to the last that needs them.
 
     Attributes:
-        size: Bytes.
         start: Index of the first step that writes them; -1 before all steps.
         stop: Index after the last step that needs them; above the number of steps if the
             caller or the next run does.
@@ -237,11 +231,7 @@ class Storage:
 
 
 def storages(program: Program, outside: Container[str] = ()) -> dict[str, Storage]:
-    """Return the storages of the arena, by the tensors that own them.
-
-    Args:
-        outside: Tensors that the caller holds; they take no bytes of the arena.
-    """
+    """Return the storages of the arena, by the tensors that own them."""
     return {
         name: Storage(0 if name in outside else program.tensors[name].size, *lifetime)
         for name, lifetime in Uses.of(program).lifetimes().items()
@@ -255,8 +245,6 @@ def surroundings_from(
     """Yield the surroundings of the regions that begin at a step, the shortest first.
 
     Args:
-        steps: How each step runs row by row.
-        lives: The program's storages.
         start: Index of the first step.
 
     Cost: O(storages), and for each region O(its results that are still needed).

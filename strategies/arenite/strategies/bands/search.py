@@ -70,9 +70,6 @@ class BandsSearch:
 
         Args:
             program: The program in its final order, none of its storage shared.
-            rules: How memory is counted.
-            costs: Speeds of the machine.
-            place: Makes plans.
             should_stop: Asked repeatedly; True ends searches with their results so far.
             is_allowed: Whether a step that could run row by row may.
             above: Another program of the same model, to begin with instead of the whole one; the
@@ -207,12 +204,7 @@ def run_in_bands(
     """Return a program with some regions in bands, and strips as ordinary steps.
 
     Args:
-        regions: Those of the program.
         chosen: Some that do not overlap, in order; each of their steps can run row by row.
-        should_stop: Asked at each turn.
-
-    Raises:
-        SearchStoppedError: It told to stop.
     """
 
     def banded(region: Region) -> BandedRegion:

@@ -32,7 +32,6 @@ def fuse(program: Program, start: int, stop: int, width: int) -> Program | None:
         program: The program, none of its storage shared yet.
         start: Index of the first step.
         stop: Index after the last.
-        width: Columns of a strip.
     """
     steps = program.steps[start:stop]
     if not _is_chain(program, steps):
@@ -76,13 +75,6 @@ def _is_chain(program: Program, steps: Sequence[Step]) -> bool:
 
 def unfold(program: Program, should_stop: ShouldStop = never) -> Program:
     """Return the program with its steps in strips as ordinary steps.
-
-    Args:
-        program: The program.
-        should_stop: Asked at each step in strips.
-
-    Raises:
-        SearchStoppedError: It told to stop.
 
     Cost: O(rows of the results x layers of all strips).
     """

@@ -33,7 +33,6 @@ def place_in_order(problem: Problem, order: Sequence[int], fit: Fit) -> tuple[in
     Records with a fixed offset are placed there before all others.
 
     Args:
-        problem: Its records.
         order: Every record's index, once.
         fit: Which gap to take.
 
@@ -75,7 +74,6 @@ def lowest_gap(blocks: Iterable[tuple[int, int]], size: int, alignment: int) -> 
 
     Args:
         blocks: The first byte of each and the one after its last, in order of the first.
-        size: Bytes to place.
         alignment: Divisor of the offset, a power of two.
     """
     cursor = 0

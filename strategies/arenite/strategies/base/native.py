@@ -78,7 +78,6 @@ def check_sizes(kind: str, sizes: Iterable[tuple[str, int]]) -> None:
 
     Args:
         kind: Kind of object, such as "tensor".
-        sizes: Names and bytes.
 
     Raises:
         SizeLimitError: One size or the sum of all is 2^62 B or more.

@@ -119,12 +119,7 @@ def _check_room(records: Sequence[UsageRecord], memories: Sequence[CostedMemory]
 
 
 class _SpreadSearch:
-    """The choices for one memory after the other.
-
-    Attributes:
-        maker: Names of the strategies that placed records.
-        least_cost: A lower bound of the cost of any assignment.
-    """
+    """The choices for one memory after the other."""
 
     def __init__(
         self,

@@ -20,7 +20,6 @@ class MemoryGraph:
     """Steps and storages by index, in the program's order.
 
     Attributes:
-        names: Names of the steps.
         predecessors: For each step, the steps that must run before it.
         problem: The same graph in the native core.
     """

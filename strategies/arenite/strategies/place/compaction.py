@@ -14,10 +14,6 @@ def compacted(problem: Problem, offsets: Sequence[int]) -> tuple[int, ...]:
     same is tried from the top down, because an overlap requires one of two records to lie below
     the other.
 
-    Args:
-        problem: The records.
-        offsets: The offsets of a plan.
-
     Cost: O(n^2).
     """
     records = problem.records

@@ -25,8 +25,6 @@ class Limits:
 
     Attributes:
         deterministic_s: Limit in the solver's deterministic seconds.
-        seed: Seed of the solver.
-        workers: Number of threads of the solver.
     """
 
     deterministic_s: float

@@ -94,9 +94,6 @@ class Optimal:
         """Return a plan that is no higher than `start`; the capacity is ignored.
 
         Args:
-            problem: The records to place.
-            start: A plan of it.
-            watch: Follows the search and may stop it.
             until_it_fits: Whether a plan within the problem's capacity is low enough.
         """
         best = Plan.of(

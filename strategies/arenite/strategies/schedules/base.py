@@ -60,8 +60,6 @@ class BudgetPolicy(ABC):
 
         Args:
             limit: Most bytes live at once; None for as few as the policy reaches.
-            costs: Times of steps and transfers.
-            should_stop: Tells a search to end.
         """
 
 
@@ -88,13 +86,7 @@ class SchedulePolicy(BudgetPolicy):
 
     @abstractmethod
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        """Return the runs and the spills.
-
-        Args:
-            work: The program, as policies see it.
-            limit: Most bytes live at once; None for as few as the policy reaches.
-            should_stop: Tells a search to end.
-        """
+        """Return the runs and the spills."""
 
 
 def cheapest(drafts: Iterable[Draft], limit: int | None, should_stop: ShouldStop) -> Draft:

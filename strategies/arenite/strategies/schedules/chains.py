@@ -15,7 +15,6 @@ class Chain:
 
     Attributes:
         steps: The steps, in order; the last makes the tensor.
-        seconds: Their time.
         gain: Bytes that the peak loses: the tensor's, less those kept longer for the chain.
     """
 

@@ -18,7 +18,6 @@ class Instance:
     """A storage from one production to its last reader before the next.
 
     Attributes:
-        storage: Number of the storage.
         maker: Run that makes it; -1 if it is there from the start.
         readers: Runs that read or update it, in their order.
         spilled: Pairs of successive runs that touch it, between which it is in another memory.
@@ -34,7 +33,6 @@ class Draft:
     """A list of runs of steps; a run keeps its number while runs before it come and go.
 
     Attributes:
-        work: The program.
         order: Runs by slot.
         step_of: Step of each run.
         loads: Bytes live at each slot.

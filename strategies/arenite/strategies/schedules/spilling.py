@@ -48,7 +48,6 @@ class TimedSpills:
 
     Attributes:
         spills: The spills, by the slot that reads their tensors next.
-        seconds: Predicted time of the run.
     """
 
     spills: tuple[SpillSpan, ...]
@@ -238,12 +237,7 @@ def spilled_schedule(
     """Return the schedule of a draft whose instances are spilled until the limit is met.
 
     Args:
-        policy: Name of the policy, for the error.
-        draft: The runs.
         limit: Most bytes at a slot; None for as few as can be.
-        choice: Chooses what is spilled.
-        fetching: When copies back begin.
-        should_stop: Tells the search to end.
 
     Raises:
         UnmetBudgetError: It was stopped above the limit; nothing is timed then.

@@ -17,9 +17,6 @@ class Work:
     Attributes:
         program: The program, its views in the storage of their bases.
         numbers: Number in the program of each step.
-        reads: Reschedulable that each step reads, views seen through.
-        writes: Reschedulable that each step writes.
-        seconds: Time of each step.
         scratch: Bytes of working memory of each step.
         may_repeat: Whether each step may run again.
         closed_by: The first step after which each step may not run again, as a state that it

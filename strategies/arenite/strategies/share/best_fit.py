@@ -64,7 +64,6 @@ def assign_best_fit(records: Sequence[UsageRecord], order: Sequence[int]) -> Seq
     vacant one, which grows, else a new one; the lowest index of equals.
 
     Args:
-        records: In any order.
         order: Every record's index, once.
 
     Cost: time O(n^2), vectorised; memory O(n).

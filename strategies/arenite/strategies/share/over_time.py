@@ -31,8 +31,7 @@ def share_over_time(
     problem's order.
 
     Args:
-        records: In any order.
-        order: Their indices by start.
+        order: Indices of the records by start.
         free: Chooses among the free objects; empty at first.
     """
     assignment = [0] * len(records)

@@ -173,8 +173,6 @@ def closure(
     """Return the steps that run, in order, so that what is above a threshold can be kept.
 
     Args:
-        work: The program.
-        kept: What is kept into each stage.
         threshold: Least value that counts as kept.
         chosen: Storages that are kept or not; the others stay.
         segment_of: Segment of each step, whose number is that of its stage; None for its own.

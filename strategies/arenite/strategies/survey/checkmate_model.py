@@ -10,11 +10,6 @@ from arenite.strategies.schedules.work import Work
 class Model:
     """Steps computed (R), tensors kept (S) and freed (F) in every stage, within a limit.
 
-    Args:
-        work: The program.
-        limit: Most bytes live at once.
-        chosen: Storages that are kept or not; the others stay to their last use.
-
     Source: Jain et al. 2020, arXiv 1910.02653, equations 1 to 9.
     """
 

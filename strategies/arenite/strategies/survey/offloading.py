@@ -43,7 +43,6 @@ def pipelined(draft: Draft, gaps: Sequence[Gap], *, lag: int) -> tuple[SpillSpan
     before it.
 
     Args:
-        draft: The runs.
         gaps: The gaps to spill in, by their first reader in the backward pass.
         lag: How many tensors later the copy out is waited for; 0 for beside its reader.
     """

@@ -35,7 +35,6 @@ class Passes:
         """Return the passes of a program.
 
         Args:
-            work: The program.
             small: Part of the peak below which a tensor is small.
 
         Cost: O(operands of the steps).
@@ -108,7 +107,6 @@ def replayed(
     """Return the draft in which the backward pass recomputes tensors that are not kept.
 
     Args:
-        work: The program.
         keep: Storages that stay; small ones and those that cannot be recomputed stay as well.
         segment_of: Segment of each forward step.
         replay: How much of a segment runs again.

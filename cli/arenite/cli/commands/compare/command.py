@@ -239,11 +239,7 @@ def compare(
 
 
 def _check_page_name(page: Path | None) -> None:
-    """Check that the name of the report is that of an HTML file.
-
-    Raises:
-        UsageError: It has another suffix.
-    """
+    """Check that the name of the report is that of an HTML file."""
     if page not in (None, STANDARD_OUTPUT) and page.suffix.lower() not in _PAGE_SUFFIXES:
         raise click.UsageError(
             f"--output {page}: the report is an HTML page; give it the suffix .html"
@@ -258,11 +254,7 @@ def _note_unwritten(*paths: Path | None) -> None:
 
 
 def _check_without_budget(context: click.Context) -> None:
-    """Check that no option was given that a comparison of policies does not take.
-
-    Raises:
-        UsageError: Something is.
-    """
+    """Check that no option was given that a comparison of policies does not take."""
     for parameter in context.command.params:
         if parameter.name in _NOT_WITH_BUDGET and context.params.get(parameter.name):
             raise click.UsageError(f"{parameter.opts[-1]} does not go with --policies")

@@ -31,7 +31,6 @@ def differences_table(differences: Iterable[Difference], most: float | None) -> 
     """Return the models, their lowest arenas then and now.
 
     Args:
-        differences: One a model.
         most: Growth that is still allowed; None for any.
     """
     return listing(

@@ -57,11 +57,7 @@ class ScanFile:
             raise ScanFileError(reason, path=self.path) from error
 
     def write(self, found: "list[Sensitivity]") -> None:
-        """Save the findings, whole or not at all.
-
-        Raises:
-            OutputError: The file cannot be written.
-        """
+        """Save the findings, whole or not at all."""
         losses = {
             each.layer: {
                 density: loss if isfinite(loss) else None for density, loss in each.losses.items()

@@ -98,11 +98,7 @@ class Judging:
     why_not: str = ""
 
     def needed_for(self, option: str) -> "Judge":
-        """Return the judge.
-
-        Raises:
-            UsageError: There is none.
-        """
+        """Return the judge."""
         if self.judge is None:
             raise click.UsageError(
                 f"{option} requires --evaluate DATASET.npz for this model: {self.why_not}"
@@ -113,14 +109,7 @@ class Judging:
 def judging_of(
     original: "OnnxModel", dataset_path: Path | None, seed: int, reading: Reading
 ) -> Judging:
-    """Return the evaluation of a model; without a data set on random inputs if possible.
-
-    Raises:
-        DatasetError: The data set cannot be read or does not fit the model.
-        UnboundDimensionError: The size of random inputs is not known.
-        BindingError: The dimensions do not fit the model.
-        EvaluationError: The model does not run.
-    """
+    """Return the evaluation of a model; without a data set on random inputs if possible."""
     from arenite.compression import DatasetError, Judge, random_dataset, read_dataset
     from arenite.planner.importers.onnx import fixed_feeds
 
@@ -144,13 +133,7 @@ def scan_layers(
     """Return the loss of accuracy, or of output without labels, from pruning each layer alone.
 
     Args:
-        source: The model.
-        judge: Compares it with the original.
         file: Saves the findings, and holds those of an interrupted scan.
-        report: Called with the progress.
-
-    Raises:
-        ScanFileError: The file is of another scan.
     """
     from arenite.compression import scan
 
@@ -178,7 +161,6 @@ class Int8:
 
     Attributes:
         size: Bytes of its file.
-        quality: How it does.
     """
 
     size: int
@@ -186,11 +168,7 @@ class Int8:
 
 
 def int8_of(original: "OnnxModel", judge: "Judge") -> Int8:
-    """Return the model quantised by ONNX Runtime.
-
-    Raises:
-        QuantiserError: It rejects the model.
-    """
+    """Return the model quantised by ONNX Runtime."""
     from arenite.compression import quantised_by_onnxruntime
 
     quantised = quantised_by_onnxruntime(original.original(), judge.dataset, judge.shapes)

@@ -49,8 +49,6 @@ class _Exported:
     Attributes:
         data: The file for the other runtime.
         header: Its C header, None where the runtime has no use for one.
-        rows: Facts for people.
-        as_json: The document of `--json`.
     """
 
     data: bytes

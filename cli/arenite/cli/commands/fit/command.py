@@ -176,12 +176,7 @@ def fit(
 
 
 def _check_output(output: Path | None, *, is_frontier: bool) -> None:
-    """Refuse an output of the other kind before anything is read.
-
-    Raises:
-        UsageError: It is neither page nor picture for a frontier, or neither program nor plan for
-            a budget.
-    """
+    """Refuse an output of the other kind before anything is read."""
     if output is None:
         return
     wanted = (_PAGE, _PICTURE) if is_frontier else (SUFFIX, _PLAN)

@@ -32,9 +32,6 @@ class MapWords:
     """The text beside a memory map.
 
     Attributes:
-        title: Its program.
-        about: A sentence.
-        figure: Name of the figure.
         height: Bytes, for a scale that both maps share.
     """
 
@@ -49,19 +46,9 @@ class FitPage:
     """All the page says.
 
     Attributes:
-        model: Its name.
         before: The headline up to its figure.
-        after: The rest.
-        remark: The meaning of the figures.
-        measured: Whether latencies were measured.
-        columns: Of the table.
-        rows: The frontier.
         colours: Colour and name of each group of operators.
-        maps: Of the whole program and of the least.
         binding: The tensors that limit the least.
-        command: The command line.
-        made_with: Versions.
-        digest: Of the model.
     """
 
     model: str
@@ -84,12 +71,8 @@ def frontier_page(fitting: Fitting, fits: Sequence[Candidate], latencies: Sequen
     """Return the page.
 
     Args:
-        fitting: The model.
         fits: The frontier, the whole program first.
         latencies: Median seconds of each; none if they were not measured.
-
-    Raises:
-        MissingDependencyError: A package that draws the page is absent.
     """
     check_packages()
     from arenite.pipeline.report import FRONTIER, as_item, frontier_figure, row_figure

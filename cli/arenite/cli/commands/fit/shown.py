@@ -84,7 +84,6 @@ def with_map(show: Show, fit: Candidate, *, wanted: bool | None) -> Show:
 
     Args:
         show: Prints the output above it.
-        fit: The program.
         wanted: Whether it is drawn; None for on a terminal only.
     """
 

@@ -35,7 +35,6 @@ class Loaded:
         backends: Steps by who runs them.
         held: Bytes that it holds.
         tuned: The processor it was tuned on, if it was.
-        ports: Its inputs and outputs.
     """
 
     backends: Counter[str]

@@ -33,8 +33,6 @@ def remedies(chosen: Chosen, model: Path, sharing: Aliasing | None) -> Iterator[
     combination is left out where a simpler one does as well.
 
     Args:
-        chosen: The model, and how it was read.
-        model: Its file.
         sharing: Tensors that could share storage; None if the target decides that.
     """
     lowest = chosen.source.problem.lower_bound
@@ -73,7 +71,6 @@ def sharing(chosen: Chosen, model: Path) -> Aliasing | None:
 
     Args:
         chosen: How the model was read; its own order counts.
-        model: Its file.
     """
     reading, source = chosen.reading, chosen.source
     if chosen.target is not GENERIC or source.program is None:

@@ -51,7 +51,6 @@ class Likely:
     """A class that a model finds likely.
 
     Attributes:
-        index: Of the class.
         label: Its name; empty if it has none.
         score: The output as it is; integers are not scaled.
     """

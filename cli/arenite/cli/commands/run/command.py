@@ -73,7 +73,6 @@ class _Result:
     """The result of a run.
 
     Attributes:
-        outputs: By name.
         backends: Whose kernel ran each step.
         tuned: The processor that the program was tuned on, if it was.
         steps: The time each took, if that was asked for.
@@ -336,11 +335,7 @@ def _range(value: NDArray[Any]) -> str:
 def _check_again(
     program: Path, threads: int, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
 ) -> None:
-    """Run once more on dead memory of large numbers, and compare with a run on NaN.
-
-    Raises:
-        DeadMemoryError: An output differs.
-    """
+    """Run once more on dead memory of large numbers, and compare with a run on NaN."""
     with Session(program, threads=threads, poison=_LARGE) as session:
         again = session.run(inputs)
     for name, array in outputs.items():

@@ -43,7 +43,6 @@ class Feed:
     """A file that is fed.
 
     Attributes:
-        path: The file.
         name: The input; None where the user names none.
     """
 
@@ -80,13 +79,7 @@ def read_feeds(
 ) -> dict[str, Array]:
     """Return the array of each input that is fed.
 
-    Args:
-        feeds: The files.
-        ports: The model's inputs.
-        normalisation: Of the pixels of pictures.
-
     Raises:
-        InputFileError: A file cannot be read.
         ImageError: A picture cannot be read, or the input takes none.
         InputNameError: There is no such input.
         UsageError: An input is missing, fed twice, or it is not clear which a file is for.
@@ -139,11 +132,7 @@ def _arrays(
 
 
 def arrays_of(feed: Feed) -> dict[str, Array]:
-    """Return the arrays of a file by name; that of a `.npy` has none.
-
-    Raises:
-        InputFileError: It cannot be read.
-    """
+    """Return the arrays of a file by name; that of a `.npy` has none."""
     return _load(feed.path, sys.maxsize)
 
 
@@ -151,7 +140,6 @@ def _load(path: Path, most: int) -> dict[str, Array]:
     """Return the arrays of a file by name; that of a `.npy` has none.
 
     Args:
-        path: The file.
         most: Bytes of the largest array that is of use; larger ones are not read.
     """
     try:

@@ -46,7 +46,6 @@ def read_image(
     """Return a picture scaled to an input's size: N, C, H, W or N, H, W, C.
 
     Args:
-        path: The file.
         shape: Of the input; 1 or 3 channels.
         dtype: Of the input. Integers of 8 bits take the pixels as they are, signed ones
             less 128.

@@ -42,9 +42,6 @@ def run_steps(
         feeds: Its inputs; batches are taken one after another.
         state: File of the states, read if it is there and written at the end; None to forget
             them.
-        steps: How many times the step runs.
-        threads: Number of threads.
-        as_json: Whether standard output gets JSON instead of text.
 
     Raises:
         ModelFormatError: The model is no training step.
@@ -115,12 +112,7 @@ def _loss(outputs: Mapping[str, NDArray[Any]]) -> float:
 
 
 class _Progress:
-    """Tells of the loss now and then.
-
-    Args:
-        steps: How many there will be.
-        quiet: Whether to say nothing.
-    """
+    """Tells of the loss now and then."""
 
     def __init__(self, steps: int, *, quiet: bool) -> None:
         self._steps = steps

@@ -41,8 +41,6 @@ def height_of(
     may share, so that the bytes suffice by any rules. Subgraphs inside count as scratch.
 
     Args:
-        steps: Steps of the subgraph.
-        types: Types of all tensors.
         constants: Tensors without a place: constants, and tensors outside the subgraph.
         kept: Tensors that live throughout: a body is given them, and is given them again.
         outputs: Tensors that the subgraph returns.
@@ -84,7 +82,6 @@ class Body:
 
     Attributes:
         outputs: Names of the tensors it returns.
-        types: Types of the outputs.
         reserve: Bytes of its inputs and results while it runs, nested subgraphs included.
     """
 
@@ -132,8 +129,6 @@ def walk_body(
     """Return the interface of a subgraph, and the bytes it needs.
 
     Args:
-        walk: The walk over the model.
-        graph: The subgraph.
         scope: The subgraph's own scope, with its inputs defined.
         inputs: Flat names of the subgraph's inputs, whose places take the values of the next
             iteration.
@@ -175,10 +170,7 @@ def opaque_step(
     It reads the inputs of the node, then those that its subgraphs capture.
 
     Args:
-        walk: The walk over the model.
-        node: The node that the step is made from.
         scope: Scope in which to define its outputs.
-        types: Types of its outputs.
         bodies: The subgraphs that may run.
         is_bound: Whether the types are the largest that the outputs can have.
     """

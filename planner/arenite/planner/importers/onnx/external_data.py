@@ -44,7 +44,6 @@ class UnreadableTensorError(ModelFormatError):
     """The elements of a constant cannot be read.
 
     Attributes:
-        tensor: Its name.
         fault: The reason, and the remedy.
         is_external: Whether a file beside the model is at fault.
     """
@@ -76,7 +75,6 @@ def read_tensor(tensor: onnx.TensorProto, folder: Path) -> NDArray[generic]:
     """Return the elements of a constant.
 
     Args:
-        tensor: Tensor of the model.
         folder: Where external data lie; nothing outside is opened, except the files of the same
             cached repository that links lead to.
 

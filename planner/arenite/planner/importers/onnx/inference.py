@@ -32,7 +32,6 @@ def bounded_type(
     Args:
         node: A node without subgraphs.
         inputs: One for each of the node's inputs.
-        values: Known values.
     """
     bound = _BOUNDS.get(op_type(node))
     if bound is None or all(values.get(each.name) is not None for each in inputs if each.type):
@@ -88,11 +87,7 @@ _BOUNDS: Mapping[str, _Bound] = {
 
 
 class NodeChecker:
-    """Checks the nodes of one model.
-
-    Args:
-        dialect: Operator set versions of the model.
-    """
+    """Checks the nodes of one model."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._context = onnx.checker.C.CheckerContext()
@@ -147,7 +142,6 @@ class Inference:
     """Infers the types of an operator's outputs.
 
     Args:
-        dialect: Operator set versions of the model.
         values: Known values, used only where the types of the inputs do not suffice.
     """
 
@@ -170,8 +164,6 @@ class Inference:
         ONNX Runtime says.
 
         Args:
-            node: A node without subgraphs.
-            name: Name of the operator.
             inputs: One for each of the node's inputs.
             declared: The type of each output in the file.
             bound: The largest type of the first output, if how much there is depends on data.

@@ -39,7 +39,6 @@ class Origin:
     """The node that an operator was imported from.
 
     Attributes:
-        node: The node.
         dialect: The versions that determine its meaning.
         captured: Names, in the node's graph, of what its subgraphs read from outside, if it has
             any; the step reads these after the node's own inputs.

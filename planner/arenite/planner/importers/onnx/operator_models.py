@@ -97,7 +97,6 @@ def subgraph_model(
     Names stay as they are, since the subgraphs mention them.
 
     Args:
-        origin: The node.
         operands: The inputs of its step, by position.
         values: Values of the operands that become constants of the new model, by position.
         folder: Folder of the weights that lie in other files.

@@ -216,7 +216,6 @@ def onnx_operator(
 
     Args:
         op_type: Name, with the domain unless that is ONNX's own.
-        attributes: Attributes of the node.
         reserve: Bytes that hidden subgraphs need.
         origin: The node as the file has it, for lowering.
         is_bound: Whether the sizes of its outputs are upper bounds.

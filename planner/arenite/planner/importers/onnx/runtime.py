@@ -43,7 +43,6 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
         label: Name of the operator, for messages.
 
     Raises:
-        MissingDependencyError: ONNX Runtime is not installed.
         RuntimeRefusalError: It refuses the model.
     """
     purpose = f"finding the shapes of the results of {label}"
@@ -89,11 +88,7 @@ def runtime_types(model: onnx.ModelProto, label: str) -> list[TensorType | None]
 
 
 def _check_shapes(model: onnx.ModelProto) -> None:
-    """Return if no input can be a shape of more axes than there is memory for.
-
-    Raises:
-        RuntimeRefusalError: One can.
-    """
+    """Return if no input can be a shape of more axes than there is memory for."""
     for value in model.graph.input:
         tensor_type = read_type(value.type)
         if (
@@ -122,9 +117,6 @@ def _feeds(model: onnx.ModelProto, variant: int) -> dict[str, NDArray[np.generic
     """Return inputs of zeros for variant 0, of small increasing numbers for others.
 
     Integers may be indices, so they are at most 1.
-
-    Raises:
-        RuntimeRefusalError: One is too large.
     """
     feeds = {}
     for position, value in enumerate(model.graph.input):

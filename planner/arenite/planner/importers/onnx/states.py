@@ -106,12 +106,6 @@ def placed(
 
     Where that is still read, or a kernel may not write over it, a last step copies the value.
 
-    Args:
-        states: The states.
-        tensors: Tensors of the program.
-        steps: Steps in their order.
-        dialect: Versions of the model.
-
     Raises:
         ModelFormatError: A new value has another type or shape than its state.
 

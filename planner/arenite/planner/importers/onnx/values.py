@@ -68,8 +68,6 @@ class Values:
     """The known values of a model's tensors, by name.
 
     Args:
-        folder: Folder of external data.
-        dialect: Operator set versions of the model.
         weights: Whether large values, and whatever any operator computes from constants,
             are available too. Needed to run the model, not to size it.
     """
@@ -246,7 +244,6 @@ class Constants(Mapping[str, Array]):
     """The constants of a program, each read or computed on first use.
 
     Args:
-        values: Known values of the model.
         names: Names of its constants.
         is_wide: Whether 16-bit floats are given as 32-bit floats.
     """

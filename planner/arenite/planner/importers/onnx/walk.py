@@ -68,7 +68,6 @@ class Walk:
     """One pass over a model's nodes that types every tensor and folds constants.
 
     Attributes:
-        dialect: Operator set versions of the model.
         types: Type of every tensor met, by flat name, in order of definition.
         constants: Flat names of the tensors that are known before the run.
         values: Values of constants, on demand.

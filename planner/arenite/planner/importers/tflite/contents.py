@@ -37,10 +37,6 @@ class TfliteContents(Mapping[str, Array]):
     Attributes:
         program: The program, with quantisation of tensors and options of operators.
 
-    Args:
-        name: Name of the program.
-        data: The whole file.
-
     Raises:
         ModelFormatError: The file is damaged.
         UnsupportedModelError: It has control flow, or channels with zero points of their own.

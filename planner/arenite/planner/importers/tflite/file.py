@@ -69,7 +69,6 @@ class FileOperator:
     Attributes:
         op_type: Name of the built-in operator, or the custom one's own.
         inputs: Tensor indexes in the subgraph, `OMITTED` where left out.
-        outputs: The same.
         entries: The role and index of each subgraph it enters, in the order they run.
         attributes: How its window slides, if it has one.
         variable: Container and name of the variable whose handle it makes, if it makes one.
@@ -96,9 +95,6 @@ class FileSubgraph:
 
 def decode(data: bytes) -> tuple[FileSubgraph, ...]:
     """Return the subgraphs of the file, the entry first.
-
-    Args:
-        data: The whole file.
 
     Raises:
         ModelFormatError: The file is damaged: an offset, a length or an index is out of

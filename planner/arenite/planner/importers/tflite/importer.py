@@ -99,7 +99,6 @@ def model_of(
     """Return the model of that name from its decoded subgraphs, the entry first.
 
     Args:
-        name: Name of the program.
         variables: Variables to read as states; by default they stay handles without bytes.
     """
     return _Unfolding(subgraphs, variables or Variables()).model(name)

@@ -20,13 +20,7 @@ _OPTIONS = {
 def window_attributes(
     schema: ModuleType, operator: Any, op_type: str
 ) -> Mapping[str, AttributeValue]:
-    """Return `auto_pad`, strides, dilations and kernel shape, height first, where stated.
-
-    Args:
-        schema: The schema package.
-        operator: The schema's reader of the operator.
-        op_type: Name of the built-in operator.
-    """
+    """Return `auto_pad`, strides, dilations and kernel shape, height first, where stated."""
     options_type = _OPTIONS.get(op_type)
     table = operator.BuiltinOptions() if options_type else None
     if options_type is None or table is None:
@@ -83,11 +77,6 @@ def entered_subgraphs(
 
     Operators that apply a subgraph to single elements (as `STABLEHLO_SORT` does its
     comparator) enter none: their kernels find the memory for it.
-
-    Args:
-        schema: The schema package.
-        operator: The schema's reader of the operator.
-        op_type: Name of the built-in operator.
     """
     if op_type not in _CONTROL:
         return ()
@@ -102,13 +91,7 @@ def entered_subgraphs(
 
 
 def variable_options(schema: ModuleType, operator: Any, op_type: str) -> Any:
-    """Return the options that name the variable of a `VAR_HANDLE`, or None.
-
-    Args:
-        schema: The schema package.
-        operator: The schema's reader of the operator.
-        op_type: Name of the built-in operator.
-    """
+    """Return the options that name the variable of a `VAR_HANDLE`, or None."""
     table = operator.BuiltinOptions() if op_type == "VAR_HANDLE" else None
     if table is None or operator.BuiltinOptionsType() != schema.BuiltinOptions.VarHandleOptions:
         return None
@@ -142,7 +125,6 @@ def custom_options(data: bytes, name: str = "") -> dict[str, int | float | bool 
 
     Args:
         data: The bytes that the operator has in the file.
-        name: The operator.
     """
     if name in _STRUCTS:
         names = _STRUCTS[name]

@@ -18,7 +18,6 @@ def read_tflite(path: Path, *, weights: bool = False) -> Program:
     """Return the program of a TFLite model; its variables are states where they can be.
 
     Args:
-        path: The file.
         weights: Whether to read constants, quantisation and options. Needed to run the
             model, not to size it. Files with control flow are then refused.
 
@@ -49,7 +48,6 @@ def read_bound_tflite(
     """Return the program of a TFLite model with inputs of these shapes.
 
     Args:
-        path: The file.
         dims: Values of free dimensions by name; a TFLite file has none with a name.
         shapes: Of inputs by name.
         values: Of inputs by name; only those of ONNX models can be fixed.
@@ -84,11 +82,7 @@ def read_bound_tflite(
 
 
 def _inferred(path: Path, program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:
-    """Return the program with sizes inferred, or with a note that they are those of the file.
-
-    Raises:
-        ModelError: Inputs are given shapes that do not fit, or the constants cannot be read.
-    """
+    """Return the program with sizes inferred, or with a note that they are those of the file."""
     try:
         return resized(read_tflite(path, weights=True), shapes)
     except ModelError as reason:

@@ -48,10 +48,8 @@ def made_dense(name: str, sparsity: Any, elements: Array, shape: tuple[int, ...]
     """Return the elements of a constant in its shape, zeros where none is stored.
 
     Args:
-        name: Name of the constant.
         sparsity: The schema's reader of how it is stored.
         elements: The elements that are stored.
-        shape: Shape of the constant.
 
     Raises:
         ModelFormatError: The stated form does not fit the elements or the shape.

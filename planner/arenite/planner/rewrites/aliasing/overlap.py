@@ -218,7 +218,6 @@ def permit_overlaps(program: Program, problem: Problem) -> Problem:
 
     Args:
         program: The program in its final order, with storage shared.
-        problem: The records of that program.
 
     Cost: O(tensors), and the cost of `permitted_overlap` for each operator.
     """

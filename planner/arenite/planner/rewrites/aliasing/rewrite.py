@@ -19,8 +19,6 @@ class Refusal:
     """A case in which storage could not be shared.
 
     Attributes:
-        kind: Kind of sharing.
-        operator: Name of the operator.
         tensor: The tensor that would have used another's storage.
         reason: Why it could not.
     """
@@ -79,7 +77,6 @@ def share(
 
     Args:
         program: The program; its order decides the last use of each operand, so reorder first.
-        kinds: Kinds of sharing.
         boundary: Where program inputs and outputs are the caller's, they are neither
             overwritten nor laid over what is not.
         alignment: Alignment of a part's offset in the whole, in bytes.
