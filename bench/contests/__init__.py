@@ -20,7 +20,7 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "banded-latency": Entry("bands", "latency ratio", "zoo, ../shared", "whole programs"),
     "banded-blocks": Entry("bands", "latency ratio, bytes", "blocks", "whole blocks, tiles"),
     "native-runtime": Entry("runtime", "latency ratio, peak RSS, quality", "onnx, zoo, ../shared",
-                            "ONNX Runtime, LiteRT, ncnn, MNN"),
+                            "ONNX Runtime, LiteRT, OpenVINO, ncnn, MNN"),
     "arm": Entry("arm", "instructions", "zoo, ../shared",
                  "LiteRT, ONNX Runtime, ncnn, MNN, emulated"),
     "quantised-models": Entry("runtime", "latency ratio, quality", "zoo, ../shared",

@@ -52,7 +52,7 @@ MOST_DIFFERENCE = 1e-4
         option("--threads", default="1,2", help="numbers of threads (default: 1,2)"),
         option("--table", nargs="?", const=",".join(TABLE_OF_TEN), metavar="NAME,...",
                help="ten usual networks of floats, or those of these names"),
-        option("--peers", action="store_true", help="beside ncnn and MNN too"),
+        option("--peers", action="store_true", help="beside OpenVINO, ncnn and MNN too"),
         option("--seconds", type=float, default=0.5, help="seconds of a process (default: 0.5)"),
     ],
 )  # fmt: skip
@@ -60,9 +60,9 @@ def native_runtime(asked: Asked) -> Iterator[Row]:
     """Our runtime beside ONNX Runtime and LiteRT: outputs, latency, memory.
 
     Each engine runs in fresh processes, in turn; a latency is the median over the rounds of the
-    ratio of ours to the other's, so below 1 ours is faster. `--peers` adds ncnn and MNN, where
-    these are installed and take the model. `ARENITE_VECTORS=avx2` in the environment limits ours
-    to AVX2.
+    ratio of ours to the other's, so below 1 ours is faster. `--peers` adds OpenVINO, ncnn and
+    MNN, where these are installed and take the model. `ARENITE_VECTORS=avx2` in the environment
+    limits ours to AVX2.
     """
 
     def models() -> Iterator[Path]:

@@ -9,7 +9,7 @@ import pytest
 
 from bench.contests.runtime import difference
 from bench.harness import engines as peers
-from bench.harness.engines import PEERS, converted_peers, without_given_inputs
+from bench.harness.engines import converted_peers, without_given_inputs
 from support.tiny_onnx import parse
 
 WRITES = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('')"
@@ -23,9 +23,10 @@ def installed(monkeypatch):
 
 
 def test_peers_that_are_not_installed_are_left_out_with_a_note(without, tmp_path, capsys):
-    without("ncnn", "pnnx", "MNN", "_tools")
+    without("openvino", "ncnn", "pnnx", "MNN", "_tools")
     assert list(converted_peers(tmp_path / "model.onnx", tmp_path)) == []
     said = capsys.readouterr().err
+    assert "openvino is left out: openvino is not installed" in said
     assert "ncnn is left out: ncnn, pnnx is not installed" in said
     assert "mnn is left out: MNN, _tools is not installed" in said
 
@@ -38,9 +39,10 @@ def test_a_model_that_is_not_converted_leaves_the_peer_out(monkeypatch, tmp_path
     monkeypatch.setattr(peers, "_pnnx", lambda _model, place: command(FAILS, place))
     monkeypatch.setattr(peers, "_mnnconvert", lambda _model, wanted: command(WRITES, wanted))
     found = list(converted_peers(tmp_path / "model.onnx", tmp_path))
-    assert found == [("mnn", tmp_path / "mnn" / "model.mnn")]
+    assert found == [
+        ("openvino", tmp_path / "model.onnx"), ("mnn", tmp_path / "mnn" / "model.mnn")
+    ]  # fmt: skip
     assert "it does not convert model.onnx: no such operator" in capsys.readouterr().err
-    assert [peer for peer, _ in found] == list(PEERS[1:])
 
 
 def test_constants_that_old_files_list_as_inputs_are_not_taken_for_inputs():
@@ -58,7 +60,8 @@ def test_a_converter_that_takes_too_long_leaves_the_peer_out(monkeypatch, tmp_pa
     monkeypatch.setattr(peers, "CONVERSION_S", 0.2)
     monkeypatch.setattr(peers, "_pnnx", lambda _model, _place: waits)
     monkeypatch.setattr(peers, "_mnnconvert", lambda _model, _wanted: waits)
-    assert list(converted_peers(tmp_path / "model.onnx", tmp_path)) == []
+    model = tmp_path / "model.onnx"
+    assert list(converted_peers(model, tmp_path)) == [("openvino", model)]
     assert "mnn is left out: it takes more than 0.2 s" in capsys.readouterr().err
 
 

@@ -137,7 +137,16 @@ def test_an_engine_that_was_named_may_not_fail(contest):
 
 
 def sample(*latencies):
-    return Sample(1.0, 1.0, list(latencies), 1, None)
+    return Sample(1.0, 1.0, list(latencies), 0, 1, None)
+
+
+@pytest.mark.parametrize(("busy", "kept"), [([0], 0), ([90, 10], 10), ([90, 70, 80, 0], 70)])
+def test_a_sample_that_others_disturb_is_measured_again(contest, monkeypatch, busy, kept):
+    samples = iter([replace(sample(10**9), num_preempted=each) for each in busy])
+    monkeypatch.setattr(rounds, "_run", lambda *_, **__: next(samples))
+    alone = replace(contest, files={"arenite": contest.files["arenite"]})
+    (own,) = measure(alone, 1, lambda *_: None)
+    assert [each.num_preempted for each in own.samples] == [kept]
 
 
 def test_a_ratio_is_the_median_over_rounds_of_latency_to_ours():

@@ -113,6 +113,20 @@ def _interpreted(interpreter: Any, arena_bytes: Callable[[], int | None]) -> Eng
     return Engine(run, arena_bytes, interpreter.invoke)
 
 
+def _openvino(path: Path, threads: int) -> Engine:
+    import openvino
+
+    settings = {
+        "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32",
+    }  # fmt: skip
+    request = openvino.Core().compile_model(path, "CPU", settings).create_infer_request()
+
+    def run(arrays: list[Array]) -> list[Array]:
+        return list(request.infer(dict(enumerate(arrays))).to_tuple())
+
+    return Engine(run, lambda: None, request.infer)
+
+
 def _ncnn(path: Path, threads: int) -> Engine:
     import ncnn
     import numpy as np
@@ -176,12 +190,14 @@ ENGINES: Mapping[str, Mapping[str, Load]] = {
         OURS: _arenite,
         "onnxruntime": _onnxruntime,
         "onnxruntime-planned": _onnxruntime_planned,
+        "openvino": _openvino,
     },
     "tflite": {
         OURS: _arenite,
         "litert": _litert,
         "litert-xnnpack": _litert_xnnpack,
         "litert-planned": _litert_planned,
+        "openvino": _openvino,
     },
 }
 """For each format, the engines that run it. Ours runs the `.arena` file made of it."""
@@ -197,6 +213,7 @@ _NEEDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "litert": _LITERT,
     "litert-xnnpack": _LITERT,
     "litert-planned": _LITERT,
+    "openvino": (("openvino",), "openvino"),
 }
 """Packages, any of which will do, and the extra that brings the first."""
 
