@@ -47,6 +47,16 @@ inline const TensorView* optional_input(const Operands& operands, std::size_t po
   return position < operands.inputs.size() ? operands.inputs[position] : nullptr;
 }
 
+// Requires that all operands are floats.
+inline void require_floats(const Operands& operands) {
+  for (const auto* list : {&operands.inputs, &operands.outputs}) {
+    for (const auto* view : *list) {
+      require(operands, view == nullptr || view->type == program::Type::float32,
+              "only float32 is supported");
+    }
+  }
+}
+
 // Returns the address of the step's working memory, of at least so many bytes, on a cache line of
 // its own.
 inline std::byte* require_scratch(const Operands& operands, std::size_t bytes) {
@@ -60,6 +70,12 @@ inline std::byte* require_scratch(const Operands& operands, std::size_t bytes) {
           bytes == 0 || reinterpret_cast<std::uintptr_t>(operands.scratch->data) % kAlignment == 0,
           "its working memory is not aligned to 64 B");
   return operands.scratch == nullptr ? nullptr : operands.scratch->data;
+}
+
+// The same for so many elements of a type.
+template <typename T>
+T* require_scratch_of(const Operands& operands, std::size_t count) {
+  return reinterpret_cast<T*>(require_scratch(operands, count * sizeof(T)));
 }
 
 // Reads a list of N small numbers; those that are left out are `fallback`.

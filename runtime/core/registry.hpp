@@ -1,6 +1,6 @@
 // The makers of steps, by operator.
 //
-// A file of a kernel set registers its makers itself, so that a new operator is a new file.
+// A file of a kernel set registers its makers itself: no other file names them.
 #pragma once
 
 #include <memory>

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/image.hpp"
@@ -79,6 +80,21 @@ class Step {
   // Whether it decodes weights in each run.
   virtual bool decodes() const { return false; }
 };
+
+// Returns the step whose `run` calls a function: one that makes its results as a whole and holds
+// nothing on the heap.
+template <typename Run>
+std::unique_ptr<Step> make_plain_step(Run run) {
+  class PlainStep final : public Step {
+   public:
+    explicit PlainStep(Run run) : run_(std::move(run)) {}
+    void run() override { run_(); }
+
+   private:
+    Run run_;
+  };
+  return std::make_unique<PlainStep>(std::move(run));
+}
 
 // Makes the step of one operator, or throws ProgramError (errors.hpp) for operands that do not
 // fit. Operands are known to lie inside their memory and to have the size of their shape and type;

@@ -8,22 +8,21 @@
 #include "registry.hpp"
 #include "steps/axis_split.hpp"
 #include "steps/by_rows.hpp"
+#include "steps/of_type.hpp"
 
 namespace arenite {
 
 namespace {
 
-using program::Type;
-
 template <typename Source, typename Target>
 class ArgReduceStep final : public Step {
  public:
-  ArgReduceStep(const Operands& operands, const AxisSplit& split, bool minimum, bool last)
+  ArgReduceStep(const Operands& operands, const AxisSplit& split)
       : source_(operands.inputs[0]->as<Source>()),
         target_(operands.outputs[0]->as<Target>()),
         split_(split),
-        minimum_(minimum),
-        last_(last),
+        minimum_(operands.step.kernel_as_ArgReduce()->minimum()),
+        last_(operands.step.kernel_as_ArgReduce()->last()),
         rows_(operands),
         has_rows_(rows_.has_rows && split.inner == 1 &&
                   rows_.source.row_stride == rows_.target.row_stride * split.length),
@@ -114,20 +113,6 @@ class ArgReduceStep final : public Step {
   pthreadpool_t threads_;
 };
 
-template <typename Source>
-std::unique_ptr<Step> make_of(const Operands& operands, const AxisSplit& split) {
-  const auto& attributes = *operands.step.kernel_as_ArgReduce();
-  switch (operands.outputs[0]->type) {
-    case Type::int32:
-      return std::make_unique<ArgReduceStep<Source, std::int32_t>>(
-          operands, split, attributes.minimum(), attributes.last());
-    case Type::int64:
-      return std::make_unique<ArgReduceStep<Source, std::int64_t>>(
-          operands, split, attributes.minimum(), attributes.last());
-    default: return nullptr;
-  }
-}
-
 std::unique_ptr<Step> make_arg_reduce(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& source = *operands.inputs[0];
@@ -135,14 +120,11 @@ std::unique_ptr<Step> make_arg_reduce(const Operands& operands) {
   require(operands,
           split.length > 0 && operands.outputs[0]->num_elements() == split.outer * split.inner,
           "its output has the wrong number of elements");
-  switch (source.type) {
-    case Type::float32: return make_of<float>(operands, split);
-    case Type::int8: return make_of<std::int8_t>(operands, split);
-    case Type::uint8: return make_of<std::uint8_t>(operands, split);
-    case Type::int32: return make_of<std::int32_t>(operands, split);
-    case Type::int64: return make_of<std::int64_t>(operands, split);
-    default: return nullptr;
-  }
+  return of_number_type(source.type, [&](auto element) {
+    return of_index_type(operands.outputs[0]->type, [&](auto index) -> std::unique_ptr<Step> {
+      return std::make_unique<ArgReduceStep<decltype(element), decltype(index)>>(operands, split);
+    });
+  });
 }
 
 const Registration registered{program::Operator::ArgReduce, make_arg_reduce};

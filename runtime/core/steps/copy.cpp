@@ -67,7 +67,7 @@ class CopyStep final : public Step {
 //
 // A row of the result is one row of each source, in order. The last row is made first, so that the
 // rows of a source at the start of the result are read before they are written over.
-class RowJoin {
+class RowJoinStep final : public Step {
  public:
   struct Source {
     const std::byte* data;
@@ -76,10 +76,10 @@ class RowJoin {
   };
 
   // Sizes in bytes. `sources[0]` alone may share bytes with the target, and begins where it does.
-  RowJoin(std::vector<Source> sources, std::byte* target, std::size_t num_rows, std::size_t row)
+  RowJoinStep(std::vector<Source> sources, std::byte* target, std::size_t num_rows, std::size_t row)
       : sources_(std::move(sources)), target_(target), num_rows_(num_rows), row_(row) {}
 
-  void run() const {
+  void run() override {
     for (std::size_t row = num_rows_; row-- > 0;) {
       std::byte* const target = target_ + row * row_;
       // The source that overlaps the target comes first: its row may reach into the parts of the
@@ -89,7 +89,7 @@ class RowJoin {
       }
     }
   }
-  std::size_t held_bytes() const { return sources_.capacity() * sizeof(Source); }
+  std::size_t held_bytes() const override { return heap_bytes(sources_); }
 
  private:
   std::vector<Source> sources_;
@@ -98,25 +98,15 @@ class RowJoin {
   std::size_t row_;
 };
 
-// A join of rows whose first source lies at the start of the result.
-class RowJoinStep final : public Step {
- public:
-  explicit RowJoinStep(RowJoin join) : join_(std::move(join)) {}
-
-  void run() override { join_.run(); }
-
-  std::size_t held_bytes() const override { return join_.held_bytes(); }
-
- private:
-  RowJoin join_;
-};
+bool is_empty(const program::Move& move) {
+  return std::find(move.shape()->begin(), move.shape()->end(), 0u) != move.shape()->end();
+}
 
 // Whether a move whose sides have the same address leaves every element in place.
 bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
-  for (const auto& axis : axes) {
-    if (axis.length != 1 && axis.source != axis.target) { return false; }
-  }
-  return true;
+  return std::all_of(axes.begin(), axes.end(), [](const StridedCopy::Axis& axis) {
+    return axis.length == 1 || axis.source == axis.target;
+  });
 }
 
 // Copies row by row; rows may lie anywhere.
@@ -204,12 +194,11 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
   };
   std::vector<RowCopyStep::Move> moves;
   std::vector<RowCopyStep::Piece> pieces;
-  for (flatbuffers::uoffset_t i = 0;
-       attributes.moves() != nullptr && i < attributes.moves()->size(); ++i) {
+  const flatbuffers::uoffset_t count =
+      attributes.moves() == nullptr ? 0 : attributes.moves()->size();
+  for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
     const auto& move = *attributes.moves()->Get(i);
-    if (std::find(move.shape()->begin(), move.shape()->end(), 0u) != move.shape()->end()) {
-      continue;
-    }
+    if (is_empty(move)) { continue; }
     const auto& source = *operands.inputs[move.input()];
     const std::size_t source_row = source.size / source.shape[1];
     const std::size_t target_row = target.size / target.shape[1];
@@ -278,10 +267,6 @@ void require_room(const Operands& operands, const TensorView& target,
   std::uint64_t room = target.num_elements();
   for (const std::uint64_t length : shape) { room /= length; }
   require(operands, room > 0, "a move is larger than its target");
-}
-
-bool is_empty(const program::Move& move) {
-  return std::find(move.shape()->begin(), move.shape()->end(), 0u) != move.shape()->end();
 }
 
 // Requires that a move stays inside its tensors.
@@ -390,7 +375,7 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
       std::count_if(operands.inputs.begin(), operands.inputs.end(), is_there) != 1) {
     return nullptr;
   }
-  std::vector<RowJoin::Source> sources;
+  std::vector<RowJoinStep::Source> sources;
   std::optional<Rows> all;
   std::uint64_t begin = 0;
   bool is_spread = false;
@@ -404,13 +389,13 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
     }
     all = rows;
     is_spread = is_spread || is_there(&source);
-    const RowJoin::Source found{source.data, rows->length * element, begin * element};
+    const RowJoinStep::Source found{source.data, rows->length * element, begin * element};
     sources.insert(is_there(&source) ? sources.begin() : sources.end(), found);
     begin += rows->length;
   }
   if (!is_spread || all->count == 1 || all->stride != begin) { return nullptr; }
-  return std::make_unique<RowJoinStep>(
-      RowJoin(std::move(sources), target.data, all->count, begin * element));
+  return std::make_unique<RowJoinStep>(std::move(sources), target.data, all->count,
+                                       begin * element);
 }
 
 std::unique_ptr<Step> make_copy(const Operands& operands) {
@@ -433,8 +418,7 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
     for (const auto* move : *attributes.moves()) {
       const auto& source = *operands.inputs[move->input()];
       const auto& target = *operands.outputs[move->output()];
-      if (is_empty(*move)) { continue; }
-      if (by_rows) { continue; }
+      if (by_rows || is_empty(*move)) { continue; }
       const auto bytes = static_cast<std::int64_t>(element);
       std::vector<StridedCopy::Axis> axes;
       for (flatbuffers::uoffset_t i = 0; i < move->shape()->size(); ++i) {

@@ -12,8 +12,6 @@ namespace arenite {
 
 namespace {
 
-using program::Type;
-
 struct Detection {
   float score;
   std::uint32_t place;  // box * classes + class
@@ -240,11 +238,7 @@ Sizes checked_sizes(const Operands& operands) {
 std::unique_ptr<Step> make_detection(const Operands& operands) {
   require_arity(operands, 3, 3, 4);
   require(operands, operands.outputs.size() == 4, "it has too few outputs");
-  for (const auto* list : {&operands.inputs, &operands.outputs}) {
-    for (const auto* view : *list) {
-      require(operands, view->type == Type::float32, "only float32 is supported");
-    }
-  }
+  require_floats(operands);
   return std::make_unique<DetectionStep>(operands, checked_sizes(operands));
 }
 

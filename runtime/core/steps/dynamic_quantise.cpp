@@ -8,31 +8,6 @@ namespace arenite {
 
 namespace {
 
-class DynamicQuantiseStep final : public Step {
- public:
-  explicit DynamicQuantiseStep(const Operands& operands)
-      : source_(operands.inputs[0]->as<float>()),
-        count_(operands.inputs[0]->num_elements()),
-        target_(operands.outputs[0]->as<std::uint8_t>()),
-        scale_(operands.outputs[1]->as<float>()),
-        zero_point_(operands.outputs[2]->as<std::uint8_t>()),
-        threads_(operands.threads) {}
-
-  void run() override {
-    const DynamicScale found = quantise_dynamically(source_, count_, target_, threads_);
-    *scale_ = found.scale;
-    *zero_point_ = found.zero_point;
-  }
-
- private:
-  const float* source_;
-  std::size_t count_;
-  std::uint8_t* target_;
-  float* scale_;
-  std::uint8_t* zero_point_;
-  pthreadpool_t threads_;
-};
-
 std::unique_ptr<Step> make_dynamic_quantise(const Operands& operands) {
   using program::Type;
   require_arity(operands, 1, 1, 3);
@@ -49,7 +24,14 @@ std::unique_ptr<Step> make_dynamic_quantise(const Operands& operands) {
           source.num_elements() == result.num_elements() && scale.num_elements() == 1 &&
               zero_point.num_elements() == 1,
           "its outputs do not fit");
-  return std::make_unique<DynamicQuantiseStep>(operands);
+  return make_plain_step([from = source.as<float>(), count = source.num_elements(),
+                          to = result.as<std::uint8_t>(), made_scale = scale.as<float>(),
+                          made_zero_point = zero_point.as<std::uint8_t>(),
+                          threads = operands.threads] {
+    const DynamicScale found = quantise_dynamically(from, count, to, threads);
+    *made_scale = found.scale;
+    *made_zero_point = found.zero_point;
+  });
 }
 
 const Registration registered{program::Operator::DynamicQuantise, make_dynamic_quantise};

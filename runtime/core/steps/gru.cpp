@@ -25,8 +25,7 @@ class GruStep final : public Step {
     const std::size_t beside =
         sizes.batch * (resets_after_ ? sums_.tiles_at_once() * kGateUnits : sizes.units);
     const std::size_t elements = sums_.elements();
-    beside_ =
-        reinterpret_cast<float*>(require_scratch(operands, (elements + beside) * sizeof(float)));
+    beside_ = require_scratch_of<float>(operands, elements + beside);
     sums_.place(beside_);
     beside_ += elements;
   }

@@ -103,10 +103,7 @@ std::unique_ptr<Step> make_instance_norm(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   require(operands, source.rank() >= 2 && source.shape == operands.outputs[0]->shape,
           "input and output differ");
-  for (const auto* view :
-       {operands.inputs[0], operands.inputs[1], operands.inputs[2], operands.outputs[0]}) {
-    require(operands, view->type == program::Type::float32, "only float32 is supported");
-  }
+  require_floats(operands);
   for (const std::size_t position : {1u, 2u}) {
     require(operands, operands.inputs[position]->num_elements() == source.shape.back(),
             "its scale or shift does not fit");

@@ -16,8 +16,7 @@ class LstmStep final : public Step {
       : sizes_(sizes),
         sums_(operands, sizes, kGates, false),
         target_(operands.outputs[0]->as<float>()) {
-    sums_.place(
-        reinterpret_cast<float*>(require_scratch(operands, sums_.elements() * sizeof(float))));
+    sums_.place(require_scratch_of<float>(operands, sums_.elements()));
     const auto& attributes = *operands.step.kernel_as_Lstm();
     clip_ = attributes.cell_clip();
     is_reverse_ = attributes.reverse();

@@ -77,8 +77,7 @@ class MatMulStep final : public Step {
                           : operands.outputs[0]->num_elements() / (rows * columns)),
         transpose_a_(operands.step.kernel_as_MatMul()->transpose_a()),
         transpose_b_(operands.step.kernel_as_MatMul()->transpose_b()),
-        packed_(reinterpret_cast<float*>(
-            require_scratch(operands, gemm_scratch(columns, depth) * sizeof(float)))),
+        packed_(require_scratch_of<float>(operands, gemm_scratch(columns, depth))),
         threads_(operands.threads) {}
 
   void run() override {
@@ -141,9 +140,7 @@ std::unique_ptr<Step> make_matmul(const Operands& operands) {
   const auto& c = *operands.outputs[0];
   require(operands, a.rank() >= 2 && b.rank() >= 2, "its inputs must be matrices");
   require(operands, c.rank() == std::max(a.rank(), b.rank()), "the output has another rank");
-  for (const auto* view : {&a, &b, &c}) {
-    require(operands, view->type == program::Type::float32, "only float32 is supported");
-  }
+  require_floats(operands);
   const bool ta = attributes.transpose_a();
   const bool tb = attributes.transpose_b();
   const std::size_t rows = a.shape[a.rank() - (ta ? 1 : 2)];

@@ -26,8 +26,7 @@ class SuppressionStep : public Step {
         boxes_(operands.inputs[0]->as<float>()),
         scores_(operands.inputs[1]->as<float>()),
         num_boxes_(num_boxes),
-        candidates_(reinterpret_cast<Candidate*>(
-            require_scratch(operands, num_boxes * sizeof(Candidate)))) {}
+        candidates_(require_scratch_of<Candidate>(operands, num_boxes)) {}
 
  protected:
   // A box as two opposite corners, or as its centre with width and height.

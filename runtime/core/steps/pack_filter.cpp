@@ -8,38 +8,6 @@ namespace arenite {
 
 namespace {
 
-class PackFilterStep final : public Step {
- public:
-  PackFilterStep(const Operands& operands, std::size_t groups)
-      : weights_(operands.inputs[0]->as<float>()),
-        packed_(operands.outputs[0]->as<float>()),
-        groups_(groups),
-        threads_(operands.threads) {
-    const auto& shape = operands.inputs[0]->shape;
-    const std::size_t taps = shape[2] * shape[3];
-    places_ = {shape[0] / groups, shape[1] * taps,
-               shape[1],          taps,
-               shape[2],          static_cast<std::ptrdiff_t>(shape[3]),
-               shape[3],          1};
-    packed_size_ = operands.outputs[0]->num_elements() / groups;
-  }
-
-  void run() override {
-    for (std::size_t group = 0; group < groups_; ++group) {
-      pack_filter(weights_ + group * places_.outputs * places_.output_stride, places_,
-                  packed_ + group * packed_size_, threads_);
-    }
-  }
-
- private:
-  const float* weights_;
-  float* packed_;
-  std::size_t groups_;
-  FilterPlaces places_;
-  std::size_t packed_size_;  // floats of a group
-  pthreadpool_t threads_;
-};
-
 std::unique_ptr<Step> make_pack_filter(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& weights = *operands.inputs[0];
@@ -57,7 +25,20 @@ std::unique_ptr<Step> make_pack_filter(const Operands& operands) {
           packed.shape[1] == weights.shape[2] && packed.shape[2] == weights.shape[3] &&
               packed.shape[3] == weights.shape[1],
           "the panels have other taps or inputs than the filter");
-  return std::make_unique<PackFilterStep>(operands, groups);
+  const std::size_t taps = weights.shape[2] * weights.shape[3];
+  const FilterPlaces places{
+      weights.shape[0] / groups, weights.shape[1] * taps,
+      weights.shape[1],          taps,
+      weights.shape[2],          static_cast<std::ptrdiff_t>(weights.shape[3]),
+      weights.shape[3],          1};
+  const std::size_t group_size = packed.num_elements() / groups;
+  return make_plain_step(
+      [=, from = weights.as<float>(), to = packed.as<float>(), threads = operands.threads] {
+        for (std::size_t group = 0; group < groups; ++group) {
+          pack_filter(from + group * places.outputs * places.output_stride, places,
+                      to + group * group_size, threads);
+        }
+      });
 }
 
 const Registration registered{program::Operator::PackFilter, make_pack_filter};

@@ -25,8 +25,7 @@ class PoolStep final : public Step {
         num_images_(num_images),
         threads_(operands.threads) {
     if (operands.in_bands && kernel.is_average && result.rows == 1) {
-      const std::size_t bytes = sizeof(Sum) * result.columns * result.channels;
-      sums_ = reinterpret_cast<Sum*>(require_scratch(operands, bytes));
+      sums_ = require_scratch_of<Sum>(operands, result.columns * result.channels);
     }
   }
 

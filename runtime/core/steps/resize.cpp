@@ -26,7 +26,6 @@ struct Table {
 // Elements of a row that are blended at once, along the columns and then along the rows.
 constexpr std::size_t kChunk = 2048;
 
-#define ARENITE_INLINE __attribute__((always_inline)) inline
 #if defined(__x86_64__) && defined(__GNUC__)
 // Without fused multiply-adds, which would round differently.
 #define ARENITE_FOR_UNFUSED_AVX2 __attribute__((flatten, target("avx2")))

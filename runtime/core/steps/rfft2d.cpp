@@ -45,8 +45,7 @@ class Rfft2DStep final : public Step {
       : sizes_(sizes),
         source_(operands.inputs[0]->as<float>()),
         target_(operands.outputs[0]->as<float>()),
-        line_(reinterpret_cast<Complex*>(
-            require_scratch(operands, sizes.scratch() * sizeof(Complex)))),
+        line_(require_scratch_of<Complex>(operands, sizes.scratch())),
         grid_(line_ + std::max(sizes.rows, sizes.half())),
         num_roots_(std::max(sizes.rows, sizes.columns)) {
     const double step = -2.0 * 3.14159265358979323846 / static_cast<double>(num_roots_);
@@ -155,8 +154,7 @@ std::unique_ptr<Step> make_rfft2d(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
-  require(operands, source.type == program::Type::float32 && target.type == program::Type::float32,
-          "only float32 is supported");
+  require_floats(operands);
   const std::size_t rank = source.rank();
   require(operands, rank >= 2 && target.rank() == rank + 1 && target.shape[rank] == 2,
           "the input must have rows and columns, and the output pairs of floats");

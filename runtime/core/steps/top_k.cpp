@@ -9,47 +9,22 @@ namespace arenite {
 
 namespace {
 
+// Keeps the largest elements sorted in the outputs, so that no other memory is needed.
 template <typename T, typename Index>
-class TopKStep final : public Step {
- public:
-  explicit TopKStep(const Operands& operands)
-      : source_(operands.inputs[0]->as<T>()),
-        values_(operands.outputs[0]->as<T>()),
-        indices_(operands.outputs[1]->as<Index>()),
-        length_(operands.inputs[0]->shape.back()),
-        most_(operands.outputs[0]->shape.back()),
-        num_rows_(operands.outputs[0]->num_elements() / most_) {}
-
-  void run() override {
-    for (std::size_t row = 0; row < num_rows_; ++row) {
-      sort_row(source_ + row * length_, values_ + row * most_, indices_ + row * most_);
+void sort_row(const T* source, std::size_t length, T* values, Index* indices, std::size_t most) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < length; ++i) {
+    if (count == most && !(source[i] > values[count - 1])) { continue; }
+    count = std::min(count + 1, most);
+    std::size_t place = count - 1;
+    for (; place > 0 && source[i] > values[place - 1]; --place) {
+      values[place] = values[place - 1];
+      indices[place] = indices[place - 1];
     }
+    values[place] = source[i];
+    indices[place] = static_cast<Index>(i);
   }
-
- private:
-  // The outputs are always sorted, so that no other memory is needed.
-  void sort_row(const T* source, T* values, Index* indices) const {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < length_; ++i) {
-      if (count == most_ && !(source[i] > values[count - 1])) { continue; }
-      count = std::min(count + 1, most_);
-      std::size_t place = count - 1;
-      for (; place > 0 && source[i] > values[place - 1]; --place) {
-        values[place] = values[place - 1];
-        indices[place] = indices[place - 1];
-      }
-      values[place] = source[i];
-      indices[place] = static_cast<Index>(i);
-    }
-  }
-
-  const T* source_;
-  T* values_;
-  Index* indices_;
-  std::size_t length_;
-  std::size_t most_;
-  std::size_t num_rows_;
-};
+}
 
 std::unique_ptr<Step> make_top_k(const Operands& operands) {
   require_arity(operands, 1, 1, 2);
@@ -66,8 +41,16 @@ std::unique_ptr<Step> make_top_k(const Operands& operands) {
           "its k does not fit the row");
   require(operands, source.type == values.type, "input and output differ in type");
   return of_number_type(source.type, [&](auto number) {
-    return of_index_type(operands.outputs[1]->type, [&](auto place) -> std::unique_ptr<Step> {
-      return std::make_unique<TopKStep<decltype(number), decltype(place)>>(operands);
+    return of_index_type(operands.outputs[1]->type, [&](auto place) {
+      using T = decltype(number);
+      using Index = decltype(place);
+      return make_plain_step([from = source.as<T>(), length = source.shape.back(),
+                              to = values.as<T>(), indices = operands.outputs[1]->as<Index>(),
+                              most = values.shape.back(), count = values.num_elements()] {
+        for (std::size_t i = 0; i * most < count; ++i) {
+          sort_row(from + i * length, length, to + i * most, indices + i * most, most);
+        }
+      });
     });
   });
 }

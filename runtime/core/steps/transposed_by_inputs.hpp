@@ -33,8 +33,7 @@ class TransposedByInputsStep final : public Step {
       return (kernel.window.kernel[axis] + phase.tap_step - 1) / phase.tap_step;
     };
     const std::size_t taps = most_taps(rows_.front(), 0) * most_taps(columns_.front(), 1);
-    packed_ =
-        reinterpret_cast<float*>(require_scratch(operands, packed_size(taps) * sizeof(float)));
+    packed_ = require_scratch_of<float>(operands, packed_size(taps));
   }
 
   void run() override {

@@ -47,9 +47,8 @@ class TransposedBySumsStep final : public Step {
         for (std::size_t k = 0; k < depth; ++k) { to[k * kPanel] = *filter++; }
       }
     }
-    const std::size_t bytes =
-        std::min(kPixels, source_.columns) * taps_ * result_.channels * sizeof(float);
-    products_ = reinterpret_cast<float*>(require_scratch(operands, bytes));
+    products_ = require_scratch_of<float>(
+        operands, std::min(kPixels, source_.columns) * taps_ * result_.channels);
   }
 
   void run() override {

@@ -8,33 +8,14 @@ namespace arenite {
 
 namespace {
 
-class WeightGradientStep final : public Step {
- public:
-  WeightGradientStep(const Operands& operands, const ConvolvedImages& shape)
-      : shape_(shape),
-        source_(operands.inputs[0]->as<float>()),
-        gradient_(operands.inputs[1]->as<float>()),
-        result_(operands.outputs[0]->as<float>()),
-        threads_(operands.threads) {}
-
-  void run() override { weight_gradient(shape_, source_, gradient_, result_, threads_); }
-
- private:
-  ConvolvedImages shape_;
-  const float* source_;
-  const float* gradient_;
-  float* result_;
-  pthreadpool_t threads_;
-};
-
 std::unique_ptr<Step> make_weight_gradient(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_WeightGradient();
   require_arity(operands, 2, 2);
   const auto& source = *operands.inputs[0];
   const auto& gradient = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
+  require_floats(operands);
   for (const auto* view : {&source, &gradient, &result}) {
-    require(operands, view->type == program::Type::float32, "only float32 is supported");
     require(operands, view->rank() == 4 && view->size > 0,
             "its inputs and its output must have rank 4");
   }
@@ -65,7 +46,9 @@ std::unique_ptr<Step> make_weight_gradient(const Operands& operands) {
           "a stride or dilation is 0");
   require(operands, result.data != source.data && result.data != gradient.data,
           "its output must not overlap its input");
-  return std::make_unique<WeightGradientStep>(operands, shape);
+  return make_plain_step(
+      [shape, from = source.as<float>(), gradients = gradient.as<float>(), to = result.as<float>(),
+       threads = operands.threads] { weight_gradient(shape, from, gradients, to, threads); });
 }
 
 const Registration registered{program::Operator::WeightGradient, make_weight_gradient};
