@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/convolution/packed_tile.hpp"
 #include "kernels/convolution/tile.hpp"
 #include "kernels/convolution/windows.hpp"
 #include "kernels/parallel.hpp"
@@ -28,6 +29,7 @@ constexpr std::size_t kManyPixels = 128;
 struct Scratch {
   alignas(64) float copies[kTilePixels * kTileStride];
   const float* source[kTilePixels];
+  alignas(64) float packed[kPacksPixels ? packed_pixels_size(kTileDepth) : 1];
   // Sums and addends of panels that reach beyond the last channel.
   float edge[kTileSums];
   float edge_addend[kTileSums];
@@ -57,7 +59,8 @@ class Run {
         panels_(divide_up(outputs_, kPanel)),
         depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * channels_),
         windows_(convolution.window, source, channels_, rows.first, result.columns),
-        is_in_place_((panels_ <= kFewPanels || would_copy_again()) && windows_.are_rows_readable()),
+        is_in_place_((kPacksPixels || panels_ <= kFewPanels || would_copy_again()) &&
+                     windows_.are_rows_readable()),
         window_rows_(convolution.window.kernel[0]),
         row_kernels_(find_row_kernels()),
         depth_rows_(is_in_place_ ? convolution.window.kernel[0] : 1),
@@ -157,7 +160,11 @@ class Run {
           windows_.copy(part.first, part.count, group * channels_, depth.first, depth.count,
                         scratch.copies);
         }
-        multiply(group, panels, part, depth, scratch, false);
+        if constexpr (kPacksPixels) {
+          multiply_after_packing(group, panels, part, depth, scratch);
+        } else {
+          multiply(group, panels, part, depth, scratch, false);
+        }
       }
     }
   }
@@ -170,6 +177,41 @@ class Run {
     const std::size_t together = std::min(most_panels(pixels.count), panels.count);
     return (*row_kernels_)[together - 1][pixels.count - 1] != nullptr &&
            windows_.find_rows(pixels.first, pixels.count, scratch.source);
+  }
+
+  // Multiplies pixels that were copied or found by some panels of a group, of which they are packed
+  // for all.
+  void multiply_after_packing(std::size_t group, Range panels, Range pixels, Range depth,
+                              Scratch& scratch) const {
+    if (!is_in_place_) {
+      for (std::size_t i = 0; i < pixels.count; ++i) {
+        scratch.source[i] = scratch.copies + i * kTileStride;
+      }
+    }
+    pack_pixels(scratch.source, pixels.count, depth.count, scratch.packed);
+    const FloatStore& store = convolution_.store;
+    const std::size_t first = panels.first * kPanel;
+    const std::size_t channel = group * outputs_ + first;
+    float* results[kPackedPixels] = {};
+    const float* addends[kPackedPixels] = {};
+    point_at(result_, pixels, channel, results);
+    if (store.addend != nullptr) { point_at(*store.addend, pixels, channel, addends); }
+    PackedTile tile{};
+    tile.pixels = scratch.packed;
+    tile.num_pixels = pixels.count;
+    tile.depth = depth.count;
+    tile.panel_stride = depth_ * kPanel;
+    tile.filter = convolution_.filter + (group * panels_ + panels.first) * tile.panel_stride +
+                  depth.first * kPanel;
+    tile.channels = std::min(panels.count * kPanel, outputs_ - first);
+    tile.result = results;
+    tile.addend = store.addend == nullptr ? nullptr : addends;
+    tile.bias = store.bias == nullptr ? nullptr : store.bias + channel;
+    tile.is_first = depth.first == 0;
+    tile.is_last = depth.first + depth.count == depth_;
+    tile.min = store.min;
+    tile.max = store.max;
+    multiply_packed(tile);
   }
 
   // Multiplies pixels that were copied or found by some panels of a group.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/convolution/packed_tile.hpp"
+
 namespace arenite {
 
 namespace {
@@ -32,7 +34,8 @@ bool Windows::are_rows_readable() const {
   constexpr std::size_t kMany = 128;
   const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
   return (is_contiguous_ || row_depth_ == channels_) &&
-         (window_.kernel[0] == 1 || row_depth_ >= kMany) && step % kSameLines != 0;
+         (window_.kernel[0] == 1 || row_depth_ >= kMany) &&
+         (kPacksPixels || step % kSameLines != 0);
 }
 
 void Windows::find(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
