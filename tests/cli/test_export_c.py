@@ -266,3 +266,26 @@ def test_source_that_fails_its_own_test_is_not_written(model, tmp_path, refused,
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_it_says_that_the_test_passed_on_this_machine(model, tmp_path, run_json):
     assert run_json("export", model, "--to", "c", "-o", tmp_path / "out")["tested"] is True
+
+
+def test_source_whose_test_cannot_run_is_written_only_if_the_user_says_so(
+    model, tmp_path, run_json, refused, monkeypatch
+):
+    compiler = tmp_path / "bin" / "cc"
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\necho No space left on device >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(compiler.parent), prepend=":")
+    folder = tmp_path / "out"
+    said = refused("export", model, "--to", "c", "-o", folder)
+    assert "test of the C source did not run: No space left on device" in said
+    assert "--no-test" in said
+    assert not folder.exists()
+    assert run_json("export", model, "--to", "c", "-o", folder, "--no-test")["tested"] is False
+    assert (folder / "tiny.c").is_file()
+
+
+def test_no_test_is_for_c_source(model, tmp_path, run):
+    code, _, err = run("export", model, "--to", "tflm", "-o", tmp_path / "out", "--no-test")
+    assert code == 2
+    assert "--no-test is for --to c" in err

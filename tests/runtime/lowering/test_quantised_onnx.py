@@ -111,8 +111,8 @@ def test_what_has_no_kernel_for_integers_is_computed_on_numbers(tmp_path):
     np.testing.assert_allclose(own, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [np.inf, np.nan])
-def test_a_scale_that_is_not_finite_is_left_to_onnx_runtime(tmp_path, scale):
+@pytest.mark.parametrize("scale", [np.inf, np.nan, 0.0, -0.1])
+def test_a_scale_that_is_not_finite_or_not_positive_is_left_to_onnx_runtime(tmp_path, scale):
     text = (
         "(float[1,4] x) => (y) <int8 z = {0}> "
         "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }"
@@ -124,3 +124,16 @@ def test_a_scale_that_is_not_finite_is_left_to_onnx_runtime(tmp_path, scale):
     (expected,) = onnxruntime.InferenceSession(path).run(None, {"x": x})
     found = PoisonedSession(build(path, tmp_path)).run({"x": x})
     np.testing.assert_array_equal(found["y"], expected)
+
+
+@pytest.mark.parametrize("scale", [np.inf, np.nan])
+def test_a_product_whose_scale_is_not_finite_is_left_to_onnx_runtime(tmp_path, scale):
+    text = (
+        "(float[2,4] x) => (y) <int8 z = {0}, float s = {0.1}, int8[4,4] w = "
+        "{1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8}> { q = QuantizeLinear(x, s, z) "
+        "p = QLinearMatMul(q, s, z, w, s, z, t, z) y = DequantizeLinear(p, s, z) }"
+    )
+    model = parse(text, opset=13)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(scale), "t"))
+    own, expected, _ = outputs(save(tmp_path, model), tmp_path)
+    np.testing.assert_array_equal(own, expected)

@@ -55,6 +55,7 @@ class CRequest:
         rounding: How products of integers are rounded; None for that of the model's format.
         budget: Of the arena; None for the size of the whole program.
         extension: Of the processor, for CMSIS-NN's kernels; None for ours.
+        is_tested: Whether the source is compiled and tested on this machine, if it can run here.
     """
 
     model: Path
@@ -65,6 +66,7 @@ class CRequest:
     rounding: Rounding | None = None
     budget: Budget | None = None
     extension: Extension | None = None
+    is_tested: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def write_c(request: CRequest) -> ExportedC:
 
     Raises:
         ModelError: It cannot be read, or has no C kernels; nothing is written.
-        FailedExportError: The outputs of its test differ; nothing is written.
+        FailedExportError: Outputs of its test differ, or the test did not run; nothing is written.
         OutputError: The folder cannot be written.
     """
     check_folder(request.folder, request.model)
@@ -126,9 +128,18 @@ def write_c(request: CRequest) -> ExportedC:
 
     options = COptions(request.name, rounding, version=version("arenite"))
     export = export_c(compiled, plan, options, check)
-    test = HostTest(None, "CMSIS-NN is for another processor")
-    if request.extension is None:
+    if request.extension is not None:
+        test = HostTest(None, "CMSIS-NN is for another processor")
+    elif not request.is_tested:
+        test = HostTest(None, "--no-test")
+    else:
         test = run_on_host(export.name, export.files)
+        if test.num_wrong is None:
+            raise FailedExportError(
+                f"the test of the C source did not run: {test.message}; nothing was written; "
+                "--no-test writes it untested",
+                path=request.model,
+            )
     if wrong := test.num_wrong:
         reason = f"{wrong} outputs of its test differ"
         if wrong < 0:

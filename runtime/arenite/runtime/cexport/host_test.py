@@ -38,19 +38,19 @@ def run_on_host(name: str, files: Mapping[str, bytes], flags: Sequence[str] = ()
     compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
     if compiler is None:
         return HostTest(None, f"none of {', '.join(_COMPILERS)} is installed")
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        for path in (f"{name}{suffix}" for suffix in (".h", ".c", "_weights.c", "_test.c")):
-            (folder / path).write_bytes(files[path])
-        weights = f"{name}_weights.bin"
-        if weights in files:
-            (folder / weights).write_bytes(files[weights])
-        command = [
-            compiler, "-std=c99", "-O1", "-ffp-contract=off", *flags,
-            f'-D{name.upper()}_WEIGHTS_FILE="{folder / weights}"', "-o", "test",
-            f"{name}.c", f"{name}_weights.c", f"{name}_test.c", "-lm",
-        ]  # fmt: skip
-        try:
+    try:
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            for path in (f"{name}{suffix}" for suffix in (".h", ".c", "_weights.c", "_test.c")):
+                (folder / path).write_bytes(files[path])
+            weights = f"{name}_weights.bin"
+            if weights in files:
+                (folder / weights).write_bytes(files[weights])
+            command = [
+                compiler, "-std=c99", "-O1", "-ffp-contract=off", *flags,
+                f'-D{name.upper()}_WEIGHTS_FILE="{folder / weights}"', "-o", "test",
+                f"{name}.c", f"{name}_weights.c", f"{name}_test.c", "-lm",
+            ]  # fmt: skip
             built = subprocess.run(
                 command, cwd=folder, capture_output=True, timeout=_TIME_LIMIT_S, check=False
             )
@@ -59,8 +59,8 @@ def run_on_host(name: str, files: Mapping[str, bytes], flags: Sequence[str] = ()
             done = subprocess.run(
                 [str(folder / "test")], capture_output=True, timeout=_TIME_LIMIT_S, check=False
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return HostTest(None, str(error))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return HostTest(None, str(error))
     found = re.search(rb": (-?\d+) wrong", done.stdout)
     return HostTest(int(found[1]) if found else -1, _text(done.stderr))
 

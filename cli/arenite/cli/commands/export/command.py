@@ -104,7 +104,15 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
 @click.command(
     cls=SectionedCommand,
     sections={
-        "For C source (c)": ("c_name", "rounding", "alignment", "budget", "kernels", "extension"),
+        "For C source (c)": (
+            "c_name",
+            "rounding",
+            "alignment",
+            "budget",
+            "kernels",
+            "extension",
+            "is_tested",
+        ),
         "For TensorFlow Lite Micro (tflm)": ("header_path",),
         "For TensorFlow Lite Micro and C": ("requested", "seed"),
         "For ONNX Runtime (onnxruntime) and C": ("order_name", "dims", "shapes", "values"),
@@ -179,6 +187,13 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     help="Instruction set extension for CMSIS-NN: none (Cortex-M0, M3), dsp (M4, M7, M33) or mve "
     "(M55, M85).",
 )
+@click.option(
+    "--test/--no-test",
+    "is_tested",
+    default=True,
+    help="Compile the exported test for this machine and run it; without a passed test nothing is "
+    "written. CMSIS-NN is not tested here.  [default: --test]",
+)
 @dim_option
 @shape_option
 @value_option
@@ -195,6 +210,7 @@ def export(
     budget: Budget | None,
     kernels: str,
     extension: str | None,
+    is_tested: bool,
     alignment: int | None,
     header_path: Path | None,
     order_name: str | None,
@@ -226,6 +242,7 @@ def export(
             CRequest(
                 model, output, reading, strategy, c_name, rounding, budget,
                 _cmsis_nn(kernels, extension, rounding, budget),
+                is_tested,
             )
         )  # fmt: skip
         document = {**c_source.as_json(written), "output": str(output)}
@@ -235,6 +252,8 @@ def export(
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
     if kernels != _OWN or extension is not None:
         raise click.UsageError("--kernels and --extension are for --to c")
+    if not is_tested:
+        raise click.UsageError("--no-test is for --to c")
     results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
         _Request(model, requested, seed, time_limit_s, order_name, dims, shapes, values)

@@ -111,7 +111,9 @@ def _stated(model: Program) -> dict[str, Quantisation]:
         for name, quantisation in _stated_by(step, constants, found):
             if model.tensors[name].dtype not in (DType.INT8, DType.UINT8):
                 continue
-            if found.setdefault(name, quantisation) != quantisation:
+            (scale,) = quantisation.scales
+            is_scale = 0 < scale < math.inf  # integer kernels and the program file need one
+            if not is_scale or found.setdefault(name, quantisation) != quantisation:
                 doubtful.add(name)
     return {name: each for name, each in found.items() if name not in doubtful}
 
@@ -137,9 +139,7 @@ def _stated_by(
         zeros = np.zeros(1, np.int8) if not zero else constants.value(zero)
         if scales is None or zeros is None or scales.size != 1 or zeros.size != 1:
             continue
-        number = float(scales.flat[0])
-        if math.isfinite(number):  # integer kernels and the program file need a number
-            yield name, Quantisation((number,), int(zeros.flat[0]))
+        yield name, Quantisation((float(scales.flat[0]),), int(zeros.flat[0]))
     if kind in MOVES or kind == "MaxPool":
         quantisation = found.get(inputs[0])
         if quantisation is not None:
@@ -177,6 +177,8 @@ def integers(
         return None
     zeros = constants.value(zero_point) if zero_point else np.zeros(1, array.dtype)
     if zeros is None or np.unique(zeros).size != 1 or scales.ndim > 1:
+        return None
+    if not (np.isfinite(scales) & (scales > 0)).all():
         return None
     offset = _OFFSET if array.dtype == np.uint8 else 0
     return Weights(
