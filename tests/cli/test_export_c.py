@@ -289,3 +289,20 @@ def test_no_test_is_for_c_source(model, tmp_path, run):
     code, _, err = run("export", model, "--to", "tflm", "-o", tmp_path / "out", "--no-test")
     assert code == 2
     assert "--no-test is for --to c" in err
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_tolerance_is_that_of_the_models_own_arithmetic(tmp_path, run_json):
+    graph = "(float[64] x) => (y) <float k = {300}> {a = Exp(x) b = Mul(a, k) y = Sin(b)}"
+    path = save(tmp_path, parse(graph))
+    assert run_json("export", path, "--to", "c", "-o", tmp_path / "out")["tested"] is True
+    text = (tmp_path / "out" / "tiny_test.c").read_text()
+    (most,) = {float(each) for each in re.findall(r"<= ([\d.e-]+)f", text)}
+    assert 1e-5 < most <= 1e-3
+
+
+def test_an_output_that_is_a_constant_is_copied(tmp_path, run_json):
+    text = "(float[2] x) => (y, z) <float[2] w = {1, 2}> { y = Relu(x) z = Identity(w) }"
+    path = save(tmp_path, parse(text))
+    said = run_json("export", path, "--to", "c", "-o", tmp_path / "out")
+    assert said["height"] == run_json("plan", path, "--target", "c")["height"] == 16

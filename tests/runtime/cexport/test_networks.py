@@ -133,6 +133,47 @@ def test_means_divide_as_our_runtime_does(axes: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+GRAPHS = {
+    "a sum that repeats along three axes": "(float[2,1,3,1,5] x, float[1,4,3,6,1] z) => (y) "
+    "{a = Neg(x) b = Neg(z) c = Add(a, b) y = Mul(c, z)}",
+    "a choice that repeats along four axes": "(float[2,1,3,1,5] x, float[1,4,1,6,1] z) => (y) "
+    "<float l = {0.25}> {c = Less(x, l) y = Where(c, x, z)}",
+    "a product that repeats along three axes": "(float[2,1,3,2,5] x, float[1,4,3,5,2] z) => (y) "
+    "{a = Neg(x) y = MatMul(a, z)}",
+    "constant outputs": "(float[2] x) => (y, z, v) <float[2] w = {1, 2}, int64[1] s = {2}> "
+    "{y = Relu(x) z = Identity(w) v = Reshape(w, s)}",
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_an_onnx_graph_agrees_with_our_runtime(name: str, tmp_path: Path) -> None:
+    path = save(tmp_path, parse(GRAPHS[name]))
+    export = exported(path)
+    machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
+    inputs = drawn(export, 0)
+    for expected, found in zip(
+        Ours(path).run(list(inputs.values())), machine.run(inputs).values(), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+
+
+def test_bytes_that_repeat_along_three_axes_agree_with_our_runtime(tmp_path: Path) -> None:
+    graph = (
+        "(float[2,1,3,1,5] x, float[1,4,3,6,1] z) => (y) <float s = {0.05}, int8 o = {3}> {"
+        "a = QuantizeLinear(x, s, o) b = DequantizeLinear(a, s, o) "
+        "c = QuantizeLinear(z, s, o) d = DequantizeLinear(c, s, o) "
+        "e = Add(b, d) f = QuantizeLinear(e, s, o) y = DequantizeLinear(f, s, o)}"
+    )
+    path = save(tmp_path, parse(graph, opset=13))
+    export = exported(path, rounding="even")
+    assert "add_even_s8" in export.kernels
+    machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
+    inputs = drawn(export, 0)
+    (expected,) = Ours(path).run(list(inputs.values()))
+    (found,) = machine.run(inputs).values()
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_a_network_of_floats_agrees_with_onnx_runtime(tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     export = exported(DIGITS, order=best_order())

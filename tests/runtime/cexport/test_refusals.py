@@ -58,13 +58,6 @@ def test_many_refusals_are_told_in_short() -> None:
     assert len(error.steps) == 11
 
 
-def test_an_output_that_is_a_constant_is_refused(tmp_path: Path) -> None:
-    text = "(float[2] x) => (y, z) <float[2] w = {1, 2}> { y = Relu(x) z = Identity(w) }"
-    path = save(tmp_path, parse(text))
-    with pytest.raises(NotExportedError, match=r"\(output\): constant inputs and outputs are"):
-        exported(path)
-
-
 def test_a_name_cannot_end_the_comment_it_stands_in(tmp_path: Path) -> None:
     model = parse("(float[2] x) => (y) { y = Relu(x) }")
     for value in (model.graph.input[0], model.graph.output[0]):

@@ -18,7 +18,7 @@ from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.convolution import TransposedConv2D
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.linear import MatMul
-from arenite.runtime.operators.movement import Copy
+from arenite.runtime.operators.movement import Copy, Move
 from arenite.runtime.operators.recurrent import Lstm
 from arenite.runtime.rewrites.fusing import fold_pads, without_unread
 
@@ -45,10 +45,11 @@ def lower_for_c(model: Program) -> Program:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
         lowered = lower_tflite(model, means_as_pools=False, keeps_bytes=True)
-        return quantise_operands(_for_kernels(_products_of_bytes(lowered)), _asymmetric(model))
+        own = _for_kernels(_products_of_bytes(lowered))
+        return _with_copied_outputs(quantise_operands(own, _asymmetric(model)))
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
-    return _for_kernels(lower_onnx(model))
+    return _with_copied_outputs(_for_kernels(lower_onnx(model)))
 
 
 def lower_hybrid_for_runtime(model: Program) -> Program:
@@ -115,6 +116,22 @@ def _products_of_bytes(program: Program) -> Program:
     unread = {step.name for name, step in converts.items() if uses[name] == 0}
     kept = tuple(step for step in steps.values() if step.name not in unread)
     return without_unread(replace(program, steps=kept))
+
+
+def _with_copied_outputs(program: Program) -> Program:
+    """Return the program with a copy in the arena of each constant that is an output of it."""
+    names = Names([*program.tensors, *(step.name for step in program.steps)])
+    tensors, steps, ports = dict(program.tensors), list(program.steps), list[Port]()
+    for port in program.outputs:
+        tensor = tensors[port.tensor]
+        if tensors[program.root(tensor.name)[0]].kind is TensorKind.CONSTANT:
+            name = names.take(f"{tensor.name}/copy")
+            move = Move(shape=(tensor.num_elements,), input_strides=(1,), output_strides=(1,))
+            tensors[name] = replace(tensor, name=name, kind=TensorKind.OUTPUT, alias=None)
+            steps.append(Step(name, Copy(moves=(move,)), (tensor.name,), (name,)))
+            port = replace(port, tensor=name)
+        ports.append(port)
+    return replace(program, tensors=tensors, steps=tuple(steps), outputs=tuple(ports))
 
 
 def _fields(operator: Operator) -> dict[str, Any]:

@@ -39,6 +39,10 @@ _SHARE_OF_ROUNDED: Final = 0.1
 """The same of floats that are computed from such integers, in parts of the output's scale."""
 _SHARE_OF_OPERANDS: Final = 0.02
 """The same where layers with weights of bytes round operands whose last bits may differ."""
+_MARGIN: Final = 4
+"""Times that outputs of floats may differ as much as by the last bits of the inputs."""
+_MOST_OF_LAST_BITS: Final = 1e-3
+"""Most that this makes the difference, in parts of the output's scale."""
 
 _INTERPRETERS: Final = (
     ("tflm", "tflite_micro", "TensorFlow Lite Micro's interpreter"),
@@ -69,13 +73,19 @@ def vectors(
     count = _FEWER_RUNS if size > _LARGE_OUTPUTS else _RUNS
     runs = [given.inputs_of(index) for index in range(count)]
     units = int(_rounds(program) and _computes_in_floats(program))
-    made = run(
-        [{p.port.name: _to_model(each[p.port.name], p) for p in interface.inputs} for each in runs]
-    )
+    asked = [
+        {p.port.name: _to_model(each[p.port.name], p) for p in interface.inputs} for each in runs
+    ]
+    made = run(asked)
     ours = tuple(
         {p.port.name: _to_stored(each[p.port.name], p) for p in interface.outputs} for each in made
     )
     share = _SHARE_OF_OPERANDS if _rounds_inexact_floats(program) else given.share
+    if not _rounds(program) and any(each.c_type == "float" for each in interface.inputs):
+        moved = _MARGIN * _largest_share(
+            made, run([_with_last_bits_moved(each) for each in asked])
+        )
+        share = max(share, min(moved, _MOST_OF_LAST_BITS))
     if model_format(path) == "tflite" and rounding == "double":
         for kind, package, label in _INTERPRETERS:
             outputs = _interpreted(kind, package, path, interface, runs)
@@ -136,6 +146,33 @@ def _is_same_network(outputs: Sequence[Arrays], ours: Sequence[Arrays]) -> bool:
         for each, own in zip(outputs, ours, strict=True)
         for name, array in each.items()
     )
+
+
+def _with_last_bits_moved(arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """Return inputs, each float of them moved to the next one, up or down."""
+    random = np.random.default_rng(_SEED)
+    return {
+        name: np.nextafter(array, random.choice(np.float32([-np.inf, np.inf]), array.shape))
+        if array.dtype == np.float32
+        else array
+        for name, array in arrays.items()
+    }
+
+
+def _largest_share(
+    ours: Sequence[Mapping[str, NDArray[Any]]], others: Sequence[Mapping[str, NDArray[Any]]]
+) -> float:
+    """Return the largest difference of floats, in parts of the output's scale."""
+    largest = 0.0
+    for one, other in zip(ours, others, strict=True):
+        for name, array in one.items():
+            if array.dtype != np.float32:
+                continue
+            is_number = np.isfinite(array) & np.isfinite(other[name])
+            scale = np.abs(array[is_number]).max(initial=0.0)
+            most = np.abs(array[is_number] - other[name][is_number]).max(initial=0.0)
+            largest = max(largest, float(most / max(scale, 1e-30)))
+    return largest
 
 
 def _rounds(program: Program) -> bool:

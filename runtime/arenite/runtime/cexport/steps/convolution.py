@@ -1,6 +1,7 @@
 """Convolutions and products of matrices."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from arenite.planner import Array, DType
 from arenite.planner.operators import Operands
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
+from arenite.runtime.cexport.steps.elementwise import broadcast_axes
 from arenite.runtime.cexport.steps.hybrid import multiplies_in_turn, scales_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.base import Clamped, Pair, Sides
@@ -130,24 +132,29 @@ def matmul(t: StepWriter) -> None:
         raise NotWrittenError(
             f"operands of {one.dtype.label} and {other.dtype.label} are unsupported"
         )
-    counts, steps = _batches(one.shape[:-2], other.shape[:-2], result.shape[:-2])
+    *outer, batches, matrices = broadcast_axes(
+        [one.shape[:-2], other.shape[:-2]], result.shape[:-2]
+    )
     (rows, columns), depth = result.shape[-2:], one.shape[-2 if operator.transpose_a else -1]
+    elements = (rows * depth, columns * depth, rows * columns)
     layer = {
-        "batches": counts[0], "matrices": counts[1], "rows": rows, "columns": columns,
-        "depth": depth, "batch_a": steps[0][0] * rows * depth,
-        "matrix_a": steps[0][1] * rows * depth, "batch_b": steps[1][0] * columns * depth,
-        "matrix_b": steps[1][1] * columns * depth,
+        "batches": batches[0], "matrices": matrices[0], "rows": rows, "columns": columns,
+        "depth": depth, "batch_a": batches[1][0] * elements[0],
+        "matrix_a": matrices[1][0] * elements[0], "batch_b": batches[1][1] * elements[1],
+        "matrix_b": matrices[1][1] * elements[1],
         "row_a": 1 if operator.transpose_a else depth,
         "step_a": rows if operator.transpose_a else 1,
         "column_b": depth if operator.transpose_b else 1,
         "step_b": 1 if operator.transpose_b else columns,
     }  # fmt: skip
-    _call_matmul(t, kind, layer, -math.inf, math.inf, "NULL")
+    shifts = t.loops(outer, [each * one.dtype.bits // 8 for each in elements])
+    _call_matmul(t, kind, layer, -math.inf, math.inf, "NULL", shifts)
 
 
 def _call_matmul(
-    t: StepWriter, kind: str, layer: dict[str, int], low: float, high: float, bias: str
-) -> None:
+    t: StepWriter, kind: str, layer: dict[str, int], low: float, high: float, bias: str,
+    shifts: Sequence[str] = ("", "", ""),
+) -> None:  # fmt: skip
     one, other, result = t.input(0), t.input(1), t.output()
     suffix = {"float32": "f32", "int8": "s8"}[kind]
     if kind == "float32":
@@ -164,41 +171,10 @@ def _call_matmul(
             "matmul_layer", **layer, offset_a=-zero_of(one), offset_b=-zero_of(other),
             factor=factor, shift=shift, out_zero=zero_of(result), low=least, high=most, bias=bias,
         )  # fmt: skip
-    t.call(f"matmul_{suffix}", name, *(t.address(each) for each in (one, other, result)))
-
-
-def _batches(
-    one: tuple[int, ...], other: tuple[int, ...], result: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """Return the lengths of two batches of matrices, and for each operand its step in both.
-
-    Raises:
-        NotWrittenError: The operands repeat along more than two axes in turn.
-    """
-    groups: list[tuple[int, tuple[bool, bool]]] = []
-    for axis, length in enumerate(result):
-        missing = [len(result) - len(shape) for shape in (one, other)]
-        own = [
-            shape[axis - gap] == length if axis >= gap else False
-            for shape, gap in zip((one, other), missing, strict=True)
-        ]
-        if length == 1:
-            continue
-        varies = own[0], own[1]
-        if groups and groups[-1][1] == varies:
-            groups[-1] = (groups[-1][0] * length, varies)
-        else:
-            groups.append((length, varies))
-    if len(groups) > 2:
-        raise NotWrittenError("broadcasting along more than two axes is unsupported")
-    while len(groups) < 2:
-        groups.insert(0, (1, (False, False)))
-    (outer, outer_varies), (inner, inner_varies) = groups
-    steps = tuple(
-        ((inner if inner_varies[side] else 1) * outer_varies[side], int(inner_varies[side]))
-        for side in range(2)
+    places = (
+        t.address(each) + shift for each, shift in zip((one, other, result), shifts, strict=True)
     )
-    return (outer, inner), steps
+    t.call(f"matmul_{suffix}", name, *places)
 
 
 def _is_hybrid(t: StepWriter) -> bool:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from arenite.runtime.operators.elementwise import (
     UnaryFunction,
 )
 
+Axis: TypeAlias = tuple[int, tuple[int, ...]]
+"""The length of an axis, and for each operand and the result the elements from one index to the
+next: 0 where one element serves all indices."""
+
 
 @dataclass(frozen=True, slots=True)
 class BroadcastRows:
@@ -34,12 +38,42 @@ class BroadcastRows:
         width: Elements of a row.
         pitches: For each operand, elements from one row to the next.
         steps: For each operand, 1, or 0 where one element serves a whole row.
+        outer: The axes that the rows repeat along, in loops round the kernel.
     """
 
     rows: int
     width: int
     pitches: tuple[int, ...]
     steps: tuple[int, ...]
+    outer: tuple[Axis, ...] = ()
+
+
+def broadcast_axes(operands: Sequence[tuple[int, ...]], result: tuple[int, ...]) -> list[Axis]:
+    """Return the axes of operands that broadcast to a result, at least two; equal ones are merged.
+
+    Raises:
+        NotWrittenError: They do not broadcast.
+    """
+    groups: list[tuple[int, tuple[bool, ...]]] = []
+    reversed_shapes = (shape[::-1] for shape in (result, *operands))
+    for length, *own in list(zip_longest(*reversed_shapes, fillvalue=1))[::-1]:
+        if length == 1:
+            continue
+        if any(each not in (1, length) for each in own):
+            raise NotWrittenError(f"operands {[*operands]} do not broadcast to {result}")
+        varies = (*(each == length for each in own), True)
+        if groups and groups[-1][1] == varies:
+            groups[-1] = (groups[-1][0] * length, varies)
+        else:
+            groups.append((length, varies))
+    while len(groups) < 2:
+        groups.insert(0, (1, (True,) * (len(operands) + 1)))
+    steps = [1] * (len(operands) + 1)
+    axes: list[Axis] = []
+    for length, varies in reversed(groups):
+        axes.insert(0, (length, tuple(s * v for s, v in zip(steps, varies, strict=True))))
+        steps = [s * length if v else s for s, v in zip(steps, varies, strict=True)]
+    return axes
 
 
 def meet(operands: Sequence[Tensor], result: Tensor, rows: tuple[int, int]) -> BroadcastRows:
@@ -49,35 +83,14 @@ def meet(operands: Sequence[Tensor], result: Tensor, rows: tuple[int, int]) -> B
         rows: Rows and elements of each where no operand repeats.
 
     Raises:
-        NotWrittenError: They repeat along more than two axes in turn.
+        NotWrittenError: They do not broadcast.
     """
     if all(each.shape == result.shape for each in operands):
         return BroadcastRows(*rows, (rows[1],) * len(operands), (1,) * len(operands))
-    groups: list[tuple[int, tuple[bool, ...]]] = []
-    shapes = [each.shape[::-1] for each in operands]
-    for lengths in list(zip_longest(result.shape[::-1], *shapes, fillvalue=1))[::-1]:
-        length, *own = lengths
-        if length == 1:
-            continue
-        if any(each not in (1, length) for each in own):
-            raise NotWrittenError(
-                f"operands {[each.shape for each in operands]} do not broadcast to {result.shape}"
-            )
-        whole = tuple(each == length for each in own)
-        if groups and groups[-1][1] == whole:
-            groups[-1] = (groups[-1][0] * length, whole)
-        else:
-            groups.append((length, whole))
-    if len(groups) > 2:
-        raise NotWrittenError("broadcasting along more than two axes is unsupported")
-    while len(groups) < 2:
-        groups.insert(0, (1, (True,) * len(operands)))
-    (count, outer), (width, inner) = groups
-    pitches = tuple(
-        (width if whole else 1) if varies else 0
-        for varies, whole in zip(outer, inner, strict=True)
+    *outer, (count, pitches), (width, steps) = broadcast_axes(
+        [each.shape for each in operands], result.shape
     )
-    return BroadcastRows(count, width, pitches, tuple(int(whole) for whole in inner))
+    return BroadcastRows(count, width, pitches[:-1], steps[:-1], tuple(outer))
 
 
 F = UnaryFunction
@@ -347,15 +360,18 @@ def _layer(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
 
 
 def _call(t: StepWriter, kernel: str, layer: str, found: BroadcastRows) -> None:
-    operands = [t.input(position) for position in range(len(found.pitches))]
+    *operands, result = [*map(t.input, range(len(found.pitches))), t.output()]
+    sizes = [each.dtype.bits // 8 for each in (*operands, result)]
+    *shifts, out_shift = t.loops(found.outer, sizes)
+    row_bytes = [n * size for n, size in zip(found.pitches, sizes, strict=False)]
     t.call(
         kernel,
         layer,
         *(
-            t.rows_of(each, pitch * each.dtype.bits // 8, count=found.rows)
-            for each, pitch in zip(operands, found.pitches, strict=True)
+            t.rows_of(each, stride, count=found.rows, shift=shift)
+            for each, stride, shift in zip(operands, row_bytes, shifts, strict=True)
         ),
-        t.rows_to(t.output(), found.width * t.output().dtype.bits // 8),
+        t.rows_to(result, found.width * sizes[-1], shift=out_shift),
         0,
         found.rows,
     )

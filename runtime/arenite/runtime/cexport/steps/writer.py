@@ -1,7 +1,7 @@
 """One step, while it is written as calls of kernels; and the table of writers."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -155,22 +155,32 @@ class StepWriter:
         return f"(const uint8_t *){name}" + (f" + {inside + shift}" if inside + shift else "")
 
     def rows_of(
-        self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0, count: int = 0
-    ) -> str:
-        """Return the rows of an operand; `stride` in bytes, 0 for one row `count` times."""
-        if self.layout.has_tables:
-            return f"in_rows_at({self._row_table(tensor, stride, plane, bytes_each, count)})"
-        return f"IN_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
+        self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0, count: int = 0,
+        shift: str = "",
+    ) -> str:  # fmt: skip
+        """Return the rows of an operand; `stride` in bytes, 0 for one row `count` times.
 
-    def rows_to(self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0) -> str:
+        Args:
+            shift: What a loop adds to its address.
+        """
+        if self.layout.has_tables:
+            table = self._row_table(tensor, stride, plane, bytes_each, count, shift)
+            return f"in_rows_at({table})"
+        return f"IN_ROWS({self.address(tensor, plane, bytes_each)}{shift}, {stride})"
+
+    def rows_to(
+        self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0, shift: str = ""
+    ) -> str:
         """Return the rows of a result; `stride` in bytes."""
         if self.layout.has_tables:
-            return f"out_rows_at({self._row_table(tensor, stride, plane, bytes_each)})"
-        return f"OUT_ROWS({self.address(tensor, plane, bytes_each)}, {stride})"
+            table = self._row_table(tensor, stride, plane, bytes_each, shift=shift)
+            return f"out_rows_at({table})"
+        return f"OUT_ROWS({self.address(tensor, plane, bytes_each)}{shift}, {stride})"
 
     def _row_table(
-        self, tensor: Tensor, stride: int, plane: int, bytes_each: int, count: int = 0
-    ) -> str:
+        self, tensor: Tensor, stride: int, plane: int, bytes_each: int, count: int = 0,
+        shift: str = "",
+    ) -> str:  # fmt: skip
         """Return the place and the offsets of rows, in a program some rows of which lie apart.
 
         Raises:
@@ -179,10 +189,10 @@ class StepWriter:
         self.need("ROW_TABLES")
         starts = self.layout.rows.get(tensor.name)
         if starts is None:
-            base = self.address(tensor, plane, bytes_each)
+            base = self.address(tensor, plane, bytes_each) + shift
             count = (bytes_each or tensor.size) // stride if stride else count
             starts = tuple(row * stride for row in range(count))
-        elif stride * len(starts) != tensor.size:
+        elif stride * len(starts) != tensor.size or shift:
             raise NotWrittenError(f"bands of rows are unsupported for {tensor.name!r}")
         else:
             base = f"arena + {starts[0]}"
@@ -252,6 +262,34 @@ class StepWriter:
                 argument = variable
             given.append(argument)
         self.calls += ["{", *named, f"    {kernel}({', '.join(given)});", "}"]
+
+    def loops(
+        self, axes: Sequence[tuple[int, tuple[int, ...]]], sizes: Sequence[int]
+    ) -> list[str]:
+        """Begin loops round the next call; return what they add to the address of each tensor.
+
+        Args:
+            axes: Length of each, and for each tensor the elements from one index to the next.
+            sizes: Bytes of an element of each tensor.
+
+        Raises:
+            NotWrittenError: The step makes some rows at a time.
+        """
+        if axes and self.num_rows:
+            raise NotWrittenError("bands of rows are unsupported for operands that repeat so")
+        names = [f"axis_{number}" for number in range(len(axes))]
+        self.calls += [
+            f"for (int32_t {name} = 0; {name} < {length}; ++{name})"
+            for name, (length, _) in zip(names, axes, strict=True)
+        ]
+        return [
+            "".join(
+                f" + {name} * {steps[position] * size}"
+                for name, (_, steps) in zip(names, axes, strict=True)
+                if steps[position]
+            )
+            for position, size in enumerate(sizes)
+        ]
 
     def working_memory(self) -> tuple[int, str]:
         """Return the bytes of working memory, and where it lies."""
