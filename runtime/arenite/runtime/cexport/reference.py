@@ -41,6 +41,7 @@ _SHARE_OF_OPERANDS: Final = 0.02
 """The same where layers with weights of bytes round operands whose last bits may differ."""
 _MARGIN: Final = 4
 """Times that outputs of floats may differ as much as by the last bits of the inputs."""
+_ENDS: Final = np.array([-np.inf, np.inf], np.float32)
 _MOST_OF_LAST_BITS: Final = 1e-3
 """Most that this makes the difference, in parts of the output's scale."""
 
@@ -152,7 +153,7 @@ def _with_last_bits_moved(arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     """Return inputs, each float of them moved to the next one, up or down."""
     random = np.random.default_rng(_SEED)
     return {
-        name: np.nextafter(array, random.choice(np.float32([-np.inf, np.inf]), array.shape))
+        name: np.nextafter(array, random.choice(_ENDS, array.shape))
         if array.dtype == np.float32
         else array
         for name, array in arrays.items()

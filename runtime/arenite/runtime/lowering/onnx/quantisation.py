@@ -178,7 +178,7 @@ def integers(
     zeros = constants.value(zero_point) if zero_point else np.zeros(1, array.dtype)
     if zeros is None or np.unique(zeros).size != 1 or scales.ndim > 1:
         return None
-    if not (np.isfinite(scales) & (scales > 0)).all():
+    if not all(0 < float(scale) < math.inf for scale in scales.flat):
         return None
     offset = _OFFSET if array.dtype == np.uint8 else 0
     return Weights(
