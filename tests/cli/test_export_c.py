@@ -306,3 +306,11 @@ def test_an_output_that_is_a_constant_is_copied(tmp_path, run_json):
     path = save(tmp_path, parse(text))
     said = run_json("export", path, "--to", "c", "-o", tmp_path / "out")
     assert said["height"] == run_json("plan", path, "--target", "c")["height"] == 16
+
+
+def test_the_search_of_bands_ends_within_the_time_limit(model, tmp_path, run):
+    options = ("--budget", "1900", "--time-limit", "1e-9", "--order", "given")
+    code, _, err = run("export", model, "--to", "c", "-o", tmp_path / "out", *options)
+    assert code == 1
+    assert "the search was stopped" in err
+    assert not (tmp_path / "out").exists()

@@ -86,11 +86,11 @@ def place(strategy: Strategy, problem: Problem, limits: SearchLimits = UNLIMITED
             logger.debug("%s: lower bound %d B", strategy.name, problem.lower_bound)
             started = time.perf_counter()
             watcher = _Watcher(found, strategy.name, limits.is_over(), boundless)
-            plan = _run(strategy, problem, watcher)
+            plan = run_strategy(strategy, problem, watcher)
             verified = watcher.verified
         else:
             started = time.perf_counter()
-            plan = _run(strategy, problem)
+            plan = run_strategy(strategy, problem)
     seconds = time.perf_counter() - started
     logger.info("%s: height %d B in %.3f s", strategy.name, plan.height, seconds)
     if plan is not verified:
@@ -98,7 +98,7 @@ def place(strategy: Strategy, problem: Problem, limits: SearchLimits = UNLIMITED
     return Outcome(plan, seconds, interrupted=found.was_stopped)
 
 
-def _run(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
+def run_strategy(strategy: Strategy, problem: Problem, watch: Watch = silent) -> Plan:
     """Return the plan of a strategy, which may be another package's.
 
     Raises:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.pipeline.base.ordering import order_finder
-from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.placing import place, run_strategy
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import session_by_plan
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import compile_hybrid, in_order, lower_model_for_c
-from arenite.planner import Budget, Costs, Link, Plan, Problem, Program, Strategy, derive
+from arenite.planner import Budget, Costs, Link, Plan, Problem, Program, Strategy, derive, verify
 from arenite.runtime.cexport import (
     CExport,
     CompiledForC,
@@ -158,14 +158,26 @@ def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[Compile
     order = order_finder(request.reading.order_name or "best", request.reading.limits)
     program = derive(lowered.program, lowered.rules_in_bands, order)
     ordered = lowered.program.reordered([step.name for step in program.program.steps])
-    banding = StripsSearch(
-        ordered,
-        lowered.rules_in_bands,
-        MICROCONTROLLER,
-        lambda problem: place(request.strategy, problem, request.reading.limits).plan,
-        is_allowed=partial(has_kernel_by_rows, ordered, lowered.shifted),
-    )
-    banded = banding.within(size)
+    limits = request.reading.limits
+    is_over = limits.is_over()
+    with limits.observer.searching("export", "program") as search:
+
+        def should_stop() -> bool:
+            return search.should_stop() or is_over()
+
+        def placed(problem: Problem) -> Plan:
+            plan = run_strategy(request.strategy, problem, lambda _best, _bound: should_stop())
+            verify(problem, plan)
+            return plan
+
+        banded = StripsSearch(
+            ordered,
+            lowered.rules_in_bands,
+            MICROCONTROLLER,
+            placed,
+            should_stop,
+            partial(has_kernel_by_rows, ordered, lowered.shifted),
+        ).within(size)
     return lowered.compiled(banded.derivation), banded.plan
 
 
