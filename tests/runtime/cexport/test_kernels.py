@@ -43,7 +43,7 @@ from support.operator_models import (
     unary,
 )
 from support.tflite_layers import integer_lstm
-from support.tflite_operator import Reference
+from support.tflite_operator import Given, Reference, operator_model
 
 SANITIZED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
 RUNS = 4
@@ -216,6 +216,9 @@ FLOATS: dict[str, Callable[[], bytes]] = {
     "gather": lambda: gather(F32, "int64", axis=2),
     "select": lambda: select(F32, (2, 1, 1), (2, 5, 30), (1,)),
     "power": lambda: binary("POW", F32, (2, 30), (1,)),
+    "normalisation": lambda: operator_model(
+        "L2_NORMALIZATION", [Given((2, 3, 7))], [Given((2, 3, 7))], ("L2NormOptions", {})
+    ),
 }
 
 
@@ -258,6 +261,16 @@ def test_bytes_agree_with_the_reference_kernels_of_litert_to_the_bit(
 @pytest.mark.parametrize("name", FLOATS)
 def test_floats_agree_with_the_reference_kernels_of_litert(name: str, tmp_path: Path) -> None:
     check(FLOATS[name](), tmp_path, Reference, 1e-5)
+
+
+def test_the_matrix_of_landmarks_agrees_with_our_runtime(tmp_path: Path) -> None:
+    options = {
+        "left_rotation_idx": 3, "right_rotation_idx": 7, "subset_idxs": [3, 1, 4, 9, 7],
+        "output_height": 16, "output_width": 24, "scale_x": 1.5, "scale_y": 1.25,
+    }  # fmt: skip
+    data = operator_model("Landmarks2TransformMatrix", [Given((1, 12, 3))], [Given((1, 4, 4))],
+                          ("", options))  # fmt: skip
+    check(data, tmp_path, Ours, 1e-5)
 
 
 def test_a_filter_that_keeps_bytes_agrees_with_our_runtime(tmp_path: Path) -> None:

@@ -24,6 +24,23 @@ KERNEL layer_norm_f32(int32_t width, float epsilon, const float *factors, const 
     }
 }
 
+/* Rows [first, end) of `width` floats over their Euclidean norm, which is at least `epsilon`. */
+KERNEL l2_norm_f32(int32_t width, float epsilon, in_rows in, out_rows out, int32_t first,
+                   int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const float *from = (const float *)(const void *)in_row(in, y);
+        float *to = (float *)(void *)out_row(out, y);
+        float squares = 0.0f;
+        for (int32_t i = 0; i < width; ++i)
+            squares += from[i] * from[i];
+        const float length = fmaxf(sqrtf(squares), epsilon);
+        const float factor = length > 0.0f ? 1.0f / length : 0.0f;
+        for (int32_t i = 0; i < width; ++i)
+            to[i] = from[i] * factor;
+    }
+}
+
 /* Softmax of beta * x in rows of `width` floats; rows [first, end), each read before it is
    written. */
 KERNEL softmax_f32(int32_t width, float beta, in_rows in, out_rows out, int32_t first, int32_t end)

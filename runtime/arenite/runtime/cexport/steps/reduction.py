@@ -13,7 +13,7 @@ from arenite.runtime.cexport.steps import tables
 from arenite.runtime.cexport.steps.elementwise import look_up
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.elementwise import Unary, UnaryFunction
-from arenite.runtime.operators.normalisation import LayerNorm, Softmax
+from arenite.runtime.operators.normalisation import L2Norm, LayerNorm, Softmax
 from arenite.runtime.operators.reduction import ArgReduce, Pool2D, PoolKind, Reduce, ReduceFunction
 
 
@@ -256,6 +256,20 @@ def softmax(t: StepWriter) -> None:
         exponentials=t.constant(table, "exponentials"),
     )  # fmt: skip
     t.call("softmax_s8", layer, *places)
+
+
+@writes(L2Norm)
+def l2_norm(t: StepWriter) -> None:
+    """Write a division of floats by the norm of each row."""
+    operator = t.operator
+    assert isinstance(operator, L2Norm)
+    t.types("float32")
+    source = t.input()
+    width = source.shape[-1]
+    t.call(
+        "l2_norm_f32", width, number(float(operator.epsilon)), t.rows_of(source, 4 * width),
+        t.rows_to(t.output(), 4 * width), 0, source.num_elements // width,
+    )  # fmt: skip
 
 
 @writes(LayerNorm)
