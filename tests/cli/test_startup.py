@@ -52,6 +52,19 @@ entry_point()
 """
 """Ctrl-C while a native module makes an enumeration, where nanobind aborts on any exception."""
 
+IN_CALLBACK = """
+import time, weakref
+from arenite.cli import main
+def slow(argv):
+    kept = set()
+    seen = weakref.ref(kept, lambda _: signal.raise_signal(signal.SIGINT))
+    del kept
+    time.sleep(60)
+main.main = slow
+main.entry_point()
+"""
+"""Ctrl-C in a callback, whose exceptions Python prints and ignores."""
+
 
 def help_of(*words, option="--help"):
     result = CliRunner().invoke(arenite, [*words, option], prog_name="arenite", terminal_width=80)
@@ -113,8 +126,9 @@ def test_control_c_while_the_program_starts_is_one_word_and_130():
         IN_NATIVE,
         "import os\nos.fstat = lambda _: signal.raise_signal(signal.SIGINT)\n"
         "from arenite.cli.main import entry_point\nentry_point()",
+        IN_CALLBACK,
     ],
-    ids=["in a native module", "before anything"],
+    ids=["in a native module", "before anything", "in a callback"],
 )
 def test_control_c_while_the_program_loads_is_one_word_and_130(code):
     ended = subprocess.run(

@@ -14,11 +14,11 @@ ends like any other, but native modules are loaded to their end first: many cras
 
 import os
 import sys
-from io import TextIOWrapper
 
 TYPE_CHECKING = False  # as type checkers know it; `typing` would take a good part of the start
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from sys import UnraisableHookArgs
     from types import FrameType, ModuleType
 
 FAILURE = 1
@@ -41,6 +41,21 @@ def main(argv: "Sequence[str]") -> int:
 def _interrupted() -> int:
     sys.stderr.write("interrupted\n")
     return INTERRUPTED
+
+
+def _interrupt_again(ignored: "UnraisableHookArgs") -> None:
+    """Repeat a Ctrl-C that Python ignores: it arrived in a callback, such as one of an import."""
+    if ignored.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(ignored)
+        return
+    import _thread
+    import time
+
+    def later() -> None:
+        time.sleep(0.01)  # after the callback
+        _thread.interrupt_main()
+
+    _thread.start_new_thread(later, ())
 
 
 def _load_native_modules_whole() -> None:
@@ -136,6 +151,7 @@ def _streams_are_open() -> bool:
 def entry_point() -> None:
     """Run the command line of this process and exit."""
     try:
+        sys.unraisablehook = _interrupt_again
         code = _main_of_process()
     except KeyboardInterrupt:
         code = _interrupted()
@@ -145,6 +161,8 @@ def entry_point() -> None:
 def _main_of_process() -> int:
     if not _streams_are_open():
         return FAILURE
+    from io import TextIOWrapper
+
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a narrow encoding garbles, never fails
