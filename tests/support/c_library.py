@@ -3,11 +3,14 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support import reuse_objects
 
 CHECKOUT = Path(__file__).parents[2]
 _BUILD = CHECKOUT / "build" / "capi"
@@ -29,7 +32,8 @@ def install() -> Path:
     prefix = _BUILD / "installed"
     run(
         ["cmake", "-S", CHECKOUT / "runtime" / "capi", "-B", _BUILD,
-         f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib"]
+         f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib",
+         f"-DCMAKE_CXX_COMPILER_LAUNCHER={sys.executable};-IS;{reuse_objects.__file__}"]
     )  # fmt: skip
     run(["cmake", "--build", _BUILD, "-j2"])
     run(["cmake", "--install", _BUILD])
