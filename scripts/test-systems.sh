@@ -31,7 +31,7 @@ copy() {
 commands() {
   printf 'cd %q && scripts/debian-packages.sh && make VENV=%q PYTHON=%q %q && ' \
     "$1/tree" "$1/venv" "$2" "$1/venv/.installed"
-  printf '%q -m pytest --numprocesses 2 --dist loadfile' "$1/venv/bin/python"
+  printf '%q -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder' "$1/venv/bin/python"
 }
 
 with_python() {

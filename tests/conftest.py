@@ -22,6 +22,19 @@ settings.load_profile("arenite")
 # that press it want it heard.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+SLOW = (
+    "runtime/test_fuzz.py", "docs/test_docs.py", "contract/test_strategies.py",
+    "runtime/targets/test_tflm_export.py", "runtime/cexport/test_bands.py",
+    "contract/test_policies.py", "cli/test_cluster.py", "bench/test_digits_compression.py",
+    "strategies/test_fuzz.py", "hostile/test_flipped_files.py",
+)  # fmt: skip
+"""Files that take longest, first: the last one must not keep one worker busy alone."""
+
+
+def pytest_collection_modifyitems(items):
+    places = {Path(__file__).parent / name: place for place, name in enumerate(SLOW)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
 
 @pytest.fixture(autouse=True)
 def _costs_of_no_machine(tmp_path_factory, monkeypatch):
