@@ -111,7 +111,7 @@ def page_of(report, count):
     from arenite.pipeline.report.page import as_page
 
     reports = [replace(report, model=f"{number}.onnx") for number in range(count)]
-    return as_page(reports, ("compare",), (), {each.model: each.frontier for each in reports})
+    return as_page(reports, ("compare",))
 
 
 def test_fifty_models_make_a_page_below_five_megabytes(report):

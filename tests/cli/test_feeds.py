@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.cli.commands.run.feeds import Feed, FeedType, InputFileError, read_feeds
+from arenite.cli.commands.run.feeds import FEED, Feed, InputFileError, read_feeds
 from arenite.cli.commands.run.images import Normalisation
 from arenite.runtime import InputNameError, SessionPort
 
@@ -44,7 +44,7 @@ def file(tmp_path):
 
 
 def converted(text):
-    return FeedType().convert(str(text), None, None)
+    return FEED.convert(str(text), None, None)
 
 
 def test_a_name_stands_before_the_file(file):

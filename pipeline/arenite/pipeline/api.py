@@ -85,22 +85,16 @@ def build(
 ) -> Built:
     """Build a model, its plan and its weights into one `.arena` file.
 
+    The other arguments are those of `plan`.
+
     Args:
-        model: An ONNX or TFLite model.
         output: The file to write.
         plan: A plan file to build by; by default a plan is made.
-        strategy: As in `plan`.
-        order: As in `plan`.
-        dims: As in `plan`.
-        shapes: As in `plan`.
-        values: As in `plan`.
-        capacity: As in `plan`.
         weights: Most bytes of weights that are resident in a run, or a share such as `50%`; the
             others are streamed from the file. None for all.
         code_weights: Compress weights that share few values.
         whole: Run every step whole. By default steps that hand each other more than a cache holds
             run in bands of rows where that costs nothing.
-        time_limit_s: As in `plan`.
 
     Raises:
         ModelError: The model cannot be read or run.
@@ -140,19 +134,14 @@ def fit(
 ) -> FittedModel:
     """Fit a model into a budget of memory at the least predicted price in time.
 
+    The other arguments are those of `plan` and `build`.
+
     Args:
-        model: An ONNX or TFLite model.
         budget: Most bytes that the arena may take, or a share of the whole such as `50%`.
         slowdown: Most of the predicted time over that of the whole program, less 1: 0.1 for 10 %.
         policy: Policy that recomputes and spills in the place of bands of rows.
         boundary: `exclude` leaves inputs and outputs to the caller: the budget does not count
             them, and they lie in a memory of their own, `caller`.
-        order: As in `plan`.
-        dims: As in `plan`.
-        shapes: As in `plan`.
-        values: As in `plan`.
-        weights: As in `build`.
-        time_limit_s: As in `plan`.
 
     Raises:
         ModelError: The model cannot be read or run.
@@ -209,16 +198,12 @@ def compare(
     """Compare strategies on models; a model that cannot be read is among the failures.
 
     Several models are planned in processes of their own, so a script that compares them starts
-    below `if __name__ == "__main__":`.
+    below `if __name__ == "__main__":`. The other arguments are those of `plan`; each model takes
+    the names that it has.
 
     Args:
         models: Models, or folders of models.
         strategies: Names of strategies; all by default.
-        target: As in `plan`.
-        order: As in `plan`.
-        dims: As in `plan`; of several models each takes the names that it has.
-        shapes: As in `plan`.
-        values: As in `plan`.
         bands: Also find the frontier of memory against time in bands of rows.
         processes: Most models that are planned at once; by default the number of processors.
         time_limit_s: Seconds after which each search keeps its best result.

@@ -1,7 +1,6 @@
 """What the page says, before it is marked up."""
 
 import dataclasses
-from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -38,9 +37,9 @@ def report(tmp_path):
     return compare_model(Task(model, reading, strategies))
 
 
-def words(*compared, frontiers=MappingProxyType({}), mapped=()):
+def words(*compared, mapped=()):
     choices = [report.results for report in compared if not isinstance(report, FailedModel)]
-    return page_model(compared, choices, COMMAND, {}, COLOURS, frontiers, mapped)
+    return page_model(compared, choices, COMMAND, {}, COLOURS, mapped)
 
 
 def test_one_model_is_the_headline(report):
@@ -76,7 +75,7 @@ def test_of_strategies_that_are_as_low_the_quickest_leads(report):
 
 
 def test_a_frontier_is_an_answer_and_stands_before_the_map(report):
-    page = words(report, frontiers={report.model: FRONTIER}, mapped={report.model})
+    page = words(dataclasses.replace(report, frontier=FRONTIER), mapped={report.model})
     answer = page.headline.answers[2]
     assert (answer.question, answer.answer) == ("In bands of rows", "256 B")
     assert answer.more == "at the least, 50.0 % of the whole, at 1.25 times the time, predicted."
@@ -97,8 +96,8 @@ def test_what_is_computed_twice_is_said():
 
 
 def test_several_models_have_a_column_of_bands_and_those_that_gain_nothing_an_empty_cell(report):
-    other = dataclasses.replace(report, model="other")
-    page = words(report, other, frontiers={"other": FRONTIER})
+    other = dataclasses.replace(report, model="other", frontier=FRONTIER)
+    page = words(report, other)
     assert page.overview.has_bands
     assert [row.bands.text for row in page.overview.models] == ["", "256 B"]
     assert (

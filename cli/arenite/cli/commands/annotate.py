@@ -17,7 +17,7 @@ from arenite.cli.options.common import (
 )
 from arenite.cli.options.model import dim_option, shape_option
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import AliasType, AlignmentType
+from arenite.cli.options.types import ALIASES, ALIGNMENT
 from arenite.cli.render.facts import facts, name
 from arenite.pipeline.base import both, configured, distance, place
 from arenite.planner import (
@@ -61,7 +61,7 @@ _DECIDED_BY_PLAN = (
 @click.option(
     "--align",
     "alignment",
-    type=AlignmentType(),
+    type=ALIGNMENT,
     default=DEFAULT_ALIGNMENT,
     show_default=True,
     metavar="N",
@@ -70,7 +70,7 @@ _DECIDED_BY_PLAN = (
 @click.option(
     "--alias",
     "aliases",
-    type=AliasType(),
+    type=ALIASES,
     default="views,in-place",
     show_default=True,
     metavar="KINDS",

@@ -13,9 +13,9 @@ from arenite.cli.console.observer import TERMINAL
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.options.common import json_option, threads_option
-from arenite.cli.options.model import dim_option, shape_option, value_option
+from arenite.cli.options.model import sizes_options
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import NumberType, SecondsType
+from arenite.cli.options.types import SECONDS, number_type
 from arenite.cli.render.facts import listing, name
 from arenite.pipeline.base import Reading, both, plural
 from arenite.pipeline.contest import (
@@ -30,7 +30,7 @@ from arenite.pipeline.contest import (
     whole_inputs,
 )
 from arenite.pipeline.making import SUFFIX, build_program, random_inputs, with_fixed
-from arenite.planner import InputValues, Shapes, model_format
+from arenite.planner import model_format
 from arenite.planner.errors import MissingDependencyError
 
 _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
@@ -46,35 +46,31 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 )
 @threads_option("Threads per engine.")
 @click.option(
-    "--rounds", type=NumberType(1, 1000), default=5, show_default=True, metavar="N",
+    "--rounds", type=number_type(1, 1000), default=5, show_default=True, metavar="N",
     help="Number of rounds; each starts every engine in a fresh process.",
 )  # fmt: skip
 @click.option(
-    "--seconds", type=SecondsType(), default=1.0, show_default=True, metavar="S",
+    "--seconds", type=SECONDS, default=1.0, show_default=True, metavar="S",
     help="Seconds to measure in each process.",
 )  # fmt: skip
 @click.option(
     "--seed",
-    type=NumberType(),
+    type=number_type(),
     default=0,
     show_default=True,
     metavar="N",
     help="Seed of the random inputs.",
 )
-@dim_option
-@shape_option
-@value_option
+@sizes_options
 @json_option
 def bench(
+    reading: Reading,
     model: Path,
     against: str | None,
     threads: int,
     rounds: int,
     seconds: float,
     seed: int,
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    values: InputValues,
     as_json: bool,
 ) -> None:
     """Measure the latency and memory of MODEL on our runtime and on others.
@@ -90,12 +86,11 @@ def bench(
     engines = (OURS, *_opponents(kind, against))
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         program = Path(folder) / "model.arena"
-        reading = Reading(dims, shapes, values)
         compiled = build_program(model, program, reading=reading)
         inputs = Path(folder) / "inputs.npz"
         arrays = random_inputs(compiled.program, seed)
         np.savez(inputs, *arrays.values())
-        if values:
+        if reading.values:
             np.savez(whole_inputs(inputs), *with_fixed(model, reading, arrays).values())
         files = {engine: program if engine == OURS else model for engine in engines}
         contest = Contest(kind, files, inputs, threads, seconds, may_drop=against == "all")

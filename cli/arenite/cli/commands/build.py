@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,12 +20,10 @@ from arenite.cli.options.common import (
     time_limit_option,
 )
 from arenite.cli.options.model import (
-    dim_option,
     huffman_option,
     memories_option,
     order_option,
-    shape_option,
-    value_option,
+    sizes_options,
     weight_budget_option,
 )
 from arenite.cli.options.sections import SEARCH, SectionedCommand
@@ -40,7 +39,7 @@ from arenite.cli.render.facts import (
 )
 from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural
 from arenite.pipeline.making import build_by_plan, build_model, code_of, tuned
-from arenite.planner import InputValues, Shapes, Step
+from arenite.planner import Step
 from arenite.planner.operators import Band
 from arenite.planner.programs import CostedMemory
 from arenite.runtime.rewrites import Kernels, WeightBudget, num_by_tile
@@ -72,9 +71,7 @@ _DECIDED_BY_PLAN = (
 )  # fmt: skip
 @strategy_option
 @order_option
-@dim_option
-@shape_option
-@value_option
+@sizes_options
 @capacity_option
 @memories_option
 @weight_budget_option
@@ -103,14 +100,12 @@ _DECIDED_BY_PLAN = (
 @seed_option
 @json_option
 def build(
+    reading: Reading,
     model: Path,
     output: Path,
     plan_path: Path | None,
     requested: str,
     order_name: str | None,
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    values: InputValues,
     capacity: int | None,
     memories: tuple[CostedMemory, ...],
     weight_budget: WeightBudget | None,
@@ -131,8 +126,8 @@ def build(
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model, plan_path))
     if plan_path is None:
-        reading = Reading(
-            dims, shapes, values, order_name=order_name, weight_budget=weight_budget,
+        reading = replace(
+            reading, order_name=order_name, weight_budget=weight_budget,
             limits=watched(time_limit_s),
         )  # fmt: skip
         if memories:

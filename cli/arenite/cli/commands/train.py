@@ -2,9 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console, RenderableType
@@ -13,34 +11,23 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option
 from arenite.cli.options.model import dim_option, shape_option
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import NumberType, positive_number
+from arenite.cli.options.types import Parsed, number_type, positive_number
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import both, plural
 from arenite.planner import Shapes
 from arenite.planner.errors import MissingDependencyError, about_file
 
-if TYPE_CHECKING:
-    from arenite.training import TrainingRecipe, TrainingStep
-
 _LOSSES = ("cross-entropy", "bce", "mse")
 _OPTIMISERS = ("sgd", "momentum", "adam")
 
 
-class RateType(click.ParamType[float]):
-    """A learning rate, or `input`: NaN stands for that."""
-
-    name = "rate"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        if isinstance(value, float) or value == "input":
-            return value if isinstance(value, float) else math.nan
-        rate = positive_number(str(value))
-        if rate is None:
-            self.fail(f"{value!r} is not a number above 0, or 'input'", param, ctx)
-        return rate
+def _rate(text: str) -> float:
+    """Return a learning rate; NaN for `input`."""
+    rate = math.nan if text == "input" else positive_number(text)
+    if rate is None:
+        raise ValueError(f"{text!r} is not a number above 0, or 'input'")
+    return rate
 
 
 @click.command(
@@ -62,7 +49,7 @@ class RateType(click.ParamType[float]):
     help="Optimiser.",
 )  # fmt: skip
 @click.option(
-    "--lr", "rate", type=RateType(), default=0.01, show_default=True, metavar="X",
+    "--lr", "rate", type=Parsed("rate", _rate), default=0.01, show_default=True, metavar="X",
     help="Learning rate; 'input' makes it an input of the step, 'rate'.",
 )  # fmt: skip
 @click.option(
@@ -74,7 +61,7 @@ class RateType(click.ParamType[float]):
     help="Normalise by the statistics of the batch, and update the running averages.",
 )  # fmt: skip
 @click.option(
-    "--batch", type=NumberType(1), metavar="N",
+    "--batch", type=number_type(1), metavar="N",
     help="Images or sequences per step: the first axis of every input.  [default: the model's]",
 )  # fmt: skip
 @click.option(
@@ -123,64 +110,45 @@ def train(
     with about_file(model):
         step = make_step(program, recipe)
     write_step(output, step.model)
-    written = _Written(model, output, recipe, step, output.stat().st_size, program.notes)
-    results.show(written.as_json(), written.print)
+    size, notes = output.stat().st_size, program.notes
+    state_bytes = sum(each.size for each in step.state_types.values())
+    num_operators = len(step.model.graph.node)
 
+    def text(console: Console) -> None:
+        console.print(styled_name(model.name, "bold"), soft_wrap=True)
+        rate = "an input" if recipe.rate is None else f"{recipe.rate:g}"
+        forward = num_operators - step.num_gradients
+        rows: list[tuple[str, RenderableType]] = [
+            ("step", f"{recipe.loss}, {recipe.optimiser}, learning rate {rate}"),
+            ("trained", plural(len(step.trained), "parameter")),
+            ("operators", f"{forward} forward, {step.num_gradients} for gradients and updates"),
+            ("states", f"{both(state_bytes)}, kept from one run to the next"),
+            ("live", f"{both(step.peak)} besides the states at most, in the given order"),
+            *(("input", f"{name}, {each}") for name, each in step.inputs.items()),
+            *(("note", each) for each in notes),
+            ("written", f"{output}, {both(size)}"),
+        ]
+        console.print(facts(rows))
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A training step in its file."""
-
-    model: Path
-    output: Path
-    recipe: "TrainingRecipe"
-    step: "TrainingStep"
-    size: int
-    notes: Sequence[str]
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes of all states."""
-        return sum(each.size for each in self.step.state_types.values())
-
-    def as_json(self) -> dict[str, object]:
-        """Return all for `--json`."""
-        step = self.step
-        return {
-            "model": str(self.model),
-            "output": str(self.output),
-            "loss": self.recipe.loss,
-            "optimizer": self.recipe.optimiser,
-            "lr": self.recipe.rate,
+    results.show(
+        {
+            "model": str(model),
+            "output": str(output),
+            "loss": recipe.loss,
+            "optimizer": recipe.optimiser,
+            "lr": recipe.rate,
             "inputs": {
                 name: {"dtype": each.dtype.label, "shape": list(each.shape)}
                 for name, each in step.inputs.items()
             },
             "trained": list(step.trained),
             "states": dict(step.states),
-            "state_bytes": self.state_bytes,
+            "state_bytes": state_bytes,
             "live_bytes": step.peak,
-            "num_operators": len(step.model.graph.node),
+            "num_operators": num_operators,
             "num_backward": step.num_gradients,
-            "file_bytes": self.size,
-            "notes": list(self.notes),
-        }
-
-    def print(self, console: Console) -> None:
-        """Print all for people."""
-        recipe, step = self.recipe, self.step
-        console.print(styled_name(self.model.name, "bold"), soft_wrap=True)
-        rate = "an input" if recipe.rate is None else f"{recipe.rate:g}"
-        forward = len(step.model.graph.node) - step.num_gradients
-        rows: list[tuple[str, RenderableType]] = [
-            ("step", f"{recipe.loss}, {recipe.optimiser}, learning rate {rate}"),
-            ("trained", plural(len(step.trained), "parameter")),
-            ("operators", f"{forward} forward, {step.num_gradients} for gradients and updates"),
-            ("states", f"{both(self.state_bytes)}, kept from one run to the next"),
-            ("live", f"{both(step.peak)} besides the states at most, in the given order"),
-        ]
-        for name, each in step.inputs.items():
-            rows.append(("input", f"{name}, {each}"))
-        rows += (("note", each) for each in self.notes)
-        rows.append(("written", f"{self.output}, {both(self.size)}"))
-        console.print(facts(rows))
+            "file_bytes": size,
+            "notes": list(notes),
+        },
+        text,
+    )

@@ -1,6 +1,5 @@
 """`arenite verify`: check a plan, on its own or against its model."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from rich.console import Console
 
 from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option
-from arenite.cli.options.model import dim_option, shape_option, value_option
+from arenite.cli.options.model import sizes_options
 from arenite.pipeline.base import Reading, both, plural, printable, reading_of, spread_as
 from arenite.pipeline.making import SUFFIX, ProgramFile, session_by_plan
 from arenite.pipeline.targets import TARGETS, Compiled
@@ -22,18 +21,9 @@ from arenite.planner.planfile import StaleRecordsError, WrongTypeError
 @click.command()
 @click.argument("plan_path", metavar="PLAN", type=click.Path(path_type=Path))
 @click.argument("model", required=False, type=click.Path(path_type=Path))
-@dim_option
-@shape_option
-@value_option
+@sizes_options
 @json_option
-def verify(
-    plan_path: Path,
-    model: Path | None,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
-    values: Mapping[str, float],
-    as_json: bool,
-) -> None:
+def verify(stated: Reading, plan_path: Path, model: Path | None, as_json: bool) -> None:
     """Check a plan, on its own or against MODEL.
 
     PLAN is a plan file, a program file (*.arena), or an ONNX model that carries a plan in its
@@ -43,22 +33,23 @@ def verify(
     of inputs default to those of the plan.
     """
     if plan_path.suffix.lower() == SUFFIX:
-        if dims or shapes or values:
+        if stated != Reading():
             raise click.UsageError(
                 "--dim and --shape are for models; a program file has its shapes"
             )
         _verify_program(plan_path, model, Results(as_json=as_json))
         return
     if plan_path.suffix.lower() == ".onnx":
-        if model is not None or dims or shapes or values:
+        if model is not None or stated != Reading():
             raise click.UsageError(
-                "--dim and --shape are for models; an annotated model has its shapes"
+                "an annotated model states its plan and shapes; leave out MODEL, --dim, --shape "
+                "and --value"
             )
         plan_file = _read_annotated(plan_path)
     else:
         plan_file = planfile.read(plan_path)
     if model is not None:
-        _check_model(plan_path, plan_file, model, Reading(dims, shapes, values))
+        _check_model(plan_path, plan_file, model, stated)
     plan = plan_file.plan
 
     def text(console: Console) -> None:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from arenite.cli.options.types import NumberType, SecondsType, SizeType
+from arenite.cli.options.types import SECONDS, SIZE, number_type
 
 
 def refuse_beside(what: str, *names: str) -> None:
@@ -31,7 +31,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def threads_option(help_text: str) -> Callable[[_Function], _Function]:
     """Return the option `--threads`, 1 unless the user says otherwise."""
     return click.option(
-        "--threads", type=NumberType(1, 256), default=1, show_default=True, metavar="N",
+        "--threads", type=number_type(1, 256), default=1, show_default=True, metavar="N",
         help=help_text,
     )  # fmt: skip
 
@@ -46,12 +46,12 @@ strategy_option = click.option(
 )
 capacity_option = click.option(
     "--capacity",
-    type=SizeType(),
+    type=SIZE,
     metavar="SIZE",
     help="Fail if the arena does not fit in SIZE, such as 64KiB.",
 )
 seed_option = click.option(
-    "--seed", type=NumberType(), metavar="N", help="Seed for strategies that draw random numbers."
+    "--seed", type=number_type(), metavar="N", help="Seed for strategies that draw random numbers."
 )
 
 
@@ -62,7 +62,7 @@ def time_limit_option(
     return click.option(
         "--time-limit",
         "time_limit_s",
-        type=SecondsType(),
+        type=SECONDS,
         default=default,
         show_default=default is not None,
         metavar="S",

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import click
 
+from arenite.cli.options.types import Parsed
 from arenite.pipeline.making import HERE
 from arenite.planner import LEAST, Budget, Link
 from arenite.planner.programs import PRESETS
@@ -12,43 +13,18 @@ from arenite.planner.programs import PRESETS
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
-class BudgetsType(click.ParamType[tuple[Budget, ...]]):
-    """Budgets, such as `75%,50%`, `4MiB` or `least`."""
-
-    name = "budgets"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Budget, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            words = [word.strip() for word in str(value).split(",")]
-            found = [LEAST if word == str(LEAST) else Budget.parse(word) for word in words]
-        except (ValueError, OverflowError) as error:
-            self.fail(f"{error}, or 75%,50%,{LEAST}", param, ctx)
-        return tuple(dict.fromkeys(found))
-
-
-class LinkType(click.ParamType[Link]):
-    """The speed of a link, such as `12GB/s` or `24.5MB/s:45.5MB/s`."""
-
-    name = "link"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Link:
-        if isinstance(value, Link):
-            return value
-        try:
-            return Link.parse(str(value))
-        except (ValueError, OverflowError) as error:
-            self.fail(str(error), param, ctx)
+def _budgets(text: str) -> tuple[Budget, ...]:
+    words = [word.strip() for word in text.split(",")]
+    try:
+        found = [LEAST if word == str(LEAST) else Budget.parse(word) for word in words]
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{error}, or 75%,50%,{LEAST}") from error
+    return tuple(dict.fromkeys(found))
 
 
 link_option = click.option(
     "--link",
-    type=LinkType(),
+    type=Parsed("link", Link.parse),
     metavar="SPEED",
     help="Speed of the link to the memory that tensors are spilled to: 12GB/s, or out "
     "and back, 24.5MB/s:45.5MB/s.  [default: the machine's]",
@@ -69,7 +45,7 @@ def budget_options(function: _F) -> _F:
         click.option(
             "--policies",
             "budgets",
-            type=BudgetsType(),
+            type=Parsed("budgets", _budgets),
             metavar="BUDGETS",
             help="Compare the policies that trade time for memory, at budgets of the arena such "
             "as 75%,50%,4MiB,least.",

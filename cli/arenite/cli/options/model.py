@@ -3,18 +3,20 @@
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
 from arenite.cli.options.types import (
-    AliasType,
-    AlignmentType,
-    DimType,
-    InputValueType,
-    ShapeType,
-    SizeType,
-    WeightBudgetType,
+    ALIASES,
+    ALIGNMENT,
+    DIM,
+    INPUT_VALUE,
+    SHAPE,
+    WEIGHT_BUDGET,
+    Parsed,
+    size_of,
 )
 from arenite.pipeline.base import Reading
 from arenite.pipeline.targets import ARENITE, GENERIC, TARGETS
@@ -39,7 +41,7 @@ def _as_mapping(
 
 
 def _binding(
-    name: str, kind: DimType | ShapeType | InputValueType, metavar: str, purpose: str
+    name: str, kind: Parsed[tuple[str, _Value]], metavar: str, purpose: str
 ) -> Callable[[_F], _F]:
     """Return the option `--NAME` that gives something of the model a value, for each by name."""
     return click.option(
@@ -53,13 +55,11 @@ def _binding(
     )
 
 
-dim_option = _binding("dim", DimType(), "NAME=N", "Set a free dimension of the model.")
-shape_option = _binding(
-    "shape", ShapeType(), "INPUT=1x3x224x224", "Set the shape of a graph input."
-)
-value_option = _binding(
+dim_option = _binding("dim", DIM, "NAME=N", "Set a free dimension of the model.")
+shape_option = _binding("shape", SHAPE, "INPUT=1x3x224x224", "Set the shape of a graph input.")
+_value_option = _binding(
     "value",
-    InputValueType(),
+    INPUT_VALUE,
     "INPUT=NUMBER",
     "Fix a graph input at a number; the model then has no such input.",
 )
@@ -90,7 +90,7 @@ boundary_option = click.option(
 _align_option = click.option(
     "--align",
     "alignment",
-    type=AlignmentType(),
+    type=ALIGNMENT,
     metavar="N",
     help="Align every offset to N bytes, a power of two.  "
     f"[default: {DEFAULT_ALIGNMENT} for the graph as written, 64 for our runtime; a CSV states "
@@ -99,30 +99,45 @@ _align_option = click.option(
 _alias_option = click.option(
     "--alias",
     "aliases",
-    type=AliasType(),
+    type=ALIASES,
     metavar="KINDS",
     help=f"Which tensors may share storage: none, all, or a list of {', '.join(AliasKind)}. "
     "'all' excludes overlap, which needs kernels that compute row by row.  [default: all]",
 )
 
 
+def sizes_options(function: Callable[..., _R]) -> Callable[..., _R]:
+    """Add `--dim`, `--shape` and `--value`; they are the first argument, a `Reading`."""
+
+    @dim_option
+    @shape_option
+    @_value_option
+    @functools.wraps(function)
+    def with_sizes(
+        dims: Mapping[str, int],
+        shapes: Mapping[str, tuple[int, ...]],
+        values: Mapping[str, float],
+        *args: object,
+        **kwargs: object,
+    ) -> _R:
+        return function(Reading(dims, shapes, values), *args, **kwargs)
+
+    return with_sizes
+
+
 def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callable[..., _R]:
-    """Add the options of `Reading` and hand them over as the first argument."""
+    """Add all options of `Reading`, which is the first argument."""
 
     @_target_option
     @order_option
-    @dim_option
-    @shape_option
-    @value_option
+    @sizes_options
     @boundary_option
     @_align_option
     @_alias_option
     @weight_budget_option
     @functools.wraps(function)
     def with_reading(
-        dims: Mapping[str, int],
-        shapes: Mapping[str, tuple[int, ...]],
-        values: Mapping[str, float],
+        sizes: Reading,
         boundary: str,
         alignment: int | None,
         aliases: tuple[AliasKind, ...] | None,
@@ -132,9 +147,9 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _R:
-        reading = Reading(
-            dims, shapes, values, Boundary(boundary), alignment, aliases, order_name, target,
-            weight_budget,
+        reading = replace(
+            sizes, boundary=Boundary(boundary), alignment=alignment, aliases=aliases,
+            order_name=order_name, target=target, weight_budget=weight_budget,
         )  # fmt: skip
         return function(reading, *args, **kwargs)
 
@@ -150,7 +165,7 @@ huffman_option = click.option(
 weight_budget_option = click.option(
     "--weights",
     "weight_budget",
-    type=WeightBudgetType(),
+    type=WEIGHT_BUDGET,
     metavar="SIZE|N%[,in-turn|,beside]",
     help="Keep at most this many bytes of weights resident and stream the others from the file: "
     "',beside' loads them during the computation, ',in-turn' between its steps.  [default: all "
@@ -164,35 +179,30 @@ _FORM = (
 )
 
 
-class MemoryType(click.ParamType[tuple[Memory, dict[str, float]]]):
-    """A memory such as `psram=8MiB,read=4,write=6`, with the costs that are stated."""
+def _memory(text: str) -> tuple[Memory, dict[str, float]]:
+    """Return a memory such as `psram=8MiB,read=4,write=6`, with the costs that are stated."""
+    size, *costs = text.split(",")
+    name, equals, capacity = size.partition("=")
+    if not (name and equals):
+        raise ValueError(f"{text!r} is not {_FORM}")
+    memory = Memory(name, None if capacity == "any" else size_of(capacity))
+    stated: dict[str, float] = {}
+    for cost in costs:
+        kind, equals, number = cost.partition("=")
+        if kind not in ("read", "write") or kind in stated:
+            raise ValueError(f"{text!r} is not {_FORM}")
+        stated[kind] = _cost(number)
+    return memory, stated
 
-    name = "memory"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Memory, dict[str, float]]:
-        size, *costs = str(value).split(",")
-        name, equals, text = size.partition("=")
-        if not (name and equals):
-            self.fail(f"{value!r} is not {_FORM}", param, ctx)
-        capacity = None if text == "any" else SizeType().convert(text, param, ctx)
-        stated: dict[str, float] = {}
-        for cost in costs:
-            kind, equals, number = cost.partition("=")
-            if kind not in ("read", "write") or kind in stated:
-                self.fail(f"{value!r} is not {_FORM}", param, ctx)
-            stated[kind] = self._cost(number, param, ctx)
-        return Memory(name, capacity), stated
-
-    def _cost(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            cost = float(text)
-        except ValueError:
-            cost = math.nan
-        if not 0 <= cost < math.inf:
-            self.fail(f"a byte cannot cost {text!r}; a number from 0 expected", param, ctx)
-        return cost
+def _cost(text: str) -> float:
+    try:
+        cost = float(text)
+    except ValueError:
+        cost = math.nan
+    if not 0 <= cost < math.inf:
+        raise ValueError(f"a byte cannot cost {text!r}; a number from 0 expected")
+    return cost
 
 
 def _costed(
@@ -213,7 +223,7 @@ def _costed(
 memories_option = click.option(
     "--memory",
     "memories",
-    type=MemoryType(),
+    type=Parsed("memory", _memory),
     multiple=True,
     callback=_costed,
     metavar="NAME=SIZE[,read=COST][,write=COST]",

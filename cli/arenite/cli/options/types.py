@@ -1,6 +1,8 @@
 """Types of option values: sizes, dimensions, times, percentages."""
 
 import math
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 import click
 
@@ -10,140 +12,103 @@ from arenite.planner.units import parse_size
 from arenite.runtime.rewrites import WeightBudget
 
 _MAX_NUMBER = 2**63 - 1
+_T = TypeVar("_T")
 
 
-class SizeType(click.ParamType[int]):
-    """Bytes, such as `65536` or `64KiB`."""
+class Parsed(click.ParamType[_T]):
+    """A value that a function reads from text; the text of its ValueError is the message."""
 
-    name = "size"
+    def __init__(self, name: str, parse: Callable[[str], _T]) -> None:
+        self.name = name
+        self.parse = parse
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
+    ) -> _T:
+        if not isinstance(value, str):
+            return cast(_T, value)  # a default
         try:
-            size = parse_size(str(value))
+            return self.parse(value)
         except (ValueError, OverflowError) as error:
             self.fail(str(error), param, ctx)
-        if not 1 <= size <= _MAX_NUMBER:
-            self.fail(f"{value!r} is not a size between 1 B and 2^63 - 1 B", param, ctx)
-        return size
 
 
-class NumberType(click.ParamType[int]):
-    """A whole number in a range that speaks for itself; the help does not state it."""
+def size_of(text: str) -> int:
+    size = parse_size(text)
+    if not 1 <= size <= _MAX_NUMBER:
+        raise ValueError(f"{text!r} is not a size between 1 B and 2^63 - 1 B")
+    return size
 
-    name = "number"
 
-    def __init__(self, least: int = 0, most: int = 2**31 - 1) -> None:
-        self._least = least
-        self._most = most
+SIZE = Parsed("size", size_of)
+"""Bytes, such as `65536` or `64KiB`."""
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
+
+def number_type(least: int = 0, most: int = 2**31 - 1) -> Parsed[int]:
+    """Return the type of whole numbers in a range that the help need not state."""
+
+    def parse(text: str) -> int:
         try:
-            number = int(str(value))
+            number = int(text)
         except ValueError:
-            number = self._least - 1
-        if not self._least <= number <= self._most:
-            self.fail(
-                f"{value!r} is not a whole number from {self._least} to {self._most}", param, ctx
-            )
+            number = least - 1
+        if not least <= number <= most:
+            raise ValueError(f"{text!r} is not a whole number from {least} to {most}")
         return number
 
-
-class WeightBudgetType(click.ParamType[WeightBudget]):
-    """Bytes of weights, such as `4MiB`, or a part of them all, such as `25%`."""
-
-    name = "weight budget"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> WeightBudget:
-        if isinstance(value, WeightBudget):
-            return value
-        try:
-            return WeightBudget.parse(str(value).strip())
-        except (ValueError, OverflowError) as error:
-            self.fail(str(error), param, ctx)
+    return Parsed("number", parse)
 
 
-class BudgetType(click.ParamType[Budget]):
-    """Bytes such as `256KiB`, or a percentage of the size without a budget."""
+WEIGHT_BUDGET = Parsed("weight budget", lambda text: WeightBudget.parse(text.strip()))
+"""Bytes of weights, such as `4MiB`, or a part of them all, such as `25%`."""
 
-    name = "budget"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Budget:
-        if isinstance(value, Budget):
-            return value
-        try:
-            return Budget.parse(str(value).strip())
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+BUDGET = Parsed("budget", lambda text: Budget.parse(text.strip()))
+"""Bytes such as `256KiB`, or a percentage of the size without a budget."""
 
 
-class AlignmentType(SizeType):
-    """A power of two of bytes."""
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        alignment = super().convert(value, param, ctx)
-        if alignment & (alignment - 1):
-            self.fail(f"{alignment} is not a power of two", param, ctx)
-        return alignment
+def _alignment(text: str) -> int:
+    alignment = size_of(text)
+    if alignment & (alignment - 1):
+        raise ValueError(f"{alignment} is not a power of two")
+    return alignment
 
 
-class DimType(click.ParamType[tuple[str, int]]):
-    """The value of a free dimension, such as `batch=1`."""
-
-    name = "name=n"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        name, equals, number = str(value).rpartition("=")
-        if not (name and equals and _is_dimension(number)):
-            self.fail(f"{value!r} is not NAME=N with N of at least 0, such as batch=1", param, ctx)
-        return name, int(number)
+ALIGNMENT = Parsed("size", _alignment)
 
 
-class ShapeType(click.ParamType[tuple[str, tuple[int, ...]]]):
-    """The shape of a graph input, such as `image=1x3x224x224`."""
-
-    name = "input=shape"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, tuple[int, ...]]:
-        name, equals, shape = str(value).rpartition("=")
-        dimensions = shape.split("x")
-        if not (name and equals and all(map(_is_dimension, dimensions))):
-            self.fail(
-                f"{value!r} is not INPUT=SHAPE with dimensions of at least 0, such as "
-                "image=1x3x224x224",
-                param,
-                ctx,
-            )
-        return name, tuple(map(int, dimensions))
+def _dim(text: str) -> tuple[str, int]:
+    name, equals, number = text.rpartition("=")
+    if not (name and equals and _is_dimension(number)):
+        raise ValueError(f"{text!r} is not NAME=N with N of at least 0, such as batch=1")
+    return name, int(number)
 
 
-class InputValueType(click.ParamType[tuple[str, float]]):
-    """A fixed value of a graph input, such as `sr=16000`."""
+DIM = Parsed("name=n", _dim)
 
-    name = "input=value"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float]:
-        """Return the name and the number, whole where it is written so; true is 1."""
-        name, equals, text = str(value).rpartition("=")
-        number = _number(text.strip().lower())
-        if not (name and equals) or number is None:
-            self.fail(f"{value!r} is not INPUT=NUMBER, such as sr=16000", param, ctx)
-        return name, number
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, shape = text.rpartition("=")
+    dimensions = shape.split("x")
+    if not (name and equals and all(map(_is_dimension, dimensions))):
+        raise ValueError(
+            f"{text!r} is not INPUT=SHAPE with dimensions of at least 0, such as image=1x3x224x224"
+        )
+    return name, tuple(map(int, dimensions))
+
+
+SHAPE = Parsed("input=shape", _shape)
+
+
+def _input_value(text: str) -> tuple[str, float]:
+    """Return the name and the number, whole where it is written so; true is 1."""
+    name, equals, stated = text.rpartition("=")
+    number = _number(stated.strip().lower())
+    if not (name and equals) or number is None:
+        raise ValueError(f"{text!r} is not INPUT=NUMBER, such as sr=16000")
+    return name, number
+
+
+INPUT_VALUE = Parsed("input=value", _input_value)
 
 
 def positive_number(text: str) -> float | None:
@@ -155,61 +120,45 @@ def positive_number(text: str) -> float | None:
     return number if 0 < number < math.inf else None
 
 
-class SecondsType(click.ParamType[float]):
-    """A positive time."""
-
-    name = "seconds"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        seconds = positive_number(str(value))
-        if seconds is None:
-            self.fail(f"{value!r} is not a positive number of seconds", param, ctx)
-        return seconds
+def _seconds(text: str) -> float:
+    seconds = positive_number(text)
+    if seconds is None:
+        raise ValueError(f"{text!r} is not a positive number of seconds")
+    return seconds
 
 
-class PercentType(click.ParamType[float]):
-    """A percentage that is not negative, such as `2%`."""
-
-    name = "percent"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the share: 0.02 for `2%`."""
-        if isinstance(value, float):
-            return value
-        try:
-            percent = float(str(value).strip().removesuffix("%"))
-        except ValueError:
-            percent = math.nan
-        if not 0 <= percent < math.inf:
-            self.fail(f"{value!r} is not a percentage such as 2%", param, ctx)
-        return percent / 100
+SECONDS = Parsed("seconds", _seconds)
 
 
-class AliasType(click.ParamType[tuple[AliasKind, ...]]):
-    """Kinds of sharing: `none`, or names such as `views,in-place` and `all,overlap`."""
+def _percent(text: str) -> float:
+    try:
+        percent = float(text.strip().removesuffix("%"))
+    except ValueError:
+        percent = math.nan
+    if not 0 <= percent < math.inf:
+        raise ValueError(f"{text!r} is not a percentage such as 2%")
+    return percent / 100
 
-    name = "kinds"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[AliasKind, ...]:
-        """Return the kinds, in the order they are defined."""
-        if isinstance(value, tuple):
-            return value
-        text = str(value)
-        if text == "none":
-            return ()
-        kinds: set[str] = set()
-        for word in text.split(","):
-            if word != "all" and word not in tuple(AliasKind):
-                known = ", ".join(("none", "all", *AliasKind))
-                self.fail(f"{word!r} is not one of {known}", param, ctx)
-            kinds.update(SAFE_KINDS if word == "all" else (word,))
-        return tuple(kind for kind in AliasKind if kind in kinds)
+PERCENT = Parsed("percent", _percent)
+"""A share: 0.02 for `2%`."""
+
+
+def _aliases(text: str) -> tuple[AliasKind, ...]:
+    """Return the kinds, in the order they are defined."""
+    if text == "none":
+        return ()
+    kinds: set[str] = set()
+    for word in text.split(","):
+        if word != "all" and word not in tuple(AliasKind):
+            known = ", ".join(("none", "all", *AliasKind))
+            raise ValueError(f"{word!r} is not one of {known}")
+        kinds.update(SAFE_KINDS if word == "all" else (word,))
+    return tuple(kind for kind in AliasKind if kind in kinds)
+
+
+ALIASES = Parsed("kinds", _aliases)
+"""Kinds of sharing: `none`, or names such as `views,in-place` and `all,overlap`."""
 
 
 def _number(text: str) -> float | None:

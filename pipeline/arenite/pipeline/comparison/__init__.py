@@ -6,13 +6,7 @@ from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
     from arenite.pipeline.comparison.baseline import Difference, differences, read_baseline
-    from arenite.pipeline.comparison.comparing import (
-        Compared,
-        Comparison,
-        TargetReport,
-        Task,
-        compare_each,
-    )
+    from arenite.pipeline.comparison.comparing import Compared, Comparison, Task, compare_each
     from arenite.pipeline.comparison.model_files import find_model_files, readings_of
     from arenite.pipeline.comparison.policies import (
         ModelPolicies,
@@ -26,6 +20,6 @@ else:
 
 __all__ = [
     "Compared", "Comparison", "Difference", "ModelPolicies", "PolicyContest",
-    "PolicyResult", "TargetReport", "Task", "chosen_policies", "compare_each", "compare_policies",
+    "PolicyResult", "Task", "chosen_policies", "compare_each", "compare_policies",
     "differences", "find_model_files", "read_baseline", "readings_of",
 ]  # fmt: skip

@@ -18,7 +18,6 @@ from arenite.pipeline.comparison.workers import (
     each_on_cluster,
 )
 from arenite.pipeline.making.fitting import Fitting
-from arenite.pipeline.report.compression import CompressionResult
 from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.page import as_page
 from arenite.pipeline.report.results import (
@@ -46,35 +45,7 @@ _SEARCHES = 10
 """Of a frontier: the regions of each of its programs, and their plans."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetReport(ModelReport):
-    """A model, read for a target, and the plan of every strategy.
-
-    Attributes:
-        phrase: Target and order, in a few words.
-        frontier: Its arenas in bands of rows, if requested and smaller.
-    """
-
-    target: str = ""
-    order: str = ""
-    phrase: str = ""
-    note: str | None = None
-    frontier: Frontier | None = None
-
-    def as_json(self) -> dict[str, object]:
-        winner = self.winner
-        return {
-            **ModelReport.as_json(self),
-            "target": self.target,
-            "order": self.order,
-            "height": None if winner is None else winner.height,
-            "frontier": [point.as_json() for point in self.frontier.points]
-            if self.frontier
-            else None,
-        }
-
-
-Compared: TypeAlias = TargetReport | FailedModel
+Compared: TypeAlias = ModelReport | FailedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +103,7 @@ def _frontier(task: Task) -> Frontier | None:
     return Frontier.of(fits, fitting.machine.words) if len(fits) > 1 else None
 
 
-def plan_model(read: ReadTask) -> TargetReport:
+def plan_model(read: ReadTask) -> ModelReport:
     """Run the strategies of the task."""
     chosen = read.chosen
     results: list[StrategyResult] = []
@@ -157,7 +128,7 @@ def plan_model(read: ReadTask) -> TargetReport:
                 )
             )
     model = str(read.task.model)
-    return TargetReport(
+    return ModelReport(
         model, chosen.source, tuple(results), tuple(skipped), read.peers,
         chosen.target.name, chosen.order_name, chosen.phrase, chosen.note, read.frontier,
     )  # fmt: skip
@@ -246,29 +217,14 @@ class Comparison:
     models: tuple[Compared, ...]
 
     @property
-    def reports(self) -> list[TargetReport]:
+    def reports(self) -> list[ModelReport]:
         """The models that could be compared."""
-        return [each for each in self.models if isinstance(each, TargetReport)]
+        return [each for each in self.models if isinstance(each, ModelReport)]
 
     @property
     def failures(self) -> list[FailedModel]:
         """The models that could not."""
         return [each for each in self.models if isinstance(each, FailedModel)]
-
-    def as_page(
-        self, command: Sequence[str], compressions: Sequence[CompressionResult] = ()
-    ) -> str:
-        """Return the HTML report.
-
-        Args:
-            command: Arguments of the command that made it, to be shown.
-            compressions: Results of compression, where they are known.
-
-        Raises:
-            MissingDependencyError: A package that draws the page is absent.
-        """
-        frontiers = {each.model: each.frontier for each in self.reports if each.frontier}
-        return as_page(self.models, command, compressions, frontiers)
 
     def to_html(self, path: Path | str) -> None:
         """Write the HTML report.
@@ -277,8 +233,8 @@ class Comparison:
             MissingDependencyError: A package that draws the page is absent.
             OutputError: The file cannot be written.
         """
-        page = self.as_page(("compare", *(each.model for each in self.models)))
-        _write(path, page)
+        command = ("compare", *(each.model for each in self.models))
+        _write(path, as_page(self.models, command))
 
     def to_csv(self, path: Path | str) -> None:
         """Write a table of all results as CSV.

@@ -265,6 +265,6 @@ def _seconds(stream: IO[bytes], block: np.ndarray, *, writes: bool) -> float:
     while done < _BLOCK:
         some = call(stream.fileno(), [block.data[done:]], done)
         if some <= 0:
-            raise OSError(f"it ends after {done} of {_BLOCK} B")
+            raise OSError(f"the temporary file ends after {done} of {_BLOCK} B")
         done += some
     return time.perf_counter() - begun

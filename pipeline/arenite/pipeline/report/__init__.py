@@ -21,10 +21,11 @@ if TYPE_CHECKING:
         remark,
     )
     from arenite.pipeline.report.model import Cell
-    from arenite.pipeline.report.page import check_packages, render, stylesheet
+    from arenite.pipeline.report.page import as_page, check_packages, render, stylesheet
     from arenite.pipeline.report.records import record_facts
     from arenite.pipeline.report.results import (
         FailedModel,
+        ModelReport,
         PeerResult,
         SkippedStrategy,
         StrategyResult,
@@ -37,9 +38,9 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "FRONTIER", "Cell", "FailedModel", "Frontier", "Groups", "PeerResult", "Point",
-    "SkippedStrategy", "StrategyResult", "as_csv", "as_item", "as_markdown", "as_svg", "as_trace",
-    "check_packages", "frontier_columns", "frontier_figure", "frontier_rows", "made_with",
-    "maps_of", "price", "read_compression", "record_facts", "remark", "render", "row_figure",
-    "stylesheet",
+    "FRONTIER", "Cell", "FailedModel", "Frontier", "Groups", "ModelReport", "PeerResult", "Point",
+    "SkippedStrategy", "StrategyResult", "as_csv", "as_item", "as_markdown", "as_page", "as_svg",
+    "as_trace", "check_packages", "frontier_columns", "frontier_figure", "frontier_rows",
+    "made_with", "maps_of", "price", "read_compression", "record_facts", "remark", "render",
+    "row_figure", "stylesheet",
 ]  # fmt: skip

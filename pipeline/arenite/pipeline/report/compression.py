@@ -91,7 +91,7 @@ def _layer(value: Mapping[str, object]) -> CompressedLayer:
     weights = _of(int, value["weights"])
     kept, bits, coded = (_of(int, value[key]) for key in ("kept", "bits", "coded_bytes"))
     if not 0 <= kept <= weights or not weights > 0 or coded < 0 or not 0 <= bits <= 8:
-        raise ValueError("a layer has numbers that cannot be")
+        raise ValueError(f"layer {value['name']!r} has sizes or bits out of range")
     return CompressedLayer(_of(str, value["name"]), 4 * weights, coded, kept / weights, bits)
 
 
@@ -104,5 +104,5 @@ def _of(kind: type[_Value], value: object) -> _Value:
 def _share(value: object) -> float:
     number = float(_of(int, value)) if isinstance(value, int) else _of(float, value)
     if not 0 <= number < float("inf"):
-        raise ValueError("a number that cannot be")
+        raise ValueError(f"{number} is not a finite number from 0")
     return number

@@ -1,7 +1,6 @@
 """The interactive figures of one model: its memory map and its load over the steps."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bokeh.embed import json_item
@@ -13,7 +12,6 @@ from bokeh.plotting import figure
 
 from arenite.pipeline.base.text import elided, printable
 from arenite.pipeline.report.colours import PALETTE, Groups
-from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.frontier_plots import as_item, frontier_figure, row_figure
 from arenite.pipeline.report.plots import CROWDED, MARGIN, draw_load, empty_plot
 from arenite.pipeline.report.records import RecordFacts, record_facts
@@ -35,79 +33,21 @@ carried @carried{0,0} B<br>load @top{0,0} B</div>
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Colouring:
-    """How the rectangles may be coloured.
-
-    Attributes:
-        names: Of the groups, the largest first; those beyond the palette share the last.
-        colours: One for each name.
-        groups: For each rectangle, the index of its name.
-    """
-
-    names: tuple[str, ...]
-    colours: tuple[str, ...]
-    groups: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
-    """The data of the page's script for one model.
-
-    Attributes:
-        item: The figures as Bokeh embeds them.
-        offsets: For each strategy that is offered, those of all rectangles: one a record, or
-            one for each stair of its outline.
-        heights: The same, its arena.
-        bound: Bytes any plan needs.
-        colourings: By their title.
-        frontier: Memory against time, where that is known.
-        rows: The map of the least program in bands, where the page has it.
-    """
-
-    item: dict[str, Any]
-    offsets: dict[str, tuple[int, ...]]
-    heights: dict[str, int]
-    bound: int
-    colourings: dict[str, Colouring]
-    frontier: dict[str, Any] | None = None
-    rows: dict[str, Any] | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "item": self.item,
-            "offsets": self.offsets,
-            "heights": self.heights,
-            "bound": self.bound,
-            "margin": MARGIN,
-            "frontier": self.frontier,
-            "rows": self.rows,
-            "colourings": {
-                name: {
-                    "names": colouring.names,
-                    "colours": colouring.colours,
-                    "groups": colouring.groups,
-                }
-                for name, colouring in self.colourings.items()
-            },
-        }
-
-
 def model_figures(
-    report: ModelReport,
-    offered: Sequence[StrategyResult],
-    frontier: Frontier | None = None,
-    *,
-    with_rows: bool = False,
-) -> ModelFigures:
-    """Return the figures of a model.
+    report: ModelReport, offered: Sequence[StrategyResult], *, with_rows: bool = False
+) -> dict[str, Any]:
+    """Return the data of the page's script for one model.
 
     Args:
         offered: The strategies that can be shown, the first of them at once.
-        frontier: Its arenas in bands of rows, if known.
-        with_rows: Whether the map of the least of these is drawn.
+        with_rows: Whether the map of the least program in bands is drawn.
+
+    Returns:
+        The figures as Bokeh embeds them; for each strategy the offsets of all rectangles and the
+        height; the bound; for each colouring its names and colours, those beyond the palette
+        sharing the last, and the group of each rectangle.
     """
-    problem = report.source.problem
+    problem, frontier = report.source.problem, report.frontier
     facts = record_facts(report.source)
     labels, height = [fact.label for fact in facts], offered[0].height
     filled = shares(problem, labels, height)
@@ -115,47 +55,47 @@ def model_figures(
         filled.update(frontier.least.shares)
     groups = Groups.of(filled)
     kinds = [fact.kind for fact in facts]
-    colourings = {
-        "operator": _colouring(problem, labels, groups),
-        "kind": _colouring(problem, kinds, Groups.of(shares(problem, kinds, height))),
-    }
+    by_operator = _colouring(problem, labels, groups)
+    by_kind = _colouring(problem, kinds, Groups.of(shares(problem, kinds, height)))
     steps = Range1d(start=0, end=max(1, problem.num_steps), bounds="auto")
-    memory_map = _memory_map(report, offered[0], facts, colourings["operator"], steps)
+    plots = [_memory_map(report, offered[0], facts, by_operator, steps)]
     diagnosis = report.diagnosis
-    plots = [memory_map]
     if diagnosis is not None and diagnosis.steps:
         plots.append(_load(diagnosis, steps))
-    return ModelFigures(
-        dict(json_item(column(*plots, sizing_mode="stretch_width"))),
-        {
-            result.strategy: tuple(each.offset for each in problem.rectangles(result.plan.offsets))
+    return {
+        "item": dict(json_item(column(*plots, sizing_mode="stretch_width"))),
+        "offsets": {
+            result.strategy: [each.offset for each in problem.rectangles(result.plan.offsets)]
             for result in offered
         },
-        {result.strategy: result.height for result in offered},
-        report.best_bound,
-        colourings,
-        None if frontier is None else as_item(frontier_figure(frontier.points, ())),
-        as_item(row_figure(frontier.least, groups, "rows")) if frontier and with_rows else None,
-    )
+        "heights": {result.strategy: result.height for result in offered},
+        "bound": report.best_bound,
+        "margin": MARGIN,
+        "frontier": frontier and as_item(frontier_figure(frontier.points, ())),
+        "rows": as_item(row_figure(frontier.least, groups, "rows"))
+        if frontier and with_rows
+        else None,
+        "colourings": {"operator": by_operator, "kind": by_kind},
+    }
 
 
-def _colouring(problem: Problem, names: Sequence[str], groups: Groups) -> Colouring:
-    return Colouring(
-        groups.names,
-        groups.colours,
-        tuple(
+def _colouring(problem: Problem, names: Sequence[str], groups: Groups) -> dict[str, Sequence[Any]]:
+    return {
+        "names": groups.names,
+        "colours": groups.colours,
+        "groups": [
             groups.index[name]
             for record, name in zip(problem.records, names, strict=True)
             for _ in record.stairs
-        ),
-    )
+        ],
+    }
 
 
 def _memory_map(
     report: ModelReport,
     result: StrategyResult,
     facts: Sequence[RecordFacts],
-    colouring: Colouring,
+    colouring: Mapping[str, Sequence[Any]],
     steps: Range1d,
 ) -> figure:
     problem = report.source.problem
@@ -173,7 +113,7 @@ def _memory_map(
             "about": [fact.about for fact in owners],
             "producer": [fact.producer for fact in owners],
             "consumers": [fact.consumers for fact in owners],
-            "fill": [colouring.colours[group] for group in colouring.groups],
+            "fill": [colouring["colours"][group] for group in colouring["groups"]],
         },
         name="records",
     )

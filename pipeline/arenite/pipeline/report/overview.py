@@ -1,6 +1,6 @@
 """The tables over several models, in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from arenite.pipeline.base.text import duration, elided, exact, gap, percent, printable
 from arenite.pipeline.report.frontier import Frontier
@@ -20,24 +20,20 @@ _HEATS = (0.05, 0.25, 1.0)
 """Gaps at which a cell takes the next heat; no gap at all has the least."""
 
 
-def overview(reports: Sequence[ModelReport], frontiers: Mapping[str, Frontier]) -> Overview | None:
-    """Return the tables; None where there are no several models.
-
-    Args:
-        frontiers: Memory against time of models, by the file.
-    """
+def overview(reports: Sequence[ModelReport]) -> Overview | None:
+    """Return the tables; None where there are no several models."""
     if len(reports) < 2:
         return None
     names = [printable(report.source.name) for report in reports]
     return Overview(
-        tuple(_model_row(report, frontiers.get(report.model)) for report in reports),
-        bool(frontiers),
+        tuple(map(_model_row, reports)),
+        any(report.frontier for report in reports),
         tuple((elided(name, _COLUMN_LENGTH), name) for name in names),
         tuple(_standing_row(standing, len(reports)) for standing in standings(reports)),
     )
 
 
-def _model_row(report: ModelReport, frontier: Frontier | None) -> ModelRow:
+def _model_row(report: ModelReport) -> ModelRow:
     full_name = printable(report.source.name)
     name = elided(full_name, _NAME_LENGTH)
     winner = next(iter(lowest_first(report)), None)
@@ -56,7 +52,7 @@ def _model_row(report: ModelReport, frontier: Frontier | None) -> ModelRow:
         Cell(format_size(winner.height), winner.height, title=exact(winner.height)),
         Cell(percent(1 - share), 1 - share),
         Cell("optimal" if proved else gap(winner.height, report.best_bound), distance),
-        _bands(frontier),
+        _bands(report.frontier),
         Cell(winner.strategy, winner.strategy),
         Cell(binds(report), binds(report)),
     )

@@ -1,13 +1,11 @@
 """The page people look at: one file that holds all it needs."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 
 from arenite.pipeline.report.compression import CompressionResult
-from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.results import FailedModel, ModelReport
 from arenite.pipeline.report.summary import offered
 from arenite.pipeline.report.words import page_model
@@ -63,14 +61,12 @@ def as_page(
     compared: Sequence[ModelReport | FailedModel],
     command: Sequence[str],
     compressions: Sequence[CompressionResult] = (),
-    frontiers: Mapping[str, Frontier] = MappingProxyType({}),
 ) -> str:
     """Return the page.
 
     Args:
         compared: The models, in the order they are shown.
         compressions: Results of compression by model, if known.
-        frontiers: Arenas in bands of rows by file, if known.
 
     Raises:
         MissingDependencyError: A package that draws the page is absent.
@@ -82,23 +78,20 @@ def as_page(
     budget = _OFFSETS_BUDGET // max(1, len(reports))
     choices = [offered(report, budget) for report in reports]
     by_name = {each.model: each for each in compressions}
-    mapped = _drawn(frontiers)
-    colours = (WORKING_SET, CARRIED)
-    page = page_model(compared, choices, command, by_name, colours, frontiers, mapped)
+    mapped = _drawn(reports)
+    page = page_model(compared, choices, command, by_name, (WORKING_SET, CARRIED), mapped)
     figures = [
         None
         if section.figure is None
-        else model_figures(
-            report, chosen, frontiers.get(report.model), with_rows=report.model in mapped
-        ).as_json()
+        else model_figures(report, chosen, with_rows=report.model in mapped)
         for section, report, chosen in zip(page.sections, reports, choices, strict=True)
     ]
     return render("report.html.j2", page, figures)
 
 
-def _drawn(frontiers: Mapping[str, Frontier]) -> set[str]:
+def _drawn(reports: Sequence[ModelReport]) -> set[str]:
     """Return the models whose least programs are drawn: those of the smallest maps."""
-    sizes = {model: found.least.num_bytes for model, found in frontiers.items()}
+    sizes = {each.model: each.frontier.least.num_bytes for each in reports if each.frontier}
     drawn: set[str] = set()
     for model in sorted(sizes, key=lambda model: (sizes[model], model)):
         if drawn and sum(map(sizes.__getitem__, drawn)) + sizes[model] > _ROWS_BUDGET:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from arenite.pipeline.report.frontier import Frontier
 from arenite.planner import Diagnosis, Plan, Source, StrategyKind, TensorKind, diagnose
 
 
@@ -80,7 +81,7 @@ class FailedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """A model and the results of every strategy on it.
+    """A model, read for a target, and the results of every strategy on it.
 
     Attributes:
         model: As it was asked for.
@@ -88,6 +89,9 @@ class ModelReport:
         results: In the order of the table of strategies.
         skipped: The strategies without a plan, in the same order.
         peers: Other tools, where they were asked.
+        phrase: Target and order, in a few words.
+        note: On the choice of the target.
+        frontier: The arenas in bands of rows, if requested and smaller.
     """
 
     model: str
@@ -95,6 +99,11 @@ class ModelReport:
     results: tuple[StrategyResult, ...]
     skipped: tuple[SkippedStrategy, ...] = ()
     peers: tuple[PeerResult, ...] = ()
+    target: str = ""
+    order: str = ""
+    phrase: str = ""
+    note: str | None = None
+    frontier: Frontier | None = None
 
     @property
     def naive(self) -> int:
@@ -129,7 +138,7 @@ class ModelReport:
 
     def as_json(self) -> dict[str, object]:
         """Return the figures, offsets excluded."""
-        diagnosis = self.diagnosis
+        diagnosis, winner = self.diagnosis, self.winner
         return {
             "model": self.model,
             "digest": self.source.digest,
@@ -146,6 +155,10 @@ class ModelReport:
                 {"peer": each.peer, "arena": each.arena, "reason": each.reason}
                 for each in self.peers
             ],
+            "target": self.target,
+            "order": self.order,
+            "height": None if winner is None else winner.height,
+            "frontier": self.frontier and [point.as_json() for point in self.frontier.points],
         }
 
     def _result_as_json(self, result: StrategyResult) -> dict[str, object]:

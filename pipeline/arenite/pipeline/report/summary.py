@@ -1,36 +1,9 @@
-"""The summary of the page: the best strategy, its saving, its distance from the bound."""
+"""The strategies ranked over all models, and the limit of a model's peak."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from arenite.pipeline.base.text import plural
 from arenite.pipeline.report.results import ModelReport, StrategyResult
-
-_CURES = {
-    "working set": ("binds", "aliasing, fusing or tiling"),
-    "carried tensors": ("bind", "reordering, recomputing or spilling"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class LowestPlans:
-    """The answer in one glance.
-
-    Attributes:
-        saved: Share of the memory without reuse that the lowest plans save; the median.
-        strategy: The one to use.
-        why: A sentence.
-        limit: The limit of the arenas, in a few words.
-        remedy: How to lower it.
-    """
-
-    saved: float
-    strategy: str
-    why: str
-    limit: str
-    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,55 +25,11 @@ class Standing:
     seconds: float
 
 
-def headline(reports: Sequence[ModelReport]) -> LowestPlans | None:
-    """Return the headline; None where there is no plan at all."""
-    pairs = [(report, report.winner) for report in reports if report.winner is not None]
-    if not pairs:
-        return None
-    saved = median(
-        1 - winner.height / report.naive if report.naive else 0.0 for report, winner in pairs
-    )
-    proved = sum(report.proved(winner) for report, winner in pairs)
-    ranked = standings(reports)
-    most = ranked[0]
-    equals = sum(standing.wins == most.wins for standing in ranked)
-    quickest = f" It is the quickest of {equals} that are as low." if equals > 1 else ""
-    if len(pairs) == 1:
-        why = "No strategy gets lower here."
-        if proved:
-            why = "Its plan is proved: no plan can be lower."
-    elif most.wins == len(pairs):
-        why = f"No strategy gets lower on any of the {plural(len(pairs), 'model')}."
-    else:
-        why, quickest = f"It is the lowest on {most.wins} of {plural(len(pairs), 'model')}.", ""
-    why += quickest
-    return LowestPlans(saved, most.strategy, why, *_limit(reports, proved))
-
-
 def binds(report: ModelReport) -> str:
     """Return the kind of limit of the peak, in two words."""
     if report.diagnosis is None:
         return "not known"
     return "carried tensors" if report.diagnosis.movable else "working set"
-
-
-def _limit(reports: Sequence[ModelReport], proved: int) -> tuple[str, str]:
-    if len(reports) == 1:
-        report = reports[0]
-        advice = "The file has records only; give the model to see the binding steps."
-        if report.diagnosis is not None:
-            advice = report.diagnosis.advice
-        return binds(report).capitalize() if report.diagnosis is not None else "The load", advice
-    counts = Counter(map(binds, reports))
-    remedies = [
-        f"In {counts[what]} the {what} {verb}: {cure} can help."
-        for what, (verb, cure) in _CURES.items()
-        if counts[what]
-    ]
-    limit = f"{proved} of {len(reports)} proved lowest"
-    if proved:
-        remedies.insert(0, "Better placement cannot lower a proved arena.")
-    return limit, " ".join(remedies) or "Give the models to see the binding steps."
 
 
 def standings(reports: Sequence[ModelReport]) -> list[Standing]:

@@ -3,24 +3,28 @@
 import os
 import platform
 import shlex
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 
 from arenite.pipeline.base.text import both, percent, plural, printable
 from arenite.pipeline.report.compression import CompressionResult
-from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.frontier_words import price, trade
 from arenite.pipeline.report.model import Answer, Figure, Headline, PageModel, Trade
 from arenite.pipeline.report.overview import overview
 from arenite.pipeline.report.results import FailedModel, ModelReport, StrategyResult
 from arenite.pipeline.report.section import section
-from arenite.pipeline.report.summary import headline
+from arenite.pipeline.report.summary import binds, standings
 from arenite.planner.units import format_size
 
 _NAMED_VERSIONS = ("arenite", "numpy", "onnx", "tflite", "ortools", "bokeh")
 _WORKING_SET = "working set: bytes that the step touches"
 _CARRIED = "carried: live but untouched"
+_CURES = {
+    "working set": ("binds", "aliasing, fusing or tiling"),
+    "carried tensors": ("bind", "reordering, recomputing or spilling"),
+}
 
 
 def page_model(
@@ -29,7 +33,6 @@ def page_model(
     command: Sequence[str],
     compressions: Mapping[str, CompressionResult],
     colours: tuple[str, str],
-    frontiers: Mapping[str, Frontier],
     mapped: Container[str],
 ) -> PageModel:
     """Return all the page says.
@@ -39,7 +42,6 @@ def page_model(
         choices: For each report, the strategies whose maps the page holds.
         compressions: Results of compression by model.
         colours: Of the working set and of carried tensors.
-        frontiers: Arenas in bands of rows by file.
         mapped: Files of those whose least program is drawn.
     """
     reports = [each for each in compared if isinstance(each, ModelReport)]
@@ -47,7 +49,7 @@ def page_model(
     sections = tuple(
         section(
             report, chosen, _figure(report, chosen, colours),
-            _trade(report.model, frontiers, mapped), compressions.get(report.source.name),
+            _trade(report, mapped), compressions.get(report.source.name),
             alone=alone,
         )
         for report, chosen in zip(reports, choices, strict=True)
@@ -56,13 +58,13 @@ def page_model(
     several = ", several models at a time" if len(reports) > 1 else ""
     return PageModel(
         f"Arenite: {names[0] if alone else plural(len(reports), 'model')}",
-        _headline(reports, frontiers),
+        _headline(reports),
         tuple(
             FailedModel(printable(each.model), printable(each.error))
             for each in compared
             if isinstance(each, FailedModel)
         ),
-        overview(reports, frontiers),
+        overview(reports),
         sections,
         printable(shlex.join(("arenite", *command))),
         f"{made_with()} Times are of one run each{several}.",
@@ -70,62 +72,98 @@ def page_model(
     )
 
 
-def _trade(model: str, frontiers: Mapping[str, Frontier], mapped: Container[str]) -> Trade | None:
-    found = frontiers.get(model)
-    return None if found is None else trade(found, has_map=model in mapped)
+def _trade(report: ModelReport, mapped: Container[str]) -> Trade | None:
+    found = report.frontier
+    return None if found is None else trade(found, has_map=report.model in mapped)
 
 
-def _headline(
-    reports: Sequence[ModelReport], frontiers: Mapping[str, Frontier]
-) -> Headline | None:
-    found = headline(reports)
-    if found is None:
+def _headline(reports: Sequence[ModelReport]) -> Headline | None:
+    """Return the headline; None where there is no plan at all."""
+    pairs = [(report, report.winner) for report in reports if report.winner is not None]
+    if not pairs:
         return None
-    strategy = Answer("Which strategy", found.strategy, found.why, names=True)
-    limit = Answer("What limits further saving", found.limit, printable(found.remedy))
-    saved = percent(found.saved)
-    winner = reports[0].winner
-    if len(reports) > 1 or winner is None:
+    proved = sum(report.proved(winner) for report, winner in pairs)
+    limit, remedy = _limit(reports, proved)
+    saved = percent(
+        median(
+            1 - winner.height / report.naive if report.naive else 0.0 for report, winner in pairs
+        )
+    )
+    if len(reports) == 1:
+        ((report, winner),) = pairs
+        saving = Answer(
+            "How much it saves",
+            format_size(report.naive - winner.height),
+            f"{both(report.naive)} without reuse, {both(winner.height)} planned.",
+        )
+        subject, before = printable(report.source.name), "needs"
+        figure, after = format_size(winner.height), f", {saved} less than without reuse"
+    else:
         saving = Answer(
             "How much it saves", saved, "is the median; the bars below show each model's own."
         )
-        models = plural(len(reports), "model")
-        answers = (strategy, saving, *_in_bands(reports, frontiers), limit)
-        return Headline(
-            "", f"{models} need", f"{saved} less", "memory than without reuse", answers
-        )
-    naive = reports[0].naive
-    saving = Answer(
-        "How much it saves",
-        format_size(naive - winner.height),
-        f"{both(naive)} without reuse, {both(winner.height)} planned.",
+        subject, before = "", f"{plural(len(reports), 'model')} need"
+        figure, after = f"{saved} less", "memory than without reuse"
+    answers = (
+        _strategy(reports, len(pairs), is_proved=proved > 0),
+        saving,
+        *_in_bands(reports),
+        Answer("What limits further saving", limit, printable(remedy)),
     )
-    return Headline(
-        printable(reports[0].source.name),
-        "needs",
-        format_size(winner.height),
-        f", {saved} less than without reuse",
-        (strategy, saving, *_in_bands(reports, frontiers), limit),
-    )
+    return Headline(subject, before, figure, after, answers)
 
 
-def _in_bands(
-    reports: Sequence[ModelReport], frontiers: Mapping[str, Frontier]
-) -> Iterator[Answer]:
+def _strategy(reports: Sequence[ModelReport], num_planned: int, *, is_proved: bool) -> Answer:
+    """Return the strategy to use, and why."""
+    ranked = standings(reports)
+    most = ranked[0]
+    equals = sum(standing.wins == most.wins for standing in ranked)
+    if num_planned > 1 and most.wins < num_planned:
+        why = f"It is the lowest on {most.wins} of {plural(num_planned, 'model')}."
+    else:
+        why = "No strategy gets lower here."
+        if num_planned > 1:
+            why = f"No strategy gets lower on any of the {plural(num_planned, 'model')}."
+        elif is_proved:
+            why = "Its plan is proved: no plan can be lower."
+        if equals > 1:
+            why += f" It is the quickest of {equals} that are as low."
+    return Answer("Which strategy", most.strategy, why, names=True)
+
+
+def _limit(reports: Sequence[ModelReport], proved: int) -> tuple[str, str]:
+    if len(reports) == 1:
+        report = reports[0]
+        advice = "The file has records only; give the model to see the binding steps."
+        if report.diagnosis is not None:
+            advice = report.diagnosis.advice
+        return binds(report).capitalize() if report.diagnosis is not None else "The load", advice
+    counts = Counter(map(binds, reports))
+    remedies = [
+        f"In {counts[what]} the {what} {verb}: {cure} can help."
+        for what, (verb, cure) in _CURES.items()
+        if counts[what]
+    ]
+    limit = f"{proved} of {len(reports)} proved lowest"
+    if proved:
+        remedies.insert(0, "Better placement cannot lower a proved arena.")
+    return limit, " ".join(remedies) or "Give the models to see the binding steps."
+
+
+def _in_bands(reports: Sequence[ModelReport]) -> Iterator[Answer]:
     """Yield the answer on bands of rows, if they lower an arena."""
-    leasts = [found.points[-1] for found in frontiers.values()]
-    if not leasts:
+    found = [each.frontier.points for each in reports if each.frontier]
+    pairs = [(points[0], points[-1]) for points in found]
+    if not pairs:
         return
+    shares = [least.height / max(1, whole.height) for whole, least in pairs]
     question = "In bands of rows"
     if len(reports) == 1:
-        whole = next(iter(frontiers.values())).points[0]
-        share = percent(leasts[0].height / max(1, whole.height))
-        more = f"at the least, {share} of the whole, at {price(leasts[0])}."
-        yield Answer(question, format_size(leasts[0].height), more)
+        least = pairs[0][1]
+        more = f"at the least, {percent(shares[0])} of the whole, at {price(least)}."
+        yield Answer(question, format_size(least.height), more)
         return
-    points = [found.points for found in frontiers.values()]
-    shares = (each[-1].height / max(1, each[0].height) for each in points)
-    more = f"of the whole, the median of the {plural(len(leasts), 'model')} that this helps."
+    more = f"of the whole, the median of the {plural(len(pairs), 'model')} that this helps."
     yield Answer(question, percent(median(shares)), more)
 
 

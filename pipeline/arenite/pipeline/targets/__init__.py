@@ -1,4 +1,4 @@
-"""Whose memory is planned, one target a file: the graph as written, or a runtime."""
+"""Whose memory is planned: the graph as written, or a runtime."""
 
 from typing import TYPE_CHECKING
 

@@ -1,9 +1,8 @@
-"""Our own runtime."""
+"""Programs of our own runtime, in the best order or in that of a plan."""
 
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading
@@ -15,32 +14,9 @@ from arenite.pipeline.targets.compiling import (
     rules,
     runs_by_rows,
 )
-from arenite.planner import AliasKind, PlanFile, Source, model_format
+from arenite.planner import PlanFile
 from arenite.runtime.rewrites import Kernels, WeightBudget, loads_as_in
 from arenite.strategies import rebuild_bands
-
-
-class Arenite:
-    """The steps that our runtime runs; it takes any order."""
-
-    name: ClassVar[str] = "arenite"
-    summary: ClassVar[str] = "our own runtime"
-    open_fields: ClassVar[frozenset[str]] = frozenset(
-        {"dims", "shapes", "values", "order_name", "weight_budget"}
-    )
-    shares: ClassVar[tuple[AliasKind, ...]] = ()  # the compiler's own; a plan file states none
-
-    def why_unsupported(self, path: Path) -> str | None:
-        """Return why there is nothing to run in such a file."""
-        if model_format(path) == "csv":
-            return "a CSV has no operators; give the model"
-        return None
-
-    def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
-        return compiled_for(reading, path, capacity).source
-
-    def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
-        return compiled_by(reading, path, plan_file).source
 
 
 def compiled_for(

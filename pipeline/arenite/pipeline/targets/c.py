@@ -1,23 +1,11 @@
-"""C source, with the kernels that it is exported with."""
+"""Programs of exported C; results may overlap the operands they consume."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading, read_graph
 from arenite.pipeline.targets.compiling import Compiled, Lowered, rules
-from arenite.planner import (
-    AliasKind,
-    FindOrder,
-    PlanFile,
-    Program,
-    Rules,
-    Source,
-    TensorKind,
-    derive,
-    model_format,
-)
+from arenite.planner import AliasKind, FindOrder, Program, Rules, TensorKind, derive, model_format
 from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import model_digest
 from arenite.runtime.cexport import (
@@ -43,31 +31,6 @@ ALIASES = (
     AliasKind.OVERLAP,
 )
 """Kinds of sharing that the C kernels permit; lowered views have no step, so they need none."""
-
-
-class C:
-    """The steps of an exported program; results may overlap the operands they consume."""
-
-    name: ClassVar[str] = "c"
-    summary: ClassVar[str] = "C source"
-    open_fields: ClassVar[frozenset[str]] = frozenset(
-        {"dims", "shapes", "values", "alignment", "order_name"}
-    )
-    shares: ClassVar[tuple[AliasKind, ...]] = ()  # the compiler's own; a plan file states none
-
-    def why_unsupported(self, path: Path) -> str | None:
-        """Return why there is nothing to write of such a file."""
-        if model_format(path) == "csv":
-            return "a CSV has no operators; give the model"
-        return None
-
-    def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
-        return in_order(reading, lower_model_for_c(path, reading, capacity)).source
-
-    def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
-        return compile_for_c(
-            path, replace(reading, alignment=plan_file.alignment), order=plan_file.problem.steps
-        ).source
 
 
 def in_order(reading: Reading, lowered: LoweredForC) -> CompiledForC:

@@ -1,78 +1,188 @@
 """What a target is, the targets, and which of them a model is read for."""
 
+from collections.abc import Callable, Set
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.targets.arenite import Arenite
-from arenite.pipeline.targets.c import C
-from arenite.pipeline.targets.generic import Generic
-from arenite.pipeline.targets.runtimes import RUNTIMES
-from arenite.planner import AliasKind, PlanFile, Source
-from arenite.planner.errors import MissingDataError, ModelError, ModelFormatError
+from arenite.pipeline.targets.arenite import compiled_by, compiled_for
+from arenite.pipeline.targets.c import compile_for_c, in_order, lower_model_for_c
+from arenite.planner import AliasKind, PlanFile, Problem, Source, model_format, read
+from arenite.planner.errors import (
+    MissingDataError,
+    ModelError,
+    ModelFormatError,
+    UnsupportedModelError,
+)
+from arenite.planner.files import model_digest
+from arenite.planner.programs import SAFE_KINDS
+
+_MODELS = frozenset({"onnx", "tflite"})
+_NAMES = {"onnx": "ONNX", "tflite": "TFLite"}
 
 
-class Target(Protocol):
+@dataclass(frozen=True, slots=True)
+class Target:
     """The graph as written, or a runtime whose own records are planned.
 
     Attributes:
         name: As on the command line.
         summary: What it stands for, in a few words.
+        formats: Formats of its files, as `model_format` names them.
         open_fields: Fields of a `Reading` that the user may still decide.
-        shares: What shares storage unless the user decides it.
+        read: Returns the records to place for a model, within a capacity.
+        reread: Returns the records of a model as they were when a plan was made; its `Reading`
+            has dimensions, shapes and values alone.
+        shares: What shares storage unless the user decides it; () where a plan file states none.
     """
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def open_fields(self) -> frozenset[str]: ...
-    @property
-    def shares(self) -> tuple[AliasKind, ...]: ...
+    name: str
+    summary: str
+    formats: frozenset[str]
+    open_fields: frozenset[str]
+    read: Callable[[Reading, Path, int | None], Source]
+    reread: Callable[[Reading, Path, PlanFile], Source]
+    shares: tuple[AliasKind, ...] = ()
 
     def why_unsupported(self, path: Path) -> str | None:
         """Return why it takes no file of this format, or None if it takes it."""
-        ...
-
-    def read(self, reading: Reading, path: Path, capacity: int | None) -> Source:
-        """Return the records to place for a model.
-
-        Args:
-            reading: What the user asked for, in its open fields alone.
-            path: The model.
-            capacity: Bytes the arena may have.
-
-        Raises:
-            ModelError: The model is damaged, of another format, or refused by the runtime.
-            MissingDependencyError: The runtime's package is absent.
-        """
-        ...
-
-    def reread(self, reading: Reading, path: Path, plan_file: PlanFile) -> Source:
-        """Return the records of a model as they were when a plan was made.
-
-        Args:
-            reading: Dimensions and shapes.
-            path: The model.
-            plan_file: States all else: the order, sharing, boundary and alignment.
-
-        Raises:
-            ModelError: As `read`.
-            OrderError: The model does not have the steps of the plan.
-        """
-        ...
+        if model_format(path) in self.formats:
+            return None
+        if self.formats == _MODELS:
+            return "a CSV has no operators; give the model"
+        (only,) = self.formats
+        return f"{self.summary} runs {_NAMES[only]} models only"
 
 
-GENERIC: Final = Generic()
-ARENITE: Final = Arenite()
-C_SOURCE: Final = C()
+def _read_as_written(reading: Reading, path: Path, capacity: int | None) -> Source:
+    """Return the records, in the best order unless the user decides it or none is free."""
 
-_IN_ORDER: tuple[Target, ...] = (GENERIC, ARENITE, *RUNTIMES, C_SOURCE)
+    def ordered(name: str) -> Source:
+        return read(
+            path,
+            dims=reading.dims,
+            shapes=reading.shapes,
+            values=reading.values,
+            boundary=reading.boundary,
+            alignment=reading.alignment,
+            capacity=capacity,
+            order=order_finder(name, reading.limits),
+            aliases=SAFE_KINDS if reading.aliases is None else reading.aliases,
+        )
 
-TARGETS: Final[dict[str, Target]] = {target.name: target for target in _IN_ORDER}
+    try:
+        return ordered(reading.order_name or "best")
+    except UnsupportedModelError:  # operators of subgraphs cannot be moved
+        if reading.order_name is not None:
+            raise
+        return ordered("given")
+
+
+def _reread_as_written(reading: Reading, path: Path, plan_file: PlanFile) -> Source:
+    problem = plan_file.problem
+    # Where records differ in alignment, as those of a CSV may, the file states them.
+    uniform = all(record.alignment == plan_file.alignment for record in problem.records)
+    return read(
+        path,
+        dims=reading.dims,
+        shapes=reading.shapes,
+        values=reading.values,
+        boundary=plan_file.boundary,
+        alignment=plan_file.alignment if uniform else None,
+        order=problem.steps,
+        aliases=plan_file.aliases,
+        outlines=problem.has_outlines,
+    )
+
+
+def _reread_for_c(reading: Reading, path: Path, plan_file: PlanFile) -> Source:
+    aligned = replace(reading, alignment=plan_file.alignment)
+    return compile_for_c(path, aligned, order=plan_file.problem.steps).source
+
+
+def _runtime(
+    name: str,
+    summary: str,
+    model_format: str,
+    open_fields: Set[str],
+    problem: Callable[[Reading, Path], Problem],
+) -> Target:
+    """Return a target whose runtime decides order, alignment and sharing."""
+
+    def records(reading: Reading, path: Path, capacity: int | None) -> Source:
+        found = problem(reading, path).with_capacity(capacity)
+        return Source(path.name, model_digest(path), None, found)
+
+    return Target(
+        name, summary, frozenset({model_format}), frozenset(open_fields), records,
+        lambda reading, path, _plan_file: records(reading, path, None),
+    )  # fmt: skip
+
+
+def _tflm(_reading: Reading, path: Path) -> Problem:
+    from arenite.runtime.targets import tflm_problem
+
+    return tflm_problem(path)
+
+
+def _litert(_reading: Reading, path: Path) -> Problem:
+    from arenite.runtime.targets import litert_problem
+
+    return litert_problem(path)
+
+
+def _onnxruntime(reading: Reading, path: Path) -> Problem:
+    from arenite.runtime.targets import onnxruntime_problem
+
+    return onnxruntime_problem(
+        path, dims=reading.dims, shapes=reading.shapes, values=reading.values
+    )
+
+
+_SIZES = frozenset({"dims", "shapes", "values"})
+
+GENERIC: Final = Target(
+    "generic",
+    "the graph as written",
+    _MODELS | {"csv"},
+    _SIZES | {"boundary", "alignment", "aliases", "order_name"},
+    _read_as_written,
+    _reread_as_written,
+    SAFE_KINDS,
+)
+ARENITE: Final = Target(
+    "arenite",
+    "our own runtime",
+    _MODELS,
+    _SIZES | {"order_name", "weight_budget"},
+    lambda reading, path, capacity: compiled_for(reading, path, capacity).source,
+    lambda reading, path, plan_file: compiled_by(reading, path, plan_file).source,
+)
+C_SOURCE: Final = Target(
+    "c",
+    "C source",
+    _MODELS,
+    _SIZES | {"alignment", "order_name"},
+    lambda reading, path, capacity: (
+        in_order(reading, lower_model_for_c(path, reading, capacity)).source
+    ),
+    _reread_for_c,
+)
+
+TARGETS: Final[dict[str, Target]] = {
+    target.name: target
+    for target in (
+        GENERIC,
+        ARENITE,
+        _runtime("tflm", "TensorFlow Lite Micro", "tflite", set(), _tflm),
+        _runtime("litert", "LiteRT", "tflite", set(), _litert),
+        _runtime("onnxruntime", "ONNX Runtime", "onnx", _SIZES, _onnxruntime),
+        C_SOURCE,
+    )
+}
 """By name, in the order of the help."""
 
 

@@ -18,7 +18,7 @@ from arenite.cli.options.common import json_option, seed_option, time_limit_opti
 from arenite.cli.options.fitting import budget_options
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.sections import MODEL, SectionedCommand
-from arenite.cli.options.types import NumberType, PercentType
+from arenite.cli.options.types import PERCENT, number_type
 from arenite.cli.render import memory_map
 from arenite.cli.render.facts import name
 from arenite.pipeline.base import Reading, SearchLimits, configured, percent
@@ -27,7 +27,6 @@ from arenite.pipeline.comparison import (
     Comparison,
     Difference,
     PolicyContest,
-    TargetReport,
     Task,
     chosen_policies,
     compare_each,
@@ -40,8 +39,10 @@ from arenite.pipeline.comparison import (
 from arenite.pipeline.making import costs_of
 from arenite.pipeline.report import (
     FailedModel,
+    ModelReport,
     as_csv,
     as_markdown,
+    as_page,
     as_trace,
     check_packages,
     read_compression,
@@ -106,14 +107,14 @@ _NOT_WITH_BUDGET = frozenset(
 @click.option(
     "--fail-over",
     "most_growth",
-    type=PercentType(),
+    type=PERCENT,
     metavar="PERCENT",
     help="Exit with 1 if an arena grew by more than this, such as 2%; requires --baseline.",
 )
 @click.option(
     "-j",
     "--jobs",
-    type=NumberType(1),
+    type=number_type(1),
     metavar="N",
     help="Number of models to plan at once.  [default: number of processors]",
 )
@@ -230,7 +231,7 @@ def compare(
         results.write(markdown, lambda: as_markdown(reports, compared_with, most_growth))
         results.write(trace, lambda: as_trace(reports))
         command = click.get_current_context().obj
-        results.write(page, lambda: comparison.as_page(command, compressions))
+        results.write(page, lambda: as_page(comparison.models, command, compressions))
     else:
         _note_unwritten(csv, markdown, trace, page)
     wrong = any(skipped.wrong for report in reports for skipped in report.skipped)
@@ -308,7 +309,7 @@ def _map(problem: Problem, plan: Plan, console: Console) -> RenderableType:
 
 
 def _as_json(
-    reports: Sequence[TargetReport],
+    reports: Sequence[ModelReport],
     failures: Sequence[FailedModel],
     changes: Sequence[Difference] | None,
 ) -> dict[str, object]:

@@ -7,13 +7,13 @@ from rich.text import Text
 
 from arenite.cli.render.facts import facts, listing, name
 from arenite.pipeline.base import both, duration, gap, grouped, one_line, percent, plural
-from arenite.pipeline.comparison import Difference, TargetReport
-from arenite.pipeline.report import PeerResult, SkippedStrategy, StrategyResult, price
+from arenite.pipeline.comparison import Difference
+from arenite.pipeline.report import ModelReport, PeerResult, SkippedStrategy, StrategyResult, price
 
 _Row = tuple[RenderableType, ...]
 
 
-def comparison_table(report: TargetReport) -> RenderableType:
+def comparison_table(report: ModelReport) -> RenderableType:
     """Return the table of one model and the reasons for its gaps."""
     rows = [*_strategy_rows(report), *map(_peer_row, report.peers)]
     reasons = [(each.strategy, each.reason) for each in report.skipped]
@@ -39,7 +39,7 @@ def differences_table(differences: Iterable[Difference], most: float | None) -> 
     )
 
 
-def _facts(report: TargetReport) -> Iterator[tuple[str, str]]:
+def _facts(report: ModelReport) -> Iterator[tuple[str, str]]:
     problem = report.source.problem
     yield "planned", f"{plural(len(problem.records), 'record')} {report.phrase}"
     yield "no reuse", both(report.naive)
@@ -55,7 +55,7 @@ def _facts(report: TargetReport) -> Iterator[tuple[str, str]]:
         yield "in bands of rows", f"{both(least.height)} at the least, {price(least)}"
 
 
-def _strategy_rows(report: TargetReport) -> Iterator[_Row]:
+def _strategy_rows(report: ModelReport) -> Iterator[_Row]:
     """Yield the rows of the strategies in the order of their table, those without a plan last."""
     lowest = None if report.winner is None else report.winner.height
     for result in report.results:
@@ -64,7 +64,7 @@ def _strategy_rows(report: TargetReport) -> Iterator[_Row]:
         yield _skipped_row(skipped)
 
 
-def _row(report: TargetReport, result: StrategyResult, *, wins: bool) -> _Row:
+def _row(report: ModelReport, result: StrategyResult, *, wins: bool) -> _Row:
     objects = result.plan.objects
     style = "bold green" if wins else ""
     return (

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,21 +33,14 @@ from arenite.cli.commands.compress.tables import (
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.options.common import json_option
-from arenite.cli.options.model import (
-    dim_option,
-    huffman_option,
-    shape_option,
-    value_option,
-    weight_budget_option,
-)
+from arenite.cli.options.model import huffman_option, sizes_options, weight_budget_option
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import NumberType
+from arenite.cli.options.types import Parsed, number_type
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import Reading
 from arenite.pipeline.making import SUFFIX, build_model, code_of, write_program
 from arenite.pipeline.targets import Compiled as CompiledProgram
-from arenite.planner import InputValues, Shapes
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
 from arenite.runtime.program import Code
@@ -58,50 +52,37 @@ if TYPE_CHECKING:
     from arenite.compression import LayerRecipe, OnnxModel, Sensitivity
 
 
-class ShareType(click.ParamType[float]):
-    """A share above 0 and at most 1, such as `30%`."""
-
-    name = "share"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the share; `30%` is 0.3."""
-        text = str(value)
-        try:
-            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            share = -1.0
-        if not 0 < share <= 1:
-            self.fail(f"{value!r} is not a share such as 0.3 or 30%", param, ctx)
-        return share
+def _share_of(text: str) -> float:
+    """Return a share above 0 and at most 1, such as `30%`."""
+    try:
+        share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        raise ValueError(f"{text!r} is not a share such as 0.3 or 30%")
+    return share
 
 
-class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
-    """An exception for a layer: `NAME:density=0.1,bits=5`."""
+def _exception(text: str) -> tuple[str, float | None, int | None]:
+    """Return name, density and bits of an exception for a layer: `NAME:density=0.1,bits=5`."""
+    layer, colon, rest = text.rpartition(":")
+    density: float | None = None
+    bits: int | None = None
+    for part in rest.split(","):
+        key, _, number = part.partition("=")
+        if key == "density":
+            density = _share_of(number)
+        elif key == "bits":
+            bits = _BITS.parse(number)
+        else:
+            colon = ""
+    if not (layer and colon):
+        raise ValueError(f"{text!r} is not NAME:density=D,bits=N")
+    return layer, density, bits
 
-    name = "layer"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float | None, int | None]:
-        """Return the name, the density and the bits."""
-        if isinstance(value, tuple):
-            return value
-        layer, colon, rest = str(value).rpartition(":")
-        density: float | None = None
-        bits: int | None = None
-        for part in rest.split(","):
-            key, _, number = part.partition("=")
-            if key == "density":
-                density = ShareType().convert(number, param, ctx)
-            elif key == "bits":
-                bits = NumberType(0, 8).convert(number, param, ctx)
-            else:
-                colon = ""
-        if not (layer and colon):
-            self.fail(f"{value!r} is not NAME:density=D,bits=N", param, ctx)
-        return layer, density, bits
+_BITS = number_type(0, 8)
+_SHARE = Parsed("share", _share_of)
 
 
 @click.command(
@@ -126,7 +107,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
     help="Model or program file to write.",
 )  # fmt: skip
 @click.option(
-    "--channels", type=ShareType(), metavar="D",
+    "--channels", type=_SHARE, metavar="D",
     help="Keep this share of the channels of convolutions; shrinks the arena too.",
 )  # fmt: skip
 @click.option(
@@ -140,7 +121,7 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
 )  # fmt: skip
 @click.option(
     "--density",
-    type=ShareType(),
+    type=_SHARE,
     metavar="D",
     help="Keep this share of each layer's weights, the largest.",
 )
@@ -150,23 +131,23 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
 )  # fmt: skip
 @click.option(
     "--total-density",
-    type=ShareType(),
+    type=_SHARE,
     metavar="D",
     help="Keep this share of the weights of all layers together.",
 )  # fmt: skip
 @click.option(
-    "--bits", type=NumberType(0, 8), default=8, show_default=True, metavar="N",
+    "--bits", type=_BITS, default=8, show_default=True, metavar="N",
     help="Bits per weight, 1 to 8; 0 leaves the values unchanged.",
 )  # fmt: skip
 @click.option(
     "--conv-bits",
-    type=NumberType(0, 8),
+    type=_BITS,
     metavar="N",
     help="Bits per weight of convolutions.  [default: --bits]",
 )  # fmt: skip
 @click.option(
     "--fc-bits",
-    type=NumberType(0, 8),
+    type=_BITS,
     metavar="N",
     help="Bits per weight of fully connected layers.  [default: --bits]",
 )  # fmt: skip
@@ -175,8 +156,8 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
     help="Choose the bits of each layer for the least loss at this average.",
 )  # fmt: skip
 @click.option(
-    "--layer", "exceptions", type=LayerType(), multiple=True, metavar="NAME:density=D,bits=N",
-    help="Settings for one layer. Repeatable.",
+    "--layer", "exceptions", type=Parsed("layer", _exception), multiple=True,
+    metavar="NAME:density=D,bits=N", help="Settings for one layer. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--start", type=click.Choice(("linear", "density", "forgy")), default="linear",
@@ -194,14 +175,13 @@ class LayerType(click.ParamType[tuple[str, float | None, int | None]]):
 )  # fmt: skip
 @weight_budget_option
 @huffman_option
-@dim_option
-@shape_option
-@value_option
+@sizes_options
 @click.option(
-    "--seed", type=NumberType(), metavar="N", help="Seed of k-means and of random inputs."
+    "--seed", type=number_type(), metavar="N", help="Seed of k-means and of random inputs."
 )
 @json_option
 def compress(
+    sizes: Reading,
     model: Path,
     output: Path,
     channels: float | None,
@@ -221,9 +201,6 @@ def compress(
     with_int8: bool,
     weight_budget: WeightBudget | None,
     huffman: bool,
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    values: InputValues,
     seed: int | None,
     as_json: bool,
 ) -> None:
@@ -239,7 +216,7 @@ def compress(
     from arenite.compression import compress as run_pipeline
 
     results = Results(as_json=as_json)
-    reading = Reading(dims, shapes, values, weight_budget=weight_budget)
+    reading = replace(sizes, weight_budget=weight_budget)
     results.reserve(output, scan_path, sources=(model, dataset_path))
     scan_file = None
     if scan_path is not None:
@@ -247,8 +224,8 @@ def compress(
             raise click.UsageError("--scan requires --sensitivity")
         samples = f"random, seed {seed or 0}" if dataset_path is None else dataset_path.name
         channels_left = "" if channels is None else f", {channels:g} of the channels"
-        sizes = _sizes_text(reading)
-        scan_file = ScanFile(scan_path, model_digest(model), samples + channels_left + sizes)
+        data = samples + channels_left + _sizes_text(sizes)
+        scan_file = ScanFile(scan_path, model_digest(model), data)
     recipe = CompressionRecipe(
         density, deviation, total_density,
         bits if conv_bits is None else conv_bits, bits if fc_bits is None else fc_bits,
@@ -257,11 +234,11 @@ def compress(
     )  # fmt: skip
     original = OnnxModel(model)
     if output.suffix == SUFFIX or channels is not None:
-        _check_sizes(model, original, dims, shapes)
+        _check_sizes(model, original, sizes)
     source, narrowing = original, None
     if channels is not None:
         source, narrowed = original.narrowed(channels)
-        narrowing = narrowing_of(model, original, source, narrowed, Reading(dims, shapes, values))
+        narrowing = narrowing_of(model, original, source, narrowed, sizes)
     _check_layers(source, recipe.layers)
     with about_file(model), _status() as report:
         judging = judging_of(original, dataset_path, recipe.seed, reading)
@@ -326,14 +303,12 @@ def _check_usage(
         raise click.UsageError(f"--weights is for a program file; end --output in {SUFFIX}")
 
 
-def _check_sizes(
-    model: Path, original: "OnnxModel", dims: Mapping[str, int], shapes: Shapes
-) -> None:
+def _check_sizes(model: Path, original: "OnnxModel", sizes: Reading) -> None:
     """Return if every size is known, so that no plan fails for it at the end of a long search."""
     from arenite.planner.importers.onnx import bind
 
     with about_file(model):
-        bind(original.original().graph, dims, shapes)
+        bind(original.original().graph, sizes.dims, sizes.shapes)
 
 
 def _sizes_text(reading: Reading) -> str:

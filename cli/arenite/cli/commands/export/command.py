@@ -1,30 +1,29 @@
 """`arenite export`: a model that another runtime runs by our plan."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import click
 from rich.console import Console, RenderableType
+from rich.text import Text
 
-from arenite.cli.commands.export import c as c_source
-from arenite.cli.commands.export import onnxruntime
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option, seed_option, strategy_option, time_limit_option
-from arenite.cli.options.model import dim_option, shape_option, value_option
+from arenite.cli.options.model import sizes_options
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import AlignmentType, BudgetType
+from arenite.cli.options.types import ALIGNMENT, BUDGET
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
-from arenite.pipeline.base import Reading, configured, order_finder
-from arenite.pipeline.making import SUFFIX, CRequest, export_for_tflm, write_c
-from arenite.planner import Budget, InputValues, Shapes
+from arenite.pipeline.base import Reading, both, change, configured, order_finder
+from arenite.pipeline.making import SUFFIX, CRequest, ExportedC, export_for_tflm, write_c
+from arenite.planner import Budget
 from arenite.planner.importers import model_format
 from arenite.planner.quiet_onnxruntime import silence_default_logger
 from arenite.runtime.cexport import Extension, Rounding
-from arenite.runtime.targets import c_header, export_onnxruntime
+from arenite.runtime.targets import OnnxruntimeExport, c_header, export_onnxruntime
 from arenite.strategies import ORDERS, find, find_order
 
 
@@ -37,9 +36,7 @@ class _Request:
     seed: int | None
     time_limit_s: float | None
     order_name: str | None
-    dims: Mapping[str, int]
-    shapes: Shapes
-    values: InputValues
+    reading: Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ class _Exported:
 
 
 def _to_tflm(request: _Request) -> _Exported:
-    if request.order_name or request.dims or request.shapes or request.values:
+    if request.order_name or request.reading != Reading():
         raise click.UsageError(
             "--order, --dim, --shape and --value are for --to onnxruntime and --to c"
         )
@@ -80,14 +77,15 @@ def _to_onnxruntime(request: _Request) -> _Exported:
     order_name = request.order_name or "best"
     find_best = order_finder(order_name, watched(request.time_limit_s)) or find_order(order_name)
     silence_default_logger()
+    reading = request.reading
     export = export_onnxruntime(
-        request.model, find_best, dims=request.dims, shapes=request.shapes, values=request.values
+        request.model, find_best, dims=reading.dims, shapes=reading.shapes, values=reading.values
     )
     return _Exported(
         export.model,
         None,
-        onnxruntime.rows(export),
-        onnxruntime.as_json(request.model, export, order_name),
+        _onnxruntime_rows(export),
+        _onnxruntime_as_json(request.model, export, order_name),
     )
 
 
@@ -96,6 +94,13 @@ _EXPORTERS: Final[Mapping[str, Callable[[_Request], _Exported]]] = {
     "onnxruntime": _to_onnxruntime,
 }
 """The function that writes the file, by target."""
+
+_MEASURES = {
+    "tensors": "tensors at the peak",
+    "in_use": "arena in use at the peak",
+    "held": "arena held",
+}
+_ORT_OPTIONS = "GraphOptimizationLevel.ORT_DISABLE_ALL, ExecutionOrder.PRIORITY_BASED"
 
 _C: Final = "c"
 _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
@@ -149,7 +154,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
 @click.option(
     "--align",
     "alignment",
-    type=AlignmentType(),
+    type=ALIGNMENT,
     metavar="BYTES",
     help="Alignment of every offset in the arena.  [default: 4]",
 )
@@ -169,7 +174,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
 )
 @click.option(
     "--budget",
-    type=BudgetType(),
+    type=BUDGET,
     metavar="SIZE|N%",
     help="Size limit of the arena; parts of the network run in bands of rows to meet it.",
 )
@@ -194,14 +199,13 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     help="Compile the exported test for this machine and run it; without a passed test nothing is "
     "written. CMSIS-NN is not tested here.  [default: --test]",
 )
-@dim_option
-@shape_option
-@value_option
+@sizes_options
 @strategy_option
 @time_limit_option()
 @seed_option
 @json_option
 def export(
+    reading: Reading,
     model: Path,
     target: str,
     output: Path,
@@ -214,9 +218,6 @@ def export(
     alignment: int | None,
     header_path: Path | None,
     order_name: str | None,
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    values: InputValues,
     requested: str,
     time_limit_s: float | None,
     seed: int | None,
@@ -233,10 +234,9 @@ def export(
     if target == _C:
         if header_path is not None:
             raise click.UsageError("--header is for --to tflm; C source has a header of its own")
-        reading = Reading(
-            dims, shapes, values, alignment=alignment, order_name=order_name,
-            limits=watched(time_limit_s),
-        )  # fmt: skip
+        reading = replace(
+            reading, alignment=alignment, order_name=order_name, limits=watched(time_limit_s)
+        )
         strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
         written = write_c(
             CRequest(
@@ -245,8 +245,8 @@ def export(
                 is_tested,
             )
         )  # fmt: skip
-        document = {**c_source.as_json(written), "output": str(output)}
-        _show(results, model, c_source.rows(written), [output], document)
+        document = {**_c_as_json(written), "output": str(output)}
+        _show(results, model, _c_rows(written), [output], document)
         return
     if c_name is not None or rounding is not None or alignment is not None or budget is not None:
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
@@ -256,7 +256,7 @@ def export(
         raise click.UsageError("--no-test is for --to c")
     results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
-        _Request(model, requested, seed, time_limit_s, order_name, dims, shapes, values)
+        _Request(model, requested, seed, time_limit_s, order_name, reading)
     )
     if header_path is not None and exported.header is None:
         raise click.UsageError(f"--header is for --to tflm, not {target}")
@@ -303,3 +303,67 @@ def _show(
         console.print(facts([*rows, *written]))
 
     results.show(document, text)
+
+
+def _c_as_json(exported: ExportedC) -> dict[str, object]:
+    return {
+        "model": str(exported.request.model),
+        "target": "c",
+        "strategy": exported.plan.strategy,
+        "height": exported.plan.height,
+        "lower_bound": exported.plan.lower_bound,
+        "optimal": exported.plan.optimal,
+        "name": exported.export.name,
+        "arena_bytes": exported.export.arena_bytes,
+        "weight_bytes": exported.export.weight_bytes,
+        "alignment": exported.export.interface.alignment,
+        "plan_digest": exported.export.digest,
+        "kernels": list(exported.export.kernels),
+        "extension": exported.request.extension,
+        "rounding": exported.export.rounding,
+        "reference": exported.reference,
+        "tested": exported.test.num_wrong == 0,
+        "files": sorted(exported.export.files),
+    }
+
+
+def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
+    yield "arena", both(exported.export.arena_bytes)
+    yield "weights", both(exported.export.weight_bytes)
+    yield "lower bound", both(exported.plan.lower_bound)
+    yield "strategy", Text(exported.plan.strategy)
+    yield "kernels", Text(", ".join(exported.export.kernels))
+    yield "test checks outputs of", Text(exported.reference)
+    why = exported.test.message.partition("\n")[0]
+    yield "test on this machine", Text(f"not run: {why}" if why else "passed")
+    yield "call", Text(f"{exported.export.name}_run(arena)", "bold")
+
+
+def _onnxruntime_as_json(
+    model: Path, export: OnnxruntimeExport, order_name: str
+) -> dict[str, object]:
+    return {
+        "model": str(model),
+        "target": "onnxruntime",
+        "order": order_name,
+        "order_used": not export.stays,
+        "stock_stays": export.stays or None,
+        **{
+            measure: {
+                "stock": getattr(export.stock, measure),
+                "ordered": getattr(export.ordered, measure),
+            }
+            for measure in _MEASURES
+        },
+    }
+
+
+def _onnxruntime_rows(export: OnnxruntimeExport) -> Iterator[tuple[str, RenderableType]]:
+    for measure, label in _MEASURES.items():
+        yield label, change(getattr(export.stock, measure), getattr(export.ordered, measure))
+    if export.stays:
+        yield "order to use", Text(f"stock stays: {export.stays}")
+        return
+    yield "outputs", "identical bit for bit"
+    yield "order to use", Text("ours", "bold")
+    yield "run it with", _ORT_OPTIONS

@@ -1,6 +1,6 @@
 """`arenite fit`: a program within a budget, or the frontier of memory against time."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,19 +12,17 @@ from arenite.cli.options.common import json_option, refuse_beside, time_limit_op
 from arenite.cli.options.fitting import link_option
 from arenite.cli.options.model import (
     boundary_option,
-    dim_option,
     memories_option,
     order_option,
-    shape_option,
-    value_option,
+    sizes_options,
     weight_budget_option,
 )
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import BudgetType, PercentType
+from arenite.cli.options.types import BUDGET, PERCENT
 from arenite.pipeline.base import Reading
 from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
 from arenite.pipeline.report import as_svg, check_packages, maps_of
-from arenite.planner import Boundary, Budget, InputValues, Link, Shapes
+from arenite.planner import Boundary, Budget, Link
 from arenite.planner.programs import CostedMemory
 from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import find_policy
@@ -42,12 +40,12 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
-    "--budget", type=BudgetType(), metavar="SIZE|N%",
+    "--budget", type=BUDGET, metavar="SIZE|N%",
     help="Size limit of the arena, such as 256KiB, or a share of its size without bands, 50%.",
 )  # fmt: skip
 @weight_budget_option
 @click.option(
-    "--slowdown", type=PercentType(), metavar="N%",
+    "--slowdown", type=PERCENT, metavar="N%",
     help="Limit of the additional time, as predicted by the costs of the machine.",
 )  # fmt: skip
 @click.option(
@@ -72,9 +70,7 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
 @memories_option
 @boundary_option
 @order_option
-@dim_option
-@shape_option
-@value_option
+@sizes_options
 @time_limit_option(text="Stop after S seconds and keep the best result.")
 @json_option
 @click.option(
@@ -83,6 +79,7 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
     "on a terminal]",
 )  # fmt: skip
 def fit(
+    reading: Reading,
     model: Path,
     budget: Budget | None,
     weight_budget: WeightBudget | None,
@@ -95,9 +92,6 @@ def fit(
     memories: tuple[CostedMemory, ...],
     boundary: str,
     order_name: str | None,
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    values: InputValues,
     time_limit_s: float | None,
     as_json: bool,
     with_map: bool | None,
@@ -140,9 +134,8 @@ def fit(
     is_page = output is not None and output.suffix == _PAGE
     if is_page:
         check_packages()
-    reading = Reading(
-        dims, shapes, values, Boundary(boundary), order_name=order_name,
-        weight_budget=weight_budget,
+    reading = replace(
+        reading, boundary=Boundary(boundary), order_name=order_name, weight_budget=weight_budget,
         limits=watched(time_limit_s),
     )  # fmt: skip
     fitting = Fitting(model, reading, MachineCosts.known(costs_path), link)

@@ -2,14 +2,12 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 
 from arenite.pipeline.base import both, plural, printable
 from arenite.pipeline.making import Fitting
 from arenite.pipeline.report import (
-    Cell,
     Frontier,
     Groups,
     check_packages,
@@ -25,46 +23,6 @@ from arenite.planner.units import format_size
 
 _MAPS = ("map-whole", "map-least")
 _UNITS = ("B", "KiB", "MiB", "GiB")
-
-
-@dataclass(frozen=True, slots=True)
-class MapWords:
-    """The text beside a memory map.
-
-    Attributes:
-        height: Bytes, for a scale that both maps share.
-    """
-
-    title: str
-    about: str
-    figure: str
-    height: int
-
-
-@dataclass(frozen=True, slots=True)
-class FitPage:
-    """All the page says.
-
-    Attributes:
-        before: The headline up to its figure.
-        colours: Colour and name of each group of operators.
-        binding: The tensors that limit the least.
-    """
-
-    model: str
-    before: str
-    figure: str
-    after: str
-    remark: str
-    measured: bool
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    colours: tuple[tuple[str, str], ...]
-    maps: tuple[MapWords, ...]
-    binding: str
-    command: str
-    made_with: str
-    digest: str
 
 
 def frontier_page(fitting: Fitting, fits: Sequence[Candidate], latencies: Sequence[float]) -> str:
@@ -87,24 +45,30 @@ def frontier_page(fitting: Fitting, fits: Sequence[Candidate], latencies: Sequen
     model = printable(fitting.lowered.name)
     before, figure, after = _headline(fits, ratios)
     command: Sequence[str] = click.get_current_context().obj or ()
-    page = FitPage(
-        model, before, figure, after,
-        remark(frontier, is_measured=bool(latencies)),
-        bool(latencies),
-        frontier_columns(latencies),
-        tuple(frontier_rows(frontier.points, latencies)),
-        tuple(zip(groups.colours, groups.names, strict=True)),
-        tuple(
-            MapWords(
-                title, f"{both(rows.height)}, {plural(rows.turns, 'turn')}", name, rows.height
-            )
+    page = {
+        "model": model,
+        "before": before,
+        "figure": figure,
+        "after": after,
+        "remark": remark(frontier, is_measured=bool(latencies)),
+        "measured": bool(latencies),
+        "columns": frontier_columns(latencies),
+        "rows": list(frontier_rows(frontier.points, latencies)),
+        "colours": list(zip(groups.colours, groups.names, strict=True)),
+        "maps": [
+            {
+                "title": title,
+                "about": f"{both(rows.height)}, {plural(rows.turns, 'turn')}",
+                "figure": name,
+                "height": rows.height,  # both maps share a scale
+            }
             for (title, rows), name in zip(maps, _MAPS, strict=False)
-        ),
-        printable(frontier.binding),
-        printable(shlex.join(("arenite", *command))),
-        made_with(),
-        fitting.lowered.digest,
-    )  # fmt: skip
+        ],
+        "binding": printable(frontier.binding),
+        "command": printable(shlex.join(("arenite", *command))),
+        "made_with": made_with(),
+        "digest": fitting.lowered.digest,
+    }
     return render("fit.html.j2", page, figures)
 
 

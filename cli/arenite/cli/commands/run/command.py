@@ -12,22 +12,21 @@ import click
 from numpy.typing import NDArray
 from rich.console import Console, RenderableType
 
-from arenite.cli.commands.run.arrays import as_npz
 from arenite.cli.commands.run.classes import Likely, check_labels, likeliest, read_labels
-from arenite.cli.commands.run.feeds import Feed, FeedType, random_feeds, read_feeds
+from arenite.cli.commands.run.feeds import FEED, Feed, as_npz, random_feeds, read_feeds
 from arenite.cli.commands.run.images import Normalisation
 from arenite.cli.commands.run.training import run_steps
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note
 from arenite.cli.options.common import json_option, refuse_beside, strategy_option, threads_option
-from arenite.cli.options.model import dim_option, shape_option, value_option
+from arenite.cli.options.model import sizes_options
 from arenite.cli.options.sections import SectionedCommand
-from arenite.cli.options.types import NumberType
+from arenite.cli.options.types import Parsed, number_type
 from arenite.cli.render.facts import facts, listing, tuned_as_json, tuned_rows
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import Reading, both, duration, printable
 from arenite.pipeline.making import SUFFIX, build_program, compile_by_plan, write_program
-from arenite.planner import Array, InputValues, Shapes
+from arenite.planner import Array
 from arenite.planner.errors import named_instead
 from arenite.runtime import DeadMemoryError, Session, StepProfile, Tuned, chrome_trace
 from arenite.strategies import find
@@ -44,28 +43,22 @@ _NOT_FOR_STEPS = (
 """Options of a single run of a model, which a training step does not take."""
 
 
-class NumbersType(click.ParamType[tuple[float, ...]]):
-    """A number for all channels, or one for each of three."""
+def _numbers(text: str) -> tuple[float, ...]:
+    """Return a number for all channels, or one for each of three."""
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
+        raise ValueError(f"{text!r} is not one number, or three separated by commas")
+    return numbers
 
-    name = "numbers"
 
-    def __init__(self, *, above_zero: bool = False) -> None:
-        self._above_zero = above_zero
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            numbers = tuple(float(part) for part in str(value).split(","))
-        except ValueError:
-            numbers = ()
-        if len(numbers) not in (1, 3) or not all(map(math.isfinite, numbers)):
-            self.fail(f"{value!r} is not one number, or three separated by commas", param, ctx)
-        if self._above_zero and min(numbers) <= 0:
-            self.fail(f"{value!r} is not above 0", param, ctx)
-        return numbers
+def _positive_numbers(text: str) -> tuple[float, ...]:
+    numbers = _numbers(text)
+    if min(numbers) <= 0:
+        raise ValueError(f"{text!r} is not above 0")
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +91,7 @@ class _Result:
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
-    "--input", "feeds", type=FeedType(), multiple=True, metavar="[NAME=]FILE",
+    "--input", "feeds", type=FEED, multiple=True, metavar="[NAME=]FILE",
     help="Input: a .npy, a .npz with all inputs, or a picture. Repeatable.  [default: random "
     "numbers for all inputs]",
 )  # fmt: skip
@@ -116,19 +109,19 @@ class _Result:
     help="Text file with one class name per line.",
 )  # fmt: skip
 @click.option(
-    "--top", type=NumberType(1), default=5, show_default=True, metavar="N",
+    "--top", type=number_type(1), default=5, show_default=True, metavar="N",
     help="Number of classes to print.",
 )  # fmt: skip
 @click.option(
-    "--mean", type=NumbersType(), default="127.5", show_default=True, metavar="X[,Y,Z]",
-    help="Mean to subtract from the pixels of a picture.",
+    "--mean", type=Parsed("numbers", _numbers), default="127.5", show_default=True,
+    metavar="X[,Y,Z]", help="Mean to subtract from the pixels of a picture.",
 )  # fmt: skip
 @click.option(
-    "--std", type=NumbersType(above_zero=True), default="127.5", show_default=True,
+    "--std", type=Parsed("numbers", _positive_numbers), default="127.5", show_default=True,
     metavar="X[,Y,Z]", help="Standard deviation to divide the pixels by.",
 )  # fmt: skip
 @click.option(
-    "--steps", "num_steps", type=NumberType(1), metavar="N",
+    "--steps", "num_steps", type=number_type(1), metavar="N",
     help="Run a training step N times, batch after batch.",
 )  # fmt: skip
 @click.option(
@@ -146,11 +139,10 @@ class _Result:
     "an index is outside its axis.",
 )  # fmt: skip
 @strategy_option
-@dim_option
-@shape_option
-@value_option
+@sizes_options
 @json_option
 def run(
+    reading: Reading,
     model: Path,
     feeds: Sequence[Feed],
     output: Path | None,
@@ -166,9 +158,6 @@ def run(
     trace: Path | None,
     poison: bool,
     requested: str,
-    dims: Mapping[str, int],
-    shapes: Shapes,
-    values: InputValues,
     as_json: bool,
 ) -> None:
     """Run MODEL once: an .onnx or .tflite file, or an .arena file from 'arenite build'.
@@ -190,7 +179,7 @@ def run(
     )
     labels = None if labels_path is None else read_labels(labels_path)
     with (
-        _program(model, plan_path, requested, Reading(dims, shapes, values)) as program,
+        _program(model, plan_path, requested, reading) as program,
         Session(
             program, threads=threads, poison=_NAN if poison else None, guard=poison
         ) as session,

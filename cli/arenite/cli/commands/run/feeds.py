@@ -1,5 +1,6 @@
-"""Files as inputs of a model: arrays and pictures."""
+"""Files as inputs of a model, arrays and pictures, and its outputs as a file."""
 
+import io
 import lzma
 import stat
 import sys
@@ -7,7 +8,7 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.cli.commands.run.images import SUFFIXES, Normalisation, read_image
+from arenite.cli.options.types import Parsed
 from arenite.pipeline.base import printable
 from arenite.pipeline.making import random_array
 from arenite.planner.errors import FileError
@@ -55,23 +57,17 @@ class Feed:
         return self.name is None and self.path.suffix.lower() == ".npz"
 
 
-class FeedType(click.ParamType[Feed]):
-    """A file with or without the input it is for, such as `image=cat.png`."""
+def _feed(text: str) -> Feed:
+    """Return a file with or without its input, such as `image=cat.png`; an existing file wins."""
+    name, equals, file = text.rpartition("=")
+    if not equals or Path(text).exists():
+        return Feed(Path(text))
+    if not (name and file):
+        raise ValueError(f"{text!r} is not FILE or NAME=FILE")
+    return Feed(Path(file), name)
 
-    name = "feed"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Feed:
-        """Return the file and the input; a file that exists under the whole text wins."""
-        if isinstance(value, Feed):
-            return value
-        name, equals, file = str(value).rpartition("=")
-        if not equals or Path(str(value)).exists():
-            return Feed(Path(str(value)))
-        if not (name and file):
-            self.fail(f"{value!r} is not FILE or NAME=FILE", param, ctx)
-        return Feed(Path(file), name)
+FEED = Parsed("feed", _feed)
 
 
 def read_feeds(
@@ -187,3 +183,13 @@ def _check_sizes(stream: BinaryIO, path: Path, most: int) -> None:
             f"holds an array of {largest:,} B; the largest input of the model takes {most:,} B",
             path=path,
         )
+
+
+def as_npz(arrays: Mapping[str, Array]) -> bytes:
+    """Return arrays as an `.npz` file."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:  # np.savez stumbles over the name "file"
+        for key, value in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, value, allow_pickle=False)
+    return stream.getvalue()

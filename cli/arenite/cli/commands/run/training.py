@@ -10,8 +10,7 @@ import click
 from numpy.typing import NDArray
 from rich.console import Console, RenderableType
 
-from arenite.cli.commands.run.arrays import as_npz
-from arenite.cli.commands.run.feeds import Feed, arrays_of
+from arenite.cli.commands.run.feeds import Feed, arrays_of, as_npz
 from arenite.cli.console.interrupt import stop_on_interrupt
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress

@@ -135,7 +135,7 @@ def _loaded(name: str, tensor: onnx.TensorProto, folder: Path) -> onnx.TensorPro
     try:
         load_external_data_for_tensor(loaded, str(_follow(loaded, folder)))
         if len(loaded.raw_data) != (_stated_bytes(tensor) or len(loaded.raw_data)):
-            raise ValueError(f"{len(loaded.raw_data):,} B are not those of its shape and type")
+            raise ValueError(f"{len(loaded.raw_data):,} B do not match its shape and type")
     except _UNREADABLE as error:
         fault = _fault(tensor, folder)
         if fault is None:
