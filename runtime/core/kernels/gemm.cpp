@@ -63,13 +63,14 @@ ARENITE_INLINE void multiply_row(const float* left, std::size_t stride, const fl
 // The same for each kind of processor; `sums` has kPanel to a row.
 struct Kernel {
   std::size_t num_rows;
-  void (*tile)(const float* const* left, std::size_t stride, const float* panel, std::size_t depth,
-               float* sums);
+  // The first `rows` of num_rows, two at least, are kept.
+  void (*tile)(const float* const* left, std::size_t rows, std::size_t stride, const float* panel,
+               std::size_t depth, float* sums);
   void (*row)(const float* left, std::size_t stride, const float* panel, std::size_t depth,
               float* sums);
 };
 
-void tile_for_any(const float* const* left, std::size_t stride, const float* panel,
+void tile_for_any(const float* const* left, std::size_t, std::size_t stride, const float* panel,
                   std::size_t depth, float* sums) {
   multiply_tile<4, kPanel / 2>(left, stride, panel, depth, sums);
   multiply_tile<4, kPanel / 2>(left, stride, panel + kPanel / 2, depth, sums + kPanel / 2);
@@ -80,7 +81,7 @@ void row_for_any(const float* left, std::size_t stride, const float* panel, std:
   multiply_row(left, stride, panel, depth, sums);
 }
 
-ARENITE_FOR_AVX2 void tile_for_avx2(const float* const* left, std::size_t stride,
+ARENITE_FOR_AVX2 void tile_for_avx2(const float* const* left, std::size_t, std::size_t stride,
                                     const float* panel, std::size_t depth, float* sums) {
   multiply_tile<6, kPanel>(left, stride, panel, depth, sums);
 }
@@ -90,7 +91,7 @@ ARENITE_FOR_AVX2 void row_for_avx2(const float* left, std::size_t stride, const 
   multiply_row(left, stride, panel, depth, sums);
 }
 
-ARENITE_FOR_AVX512 void tile_for_avx512(const float* const* left, std::size_t stride,
+ARENITE_FOR_AVX512 void tile_for_avx512(const float* const* left, std::size_t, std::size_t stride,
                                         const float* panel, std::size_t depth, float* sums) {
   multiply_tile<8, kPanel>(left, stride, panel, depth, sums);
 }
@@ -104,8 +105,8 @@ ARENITE_FOR_AVX512 void row_for_avx512(const float* left, std::size_t stride, co
 constexpr std::size_t kRowsOfArm64 = 6;
 
 // Rows side by side in memory are the pixels of a tile.
-void tile_for_arm64(const float* const* left, std::size_t stride, const float* panel,
-                    std::size_t depth, float* sums) {
+void tile_for_arm64(const float* const* left, std::size_t rows, std::size_t stride,
+                    const float* panel, std::size_t depth, float* sums) {
   if (stride != 1) {
     multiply_tile<kRowsOfArm64, kPanel / 2>(left, stride, panel, depth, sums);
     multiply_tile<kRowsOfArm64, kPanel / 2>(left, stride, panel + kPanel / 2, depth,
@@ -113,15 +114,16 @@ void tile_for_arm64(const float* const* left, std::size_t stride, const float* p
     return;
   }
   static constexpr float kNoBias[kPanel] = {};
-  float* result[kRowsOfArm64];
-  for (std::size_t r = 0; r < kRowsOfArm64; ++r) { result[r] = sums + r * kPanel; }
   Tile tile{};
-  tile.source = left;
+  tile.runs = left;
+  tile.num_runs = 1;
+  tile.run_length = depth;
+  tile.source_step = static_cast<std::size_t>(left[1] - left[0]);
   tile.filter = panel;
-  tile.depth = depth;
-  tile.result = result;
+  tile.result = sums;
+  tile.result_step = kPanel;
   tile.bias = kNoBias;
-  tile_kernels().multiply[0][kRowsOfArm64 - 1](tile);
+  tile_kernels().multiply[0][rows - 1](tile);
 }
 #endif
 
@@ -151,7 +153,7 @@ void multiply_panel(const Kernel& kernel, const GemmLeft& a, const float* panel,
     if (made == 1) {
       kernel.row(left[0], a.depth_stride, panel, depth, sums);
     } else {
-      kernel.tile(left, a.depth_stride, panel, depth, sums);
+      kernel.tile(left, made, a.depth_stride, panel, depth, sums);
     }
     for (std::size_t r = 0; r < made; ++r) {
       const float* from = sums + r * kPanel;

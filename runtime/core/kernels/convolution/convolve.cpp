@@ -1,6 +1,8 @@
 #include "kernels/convolution/convolve.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "kernels/convolution/packed_tile.hpp"
 #include "kernels/convolution/tile.hpp"
@@ -20,30 +22,41 @@ constexpr std::size_t kWorthwhile = std::size_t{1} << 18;
 // Parts for each thread: one that is held up leaves some to the others.
 constexpr std::size_t kPartsPerThread = 4;
 
-// Panels that are too few for a copy of the source to be worth its time.
-constexpr std::size_t kFewPanels = 8;
-// Pixels that are enough to read panels for where they are copied again for each part of these.
-constexpr std::size_t kManyPixels = 128;
+// Floats that are copied for a tile.
+constexpr std::size_t kCopies = kTilePixels * kTileStride;
+// Runs of floats under the window of a pixel that are multiplied together.
+constexpr std::size_t kMostRuns = 16;
 
 // What a thread needs for a tile.
 struct Scratch {
-  alignas(64) float copies[kTilePixels * kTileStride];
-  const float* source[kTilePixels];
+  alignas(64) float copies[kCopies];
   alignas(64) float packed[kPacksPixels ? packed_pixels_size(kTileDepth) : 1];
+  const float* runs[kMostRuns];
+  const float* kept[kMostRuns];  // rows of the window of the first pixel in a row
+  std::size_t held[kMostRuns];
   // Sums and addends of panels that reach beyond the last channel.
   float edge[kTileSums];
   float edge_addend[kTileSums];
 };
 
-// `part` of `count` things that are split as evenly as can be.
+// Panels for which tiles of pixels in one row are worth it, however small.
+constexpr std::size_t kFewPanels = 8;
+
 struct Range {
   std::size_t first;
   std::size_t count;
 };
 
+// `part` of `count` things that are split as evenly as can be.
 Range split(std::size_t count, std::size_t parts, std::size_t part) {
   const std::size_t first = count * part / parts;
   return {first, count * (part + 1) / parts - first};
+}
+
+// Whether the pixels of an image are as far apart across its rows as within.
+template <typename T>
+bool is_dense(const Image<T>& image) {
+  return image.row_offsets == nullptr && image.row_stride == image.columns * image.pixel_stride;
 }
 
 class Run {
@@ -57,14 +70,11 @@ class Run {
         channels_(source.channels / convolution.groups),
         outputs_(result.channels / convolution.groups),
         panels_(divide_up(outputs_, kPanel)),
-        depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * channels_),
-        windows_(convolution.window, source, channels_, rows.first, result.columns),
-        is_in_place_((kPacksPixels || panels_ <= kFewPanels || would_copy_again()) &&
-                     windows_.are_rows_readable()),
         window_rows_(convolution.window.kernel[0]),
-        row_kernels_(find_row_kernels()),
-        depth_rows_(is_in_place_ ? convolution.window.kernel[0] : 1),
-        most_pixels_(is_in_place_ && panels_ == 1 ? kernels_.pixels_in_place : kernels_.pixels) {
+        depth_(window_rows_ * convolution.window.kernel[1] * channels_),
+        windows_(convolution.window, source, channels_, result.columns) {
+    choose_tiles();
+    choose_blocks();
     choose_parts(num_threads);
   }
 
@@ -75,38 +85,16 @@ class Run {
     const std::size_t pixel_part = part % pixel_parts_;
     const std::size_t panel_part = part / pixel_parts_ % panel_parts_;
     const std::size_t group = part / pixel_parts_ / panel_parts_;
-    const std::size_t together = panels_together();
+    const std::size_t together = most_panels(most_pixels());
     Range panels = split(divide_up(panels_, together), panel_parts_, panel_part);
     panels.first *= together;
     panels.count = std::min(panels.count * together, panels_ - panels.first);
-    run(group, panels, split(num_pixels(), pixel_parts_, pixel_part));
+    run(group, panels, split(num_tiles(), pixel_parts_, pixel_part));
   }
 
  private:
-  std::size_t num_pixels() const { return rows_.count * result_.columns; }
-
-  // Whether tiles would be copied for each part of the panels, and are worth the pointers to them.
-  bool would_copy_again() const {
-    const auto& kernel = convolution_.window.kernel;
-    return kernel[0] * kernel[1] == 1 && depth_ * panels_ * kPanel > kCached &&
-           num_pixels() >= kManyPixels;
-  }
-
-  // Kernels that read windows row by row where they lie, null if there are none. What ends in half
-  // a panel has better ones.
-  const TileMultiplies* find_row_kernels() const {
-    const std::size_t step = windows_.row_step_index();
-    const std::size_t rest = outputs_ % kPanel;
-    const bool fits =
-        convolution_.groups == 1 && depth_ <= kTileDepth && window_rows_ <= kTilePixels;
-    const bool ends_in_half = rest > 0 && rest <= kPanel / 2;
-    return step < kTileSteps.size() && fits && !is_in_place_ && !ends_in_half
-               ? &kernels_.multiply_rows[step]
-               : nullptr;
-  }
-
-  // Panels are shared out as many together as are multiplied together.
-  std::size_t panels_together() const { return most_panels(std::min(num_pixels(), most_pixels_)); }
+  std::size_t num_tiles() const { return num_lines_ * tiles_of_line_; }
+  std::size_t most_pixels() const { return divide_up(line_, tiles_of_line_); }
 
   std::size_t most_panels(std::size_t pixels) const {
     std::size_t panels = kTilePanels;
@@ -114,12 +102,54 @@ class Run {
     return panels;
   }
 
+  // Windows are read in place by tiles of pixels in one row, or copied for tiles of any pixels that
+  // lie evenly in the result.
+  void choose_tiles() {
+    const std::size_t most = panels_ == 1 ? kernels_.pixels_of_panel : kernels_.pixels;
+    num_lines_ = rows_.count;
+    line_ = result_.columns;
+    tiles_of_line_ = divide_up(line_, most);
+    // Copies of a row with padding must fit. For many panels they take less time than small tiles.
+    const bool has_copies = window_rows_ > 1 || convolution_.window.has_padding();
+    reads_runs_ = windows_.has_runs() && (!has_copies || windows_.span(most_pixels()) <= kCopies) &&
+                  (panels_ <= kFewPanels || line_ * 6 >= tiles_of_line_ * most * 5) &&
+                  (!kPacksPixels || window_rows_ == 1 || are_rows_packed());
+    const Image<const float>* addend = convolution_.store.addend;
+    if (!reads_runs_ && is_dense(result_) && (addend == nullptr || is_dense(*addend))) {
+      num_lines_ = 1;
+      line_ *= rows_.count;
+      tiles_of_line_ = divide_up(line_, most);
+    }
+  }
+
+  // Pixels are packed by two steps of the depth.
+  bool are_rows_packed() const {
+    const std::size_t row = depth_ / window_rows_;
+    return row % 2 == 0 && row <= kTileDepth;
+  }
+
+  // Of windows of several rows that are read in place, a block of the depth has some of the rows.
+  void choose_blocks() {
+    has_rows_ = reads_runs_ && window_rows_ > 1;
+    block_unit_ = has_rows_ ? depth_ / window_rows_ : 1;
+    std::size_t most = kTileDepth;
+    if (has_rows_) {
+      most = std::min(kCopies / windows_.span(most_pixels()), kMostRuns);
+      if (kPacksPixels) { most = std::min(most, kTileDepth / block_unit_); }
+    }
+    num_blocks_ = divide_up(depth_ / block_unit_, most);
+    const std::size_t taken = windows_.span(line_) * window_rows_;
+    keeps_rows_ = has_rows_ && num_blocks_ == 1 && tiles_of_line_ <= 2 &&
+                  convolution_.window.has_padding() && taken <= kCopies;
+  }
+
   void choose_parts(std::size_t num_threads) {
-    const std::size_t tiles = divide_up(num_pixels(), most_pixels_);
-    const std::size_t panels = divide_up(panels_, panels_together());
-    const std::size_t cached = kCached / (std::min(depth_, kTileDepth) * kPanel);
-    panel_parts_ = divide_up(panels_, std::max<std::size_t>(cached, panels_together()));
-    pixel_parts_ = divide_up(tiles, kCachedTiles);
+    const std::size_t tiles = num_tiles();
+    const std::size_t together = most_panels(most_pixels());
+    const std::size_t panels = divide_up(panels_, together);
+    const std::size_t cached = kCached / (divide_up(depth_, num_blocks_) * kPanel);
+    panel_parts_ = divide_up(panels_, std::max<std::size_t>(cached, together));
+    pixel_parts_ = num_blocks_ == 1 ? 1 : divide_up(tiles, kCachedTiles);
     if (num_threads == 1) { return; }
     const std::size_t wanted = divide_up(num_threads * kPartsPerThread, convolution_.groups);
     const auto split_panels = [&] {
@@ -129,7 +159,7 @@ class Run {
       pixel_parts_ = std::clamp(divide_up(wanted, panel_parts_), pixel_parts_, tiles);
     };
     // Parts of the panels copy the same source, parts of the pixels read the same filter.
-    if (num_pixels() < outputs_) {
+    if (rows_.count * result_.columns < outputs_) {
       split_panels();
       split_pixels();
     } else {
@@ -138,107 +168,121 @@ class Run {
     }
   }
 
-  void run(std::size_t group, Range panels, Range pixels) const {
+  void run(std::size_t group, Range panels, Range tiles) const {
     Scratch scratch;
-    const std::size_t tiles = divide_up(pixels.count, most_pixels_);
-    const std::size_t row_depth = depth_ / depth_rows_;
-    const std::size_t blocks = divide_up(row_depth, kTileDepth);
-    for (std::size_t block = 0; block < depth_rows_ * blocks; ++block) {
-      Range depth = split(row_depth, blocks, block % blocks);
-      depth.first += block / blocks * row_depth;
-      for (std::size_t tile = 0; tile < tiles; ++tile) {
-        Range part = split(pixels.count, tiles, tile);
-        part.first += pixels.first;
-        if (reads_rows(part, panels, scratch)) {
-          multiply(group, panels, part, depth, scratch, true);
-          continue;
-        }
-        if (is_in_place_) {
-          windows_.find(part.first, part.count, group * channels_, depth.first, depth.count,
-                        scratch.copies, scratch.source);
-        } else {
-          windows_.copy(part.first, part.count, group * channels_, depth.first, depth.count,
+    Tile tile;
+    tile.runs = scratch.runs;
+    tile.source_step = reads_runs_ ? windows_.step() : kTileStride;
+    tile.panel_stride = depth_ * kPanel;
+    tile.result_step = result_.pixel_stride;
+    const Image<const float>* addend = convolution_.store.addend;
+    tile.addend_step = addend == nullptr ? 0 : addend->pixel_stride;
+    tile.min = convolution_.store.min;
+    tile.max = convolution_.store.max;
+    const std::size_t least = line_ / tiles_of_line_;
+    const std::size_t rest = line_ % tiles_of_line_;
+    for (std::size_t block = 0; block < num_blocks_; ++block) {
+      const Range units = split(depth_ / block_unit_, num_blocks_, block);
+      const std::size_t depth = units.first * block_unit_;
+      tile.num_runs = has_rows_ ? units.count : 1;
+      tile.run_length = has_rows_ ? block_unit_ : units.count;
+      tile.is_last = units.first + units.count == depth_ / block_unit_;
+      std::size_t row = rows_.first + tiles.first / tiles_of_line_;
+      std::size_t in_line = tiles.first % tiles_of_line_;
+      for (std::size_t i = 0; i < tiles.count; ++i) {
+        const Range pixels{in_line * least + std::min(in_line, rest),
+                           least + (in_line < rest ? 1 : 0)};
+        if (!reads_runs_) {
+          scratch.runs[0] = scratch.copies;
+          windows_.copy(row, pixels.first, pixels.count, group * channels_, depth, units.count,
                         scratch.copies);
+        } else {
+          find_runs(row, pixels, group, has_rows_ ? units.first : 0, tile.num_runs, i == 0,
+                    scratch);
+          if (!has_rows_) { scratch.runs[0] += depth; }
         }
         if constexpr (kPacksPixels) {
-          multiply_after_packing(group, panels, part, depth, scratch);
+          multiply_after_packing(group, panels, row, pixels, depth, tile, scratch);
         } else {
-          multiply(group, panels, part, depth, scratch, false);
+          multiply(group, panels, row, pixels, depth, tile, scratch);
+        }
+        if (++in_line == tiles_of_line_) {
+          in_line = 0;
+          ++row;
         }
       }
     }
   }
 
-  // Whether the windows of these pixels are read row by row, and finds the rows.
-  bool reads_rows(Range pixels, Range panels, Scratch& scratch) const {
-    if (row_kernels_ == nullptr || (*row_kernels_)[0][pixels.count - 1] == nullptr) {
-      return false;
+  void find_runs(std::size_t row, Range pixels, std::size_t group, std::size_t first,
+                 std::size_t count, bool is_first, Scratch& scratch) const {
+    if (!keeps_rows_) {
+      windows_.find_runs(row, pixels.first, pixels.count, group * channels_, first, count,
+                         scratch.copies, scratch.runs);
+      return;
     }
-    const std::size_t together = std::min(most_panels(pixels.count), panels.count);
-    return (*row_kernels_)[together - 1][pixels.count - 1] != nullptr &&
-           windows_.find_rows(pixels.first, pixels.count, scratch.source);
+    if (is_first) { std::fill_n(scratch.held, count, 0); }
+    if (is_first || pixels.first == 0) {
+      windows_.find_runs(row, 0, line_, group * channels_, first, count, scratch.copies,
+                         scratch.kept, scratch.held);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      scratch.runs[i] = scratch.kept[i] + pixels.first * windows_.step();
+    }
   }
 
   // Multiplies pixels that were copied or found by some panels of a group, of which they are packed
   // for all.
-  void multiply_after_packing(std::size_t group, Range panels, Range pixels, Range depth,
-                              Scratch& scratch) const {
-    if (!is_in_place_) {
-      for (std::size_t i = 0; i < pixels.count; ++i) {
-        scratch.source[i] = scratch.copies + i * kTileStride;
-      }
-    }
-    pack_pixels(scratch.source, pixels.count, depth.count, scratch.packed);
+  void multiply_after_packing(std::size_t group, Range panels, std::size_t row, Range pixels,
+                              std::size_t depth, const Tile& found, Scratch& scratch) const {
     const FloatStore& store = convolution_.store;
     const std::size_t first = panels.first * kPanel;
     const std::size_t channel = group * outputs_ + first;
+    float* packed = scratch.packed;
+    for (std::size_t run = 0; run < found.num_runs; ++run) {
+      const float* sources[kPackedPixels];
+      for (std::size_t i = 0; i < pixels.count; ++i) {
+        sources[i] = found.runs[run] + i * found.source_step;
+      }
+      pack_pixels(sources, pixels.count, found.run_length, packed);
+      packed += found.run_length * round_up(pixels.count, 2);
+    }
     float* results[kPackedPixels] = {};
     const float* addends[kPackedPixels] = {};
-    point_at(result_, pixels, channel, results);
-    if (store.addend != nullptr) { point_at(*store.addend, pixels, channel, addends); }
+    for (std::size_t i = 0; i < pixels.count; ++i) {
+      results[i] = result_.row(row) + (pixels.first + i) * result_.pixel_stride + channel;
+      if (store.addend != nullptr) {
+        addends[i] = store.addend->row(row) + (pixels.first + i) * found.addend_step + channel;
+      }
+    }
     PackedTile tile{};
     tile.pixels = scratch.packed;
     tile.num_pixels = pixels.count;
-    tile.depth = depth.count;
-    tile.panel_stride = depth_ * kPanel;
-    tile.filter = convolution_.filter + (group * panels_ + panels.first) * tile.panel_stride +
-                  depth.first * kPanel;
+    tile.depth = found.num_runs * found.run_length;
+    tile.panel_stride = found.panel_stride;
+    tile.filter =
+        convolution_.filter + (group * panels_ + panels.first) * tile.panel_stride + depth * kPanel;
     tile.channels = std::min(panels.count * kPanel, outputs_ - first);
     tile.result = results;
     tile.addend = store.addend == nullptr ? nullptr : addends;
     tile.bias = store.bias == nullptr ? nullptr : store.bias + channel;
-    tile.is_first = depth.first == 0;
-    tile.is_last = depth.first + depth.count == depth_;
+    tile.is_first = depth == 0;
+    tile.is_last = found.is_last;
     tile.min = store.min;
     tile.max = store.max;
     multiply_packed(tile);
   }
 
   // Multiplies pixels that were copied or found by some panels of a group.
-  void multiply(std::size_t group, Range panels, Range pixels, Range depth, Scratch& scratch,
-                bool by_rows) const {
+  void multiply(std::size_t group, Range panels, std::size_t row, Range pixels, std::size_t depth,
+                Tile& tile, Scratch& scratch) const {
     const FloatStore& store = convolution_.store;
-    float* results[kTilePixels];
-    const float* addends[kTilePixels];
-    point_at(result_, pixels, group * outputs_, results);
-    if (store.addend != nullptr) { point_at(*store.addend, pixels, group * outputs_, addends); }
     static constexpr float kNoBias[kPanel * kTilePanels] = {};
-    const std::size_t panel_stride = depth_ * kPanel;
-    const bool is_first = depth.first == 0;
-    Tile tile;
-    tile.copies = scratch.copies;
-    tile.source = is_in_place_ ? scratch.source : nullptr;
-    tile.rows = scratch.source;
-    tile.num_rows = window_rows_;
-    tile.panel_stride = panel_stride;
-    tile.depth = by_rows ? depth.count / window_rows_ : depth.count;
-    tile.result = results;
-    tile.next = pixels.count * result_.pixel_stride;
-    tile.addend = store.addend == nullptr ? nullptr : addends;
-    tile.bias = nullptr;
-    tile.is_last = depth.first + depth.count == depth_;
-    tile.min = store.min;
-    tile.max = store.max;
+    float* const result = result_.row(row) + pixels.first * result_.pixel_stride + group * outputs_;
+    const float* addend = nullptr;
+    if (store.addend != nullptr) {
+      addend = store.addend->row(row) + pixels.first * tile.addend_step + group * outputs_;
+    }
     const std::size_t most = most_panels(pixels.count);
     for (std::size_t done = 0; done < panels.count;) {
       std::size_t count = std::min(panels.count - done, most);
@@ -246,74 +290,57 @@ class Run {
         count = divide_up(most + 1, 2);  // one alone would be slow
       }
       const std::size_t panel = panels.first + done;
+      const std::size_t channel = panel * kPanel;
       tile.filter =
-          convolution_.filter + (group * panels_ + panel) * panel_stride + depth.first * kPanel;
-      tile.channel = panel * kPanel;
-      if (is_first) {
-        tile.bias = store.bias == nullptr ? kNoBias : store.bias + group * outputs_ + tile.channel;
+          convolution_.filter + (group * panels_ + panel) * tile.panel_stride + depth * kPanel;
+      tile.result = result + channel;
+      tile.addend = addend == nullptr ? nullptr : addend + channel;
+      tile.bias = nullptr;
+      if (depth == 0) {
+        tile.bias = store.bias == nullptr ? kNoBias : store.bias + group * outputs_ + channel;
       }
-      const TileMultiplies& kernels = by_rows ? *row_kernels_ : kernels_.multiply;
-      MultiplyTile multiply = kernels[count - 1][pixels.count - 1];
+      MultiplyTile multiply = kernels_.multiply[count - 1][pixels.count - 1];
       std::size_t made = count * kPanel;
       const MultiplyTile to_half = kernels_.multiply_to_half[count - 1][pixels.count - 1];
-      if (!by_rows && to_half != nullptr && tile.channel + made - kPanel / 2 >= outputs_) {
+      if (to_half != nullptr && channel + made - kPanel / 2 >= outputs_) {
         multiply = to_half;
         made -= kPanel / 2;
       }
-      if (tile.channel + made <= outputs_) {
+      if (channel + made <= outputs_) {
         multiply(tile);
       } else {
-        multiply_edge(multiply, tile, pixels.count, count * kPanel, scratch);
+        multiply_edge(multiply, tile, pixels.count, outputs_ - channel, count * kPanel, scratch);
       }
       done += count;
     }
   }
 
   // Where panels reach beyond the last channel, sums are made elsewhere.
-  void multiply_edge(MultiplyTile multiply, Tile tile, std::size_t pixels, std::size_t panel_width,
-                     Scratch& scratch) const {
-    const std::size_t width = outputs_ - tile.channel;
+  void multiply_edge(MultiplyTile multiply, Tile tile, std::size_t pixels, std::size_t width,
+                     std::size_t panel_width, Scratch& scratch) const {
     float bias[kTilePanels * kPanel] = {};
-    float* sums[kTilePixels];
-    const float* addends[kTilePixels];
     const Tile given = tile;
     for (std::size_t i = 0; i < pixels; ++i) {
       float* const sum = scratch.edge + i * panel_width;
       float* const addend = scratch.edge_addend + i * panel_width;
       if (given.bias == nullptr) {
-        std::copy_n(given.result[i] + given.channel, width, sum);
+        std::copy_n(given.result + i * given.result_step, width, sum);
         std::fill_n(sum + width, panel_width - width, 0.0f);
       } else if (given.addend != nullptr) {
-        std::copy_n(given.addend[i] + given.channel, width, addend);
+        std::copy_n(given.addend + i * given.addend_step, width, addend);
         std::fill_n(addend + width, panel_width - width, 0.0f);
       }
-      sums[i] = sum;
-      addends[i] = addend;
     }
     if (given.bias != nullptr) {
       std::copy_n(given.bias, width, bias);
       tile.bias = bias;
     }
-    tile.result = sums;
-    tile.addend = given.addend == nullptr ? nullptr : addends;
-    tile.channel = 0;
+    tile.result = scratch.edge;
+    tile.addend = given.addend == nullptr ? nullptr : scratch.edge_addend;
+    tile.result_step = tile.addend_step = panel_width;
     multiply(tile);
     for (std::size_t i = 0; i < pixels; ++i) {
-      std::copy_n(sums[i], width, given.result[i] + given.channel);
-    }
-  }
-
-  template <typename T>
-  void point_at(const Image<T>& image, Range pixels, std::size_t channel, T** pointers) const {
-    std::size_t row = rows_.first + pixels.first / image.columns;
-    std::size_t column = pixels.first % image.columns;
-    for (std::size_t i = 0; i < pixels.count; ++row) {
-      T* pixel = image.row(row) + column * image.pixel_stride + channel;
-      for (; i < pixels.count && column < image.columns; ++i, ++column) {
-        pointers[i] = pixel;
-        pixel += image.pixel_stride;
-      }
-      column = 0;
+      std::copy_n(scratch.edge + i * panel_width, width, given.result + i * given.result_step);
     }
   }
 
@@ -324,16 +351,45 @@ class Run {
   const std::size_t channels_;  // of a group
   const std::size_t outputs_;   // of a group
   const std::size_t panels_;    // of a group
+  const std::size_t window_rows_;
   const std::size_t depth_;
   const Windows windows_;
-  const bool is_in_place_;
-  const std::size_t window_rows_;
-  const TileMultiplies* const row_kernels_;
-  const std::size_t depth_rows_;   // parts of the depth that lie apart
-  const std::size_t most_pixels_;  // of a tile
+  bool reads_runs_;
+  bool has_rows_;          // of windows, as runs
+  bool keeps_rows_;        // copies of rows of the source with their padding
+  std::size_t num_lines_;  // of pixels that tiles divide
+  std::size_t line_;
+  std::size_t tiles_of_line_;
+  std::size_t block_unit_;  // of the depth
+  std::size_t num_blocks_;
   std::size_t panel_parts_;
   std::size_t pixel_parts_;
 };
+
+// As one row of pixels.
+template <typename T>
+Image<T> flattened(const Image<T>& image, RowRange rows) {
+  return {image.row(rows.first),      1,
+          rows.count * image.columns, image.channels,
+          image.pixel_stride,         rows.count * image.row_stride};
+}
+
+void compute(const Convolution& convolution, const Image<const float>& source,
+             const Image<float>& result, RowRange rows, pthreadpool_t threads) {
+  const auto& kernel = convolution.window.kernel;
+  const std::size_t depth = kernel[0] * kernel[1] * (source.channels / convolution.groups);
+  const std::size_t products = rows.count * result.columns * result.channels * depth;
+  const std::size_t num_threads =
+      products >= kWorthwhile ? pthreadpool_get_threads_count(threads) : 1;
+  const Run run(convolution, source, result, rows, num_threads);
+  if (num_threads == 1) {
+    for (std::size_t part = 0; part < run.num_parts(); ++part) { run.run(part); }
+    return;
+  }
+  pthreadpool_parallelize_1d(
+      threads, [](void* context, std::size_t part) { static_cast<const Run*>(context)->run(part); },
+      const_cast<Run*>(&run), run.num_parts(), 0);
+}
 
 }  // namespace
 
@@ -343,20 +399,24 @@ std::size_t packed_filter_size(std::size_t groups, std::size_t outputs, std::siz
 
 void convolve(const Convolution& convolution, const Image<const float>& source,
               const Image<float>& result, RowRange rows, pthreadpool_t threads) {
-  const std::size_t pixels = rows.count * result.columns;
-  if (pixels == 0) { return; }
-  const auto& kernel = convolution.window.kernel;
-  const std::size_t depth = kernel[0] * kernel[1] * (source.channels / convolution.groups);
-  const bool is_worthwhile = pixels * result.channels * depth >= kWorthwhile;
-  const std::size_t num_threads = is_worthwhile ? pthreadpool_get_threads_count(threads) : 1;
-  const Run run(convolution, source, result, rows, num_threads);
-  if (num_threads == 1) {
-    for (std::size_t part = 0; part < run.num_parts(); ++part) { run.run(part); }
+  if (rows.count * result.columns == 0) { return; }
+  const SlidingWindow& window = convolution.window;
+  const Image<const float>* addend = convolution.store.addend;
+  const std::array<std::uint32_t, 2> one{1, 1};
+  const bool is_flat = window.kernel == one && window.strides == one && !window.has_padding() &&
+                       is_dense(source) && is_dense(result) &&
+                       (addend == nullptr || is_dense(*addend));
+  if (!is_flat) {
+    compute(convolution, source, result, rows, threads);
     return;
   }
-  pthreadpool_parallelize_1d(
-      threads, [](void* context, std::size_t part) { static_cast<const Run*>(context)->run(part); },
-      const_cast<Run*>(&run), run.num_parts(), 0);
+  Convolution flat = convolution;
+  Image<const float> flat_addend;
+  if (addend != nullptr) {
+    flat_addend = flattened(*addend, rows);
+    flat.store.addend = &flat_addend;
+  }
+  compute(flat, flattened(source, rows), flattened(result, rows), {0, 1}, threads);
 }
 
 }  // namespace arenite

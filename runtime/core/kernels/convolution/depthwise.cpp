@@ -56,6 +56,10 @@ struct WholeLanes {
   ARENITE_LANE Lanes values(const float* row, std::size_t part) const {
     return load(row + part * kLanes);
   }
+  template <std::size_t Parts>
+  ARENITE_LANE void all_values(const float* row, Lanes (&values)[Parts]) const {
+    load_all(row, values);
+  }
   ARENITE_LANE void keep(Lanes value, float* row, std::size_t part) const {
     store(value, row + part * kLanes);
   }
@@ -71,6 +75,9 @@ struct SomeLanes {
     return load_some(pixel, count);
   }
   ARENITE_LANE Lanes values(const float* row, std::size_t) const { return load_some(row, count); }
+  ARENITE_LANE void all_values(const float* row, Lanes (&values)[1]) const {
+    values[0] = load_some(row, count);
+  }
   ARENITE_LANE void keep(Lanes value, float* row, std::size_t) const {
     store_some(value, row, count);
   }
@@ -123,10 +130,11 @@ struct AnyTaps {
 // this is compiled, only the `inner` ones exist.
 constexpr std::size_t kUnknown = ~std::size_t{0};
 
-template <std::size_t Columns, std::size_t Stride, std::size_t Left, std::size_t Right>
+template <std::size_t Columns, std::size_t Stride, std::size_t Left, std::size_t Right,
+          typename Channels>
 struct KnownTaps {
   const Strip& strip;
-  const WholeLanes& channels;
+  const Channels& channels;
   const PixelSpan& inner;
 
   template <std::size_t Pixels, std::size_t Parts>
@@ -135,7 +143,7 @@ struct KnownTaps {
     Lanes taps[Columns][Parts];
 #pragma GCC unroll 16
     for (std::size_t k = 0; k < Columns; ++k) {
-      load_all(filter, taps[k]);
+      channels.all_values(filter, taps[k]);
       filter += strip.channels;
     }
     constexpr std::size_t kRead = (Pixels - 1) * Stride + Columns;
@@ -144,7 +152,7 @@ struct KnownTaps {
       if (Left == kUnknown ? read - inner.first < inner.count
                            : read >= Left && read + Right < kRead) {
         Lanes values[Parts];
-        load_all(source, values);
+        channels.all_values(source, values);
 #pragma GCC unroll 4
         for (std::size_t part = 0; part < Parts; ++part) {
 #pragma GCC unroll 16
@@ -272,8 +280,19 @@ ARENITE_LANE void make_pixels(const Strip& strip, std::size_t column, const Pixe
                               std::size_t end_whole) {
   for (std::size_t channel = strip.first_channel; channel < end_whole; channel += kTogether) {
     const WholeLanes channels{channel};
-    const KnownTaps<Columns, Stride, Left, Right> taps{strip, channels, inner};
+    const KnownTaps<Columns, Stride, Left, Right, WholeLanes> taps{strip, channels, inner};
     make_block<Pixels, kParts>(taps, column);
+  }
+}
+
+template <std::size_t Columns, std::size_t Stride, std::size_t Pixels>
+ARENITE_LANE void make_rest_of_pixels(const Strip& strip, std::size_t column,
+                                      const PixelSpan& inner, std::size_t channel) {
+  for (; channel < strip.end_channel; channel += kLanes) {
+    const std::size_t rest = strip.end_channel - channel;
+    const SomeLanes channels{channel, rest < kLanes ? rest : kLanes};
+    const KnownTaps<Columns, Stride, kUnknown, kUnknown, SomeLanes> taps{strip, channels, inner};
+    make_block<Pixels, 1>(taps, column);
   }
 }
 
@@ -305,6 +324,11 @@ HWY_NOINLINE void make_known_row(const Strip& strip, std::size_t end_whole) {
     } else {
       make_pixels<Columns, Stride, 7>(strip, column, inner, end_whole);
     }
+    switch (num_pixels) {
+      case 7: make_rest_of_pixels<Columns, Stride, 7>(strip, column, inner, end_whole); break;
+      case 3: make_rest_of_pixels<Columns, Stride, 3>(strip, column, inner, end_whole); break;
+      default: make_rest_of_pixels<Columns, Stride, 1>(strip, column, inner, end_whole);
+    }
     column += num_pixels;
   }
 }
@@ -313,17 +337,13 @@ void make_row(const Strip& strip) {
   const std::size_t num_channels = strip.end_channel - strip.first_channel;
   const std::size_t whole = strip.multiplier == 1 ? num_channels / kTogether * kTogether : 0;
   const std::size_t end_whole = strip.first_channel + whole;
-  switch (whole > 0 && strip.dilation == 1 ? strip.window_columns * 4 + strip.stride : 0) {
+  switch (strip.multiplier == 1 && strip.dilation == 1 ? strip.window_columns * 4 + strip.stride
+                                                       : 0) {
     case 3 * 4 + 1: make_known_row<3, 1>(strip, end_whole); break;
     case 3 * 4 + 2: make_known_row<3, 2>(strip, end_whole); break;
     case 5 * 4 + 1: make_known_row<5, 1>(strip, end_whole); break;
     case 5 * 4 + 2: make_known_row<5, 2>(strip, end_whole); break;
-    default: make_any_row(strip, end_whole); return;
-  }
-  if (end_whole < strip.end_channel) {
-    Strip rest = strip;
-    rest.first_channel = end_whole;
-    make_any_row(rest, end_whole);
+    default: make_any_row(strip, end_whole);
   }
 }
 

@@ -41,7 +41,7 @@ using Halves = Floats;
 using HalfVec = Vec;
 HWY_INLINE HalfVec lower_half(Vec value) { return value; }
 #endif
-// Panels of which the last may be a half, and of windows that are read row by row.
+// Panels of which the last may be a half.
 constexpr std::size_t kHalvedPanels = 2;
 // Without vectors the sums of a few columns fill the registers.
 constexpr std::size_t kColumns = kLanes == 1 ? 4 : kPanel;
@@ -128,50 +128,30 @@ HWY_INLINE void multiply_lane(const float* filter, std::size_t panel_stride, Vec
 }
 #endif
 
-// A source is read where a copy of it lies, or where it lies itself: pixel by pixel, or row by row
-// with pixels side by side.
-struct Copied {
-  const float* pixels;
-
-  static constexpr std::size_t num_rows() { return 1; }
-  HWY_INLINE Copied row(std::size_t) const { return *this; }
-
-  template <std::size_t P>
-  HWY_INLINE const float* at(std::size_t k) const {
-    return pixels + P * kTileStride + k;
-  }
-};
-
+// A run of floats under the windows of pixels side by side. On x86-64 an address has room for a
+// multiple of the step, so that few pointers are needed.
 template <std::size_t NumPixels>
-struct InPlace {
-  const float* pixels[NumPixels];
-
-  static constexpr std::size_t num_rows() { return 1; }
-  HWY_INLINE const InPlace& row(std::size_t) const { return *this; }
+class PixelRun {
+ public:
+  HWY_INLINE PixelRun(const float* first, std::size_t step) : step_(step) {
+    for (std::size_t i = 0; i < kBases; ++i) { bases_[i] = first + i * kFromBase * step; }
+  }
 
   template <std::size_t P>
   HWY_INLINE const float* at(std::size_t k) const {
-    return pixels[P] + k;
+    return bases_[P / kFromBase] + P % kFromBase * step_ + k;
   }
-};
 
-template <std::size_t Step>
-struct Row {
-  const float* first;
+ private:
+#if HWY_ARCH_X86
+  static constexpr std::size_t kFromBase = 5;
+#else
+  static constexpr std::size_t kFromBase = 1;
+#endif
+  static constexpr std::size_t kBases = (NumPixels + kFromBase - 1) / kFromBase;
 
-  template <std::size_t P>
-  HWY_INLINE const float* at(std::size_t k) const {
-    return first + P * Step + k;
-  }
-};
-
-template <std::size_t Step>
-struct Rows {
-  const float* const* rows;
-  std::size_t count;
-
-  HWY_INLINE std::size_t num_rows() const { return count; }
-  HWY_INLINE Row<Step> row(std::size_t index) const { return {rows[index]}; }
+  const float* bases_[kBases];
+  std::size_t step_;
 };
 
 // The lines that the sums of the next tile will be stored to are asked for a tile ahead.
@@ -181,8 +161,8 @@ HWY_INLINE void prefetch_pixel(const float* to, Indices<Panel...>) {
 }
 
 // With `HasHalf` half a vector follows the whole ones.
-template <bool HasHalf, typename Source, std::size_t... P, std::size_t... V, std::size_t... Panel>
-HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_t column,
+template <bool HasHalf, std::size_t... P, std::size_t... V, std::size_t... Panel>
+HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column,
                                  [[maybe_unused]] Indices<P...> pixels, Indices<V...> vectors,
                                  Indices<Panel...> panels) {
   const Floats d;
@@ -192,14 +172,13 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_
   // An unused element costs nothing; C++ has no empty arrays.
   Vec sums[sizeof...(P) * kVectors + (kVectors == 0)];
   [[maybe_unused]] HalfVec halves[sizeof...(P)];
-  const std::size_t channel = tile.channel + column;
+  float* const result = tile.result + column;
+  std::size_t step = tile.result_step;
   if (tile.bias == nullptr) {
-    (load_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
-    if constexpr (HasHalf) {
-      ((halves[P] = hn::LoadU(half, tile.result[P] + channel + kWhole)), ...);
-    }
+    (load_pixel<P>(sums, result + P * step, vectors), ...);
+    if constexpr (HasHalf) { ((halves[P] = hn::LoadU(half, result + P * step + kWhole)), ...); }
   } else {
-    (prefetch_pixel(tile.result[P] + channel + tile.next, panels), ...);
+    (prefetch_pixel(result + (P + sizeof...(P)) * step, panels), ...);
     const Vec bias[kVectors + (kVectors == 0)] = {hn::LoadU(d, tile.bias + column + V * kLanes)...};
     (set_pixel<P>(sums, bias, vectors), ...);
     if constexpr (HasHalf) {
@@ -207,19 +186,21 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_
       ((halves[P] = last), ...);
     }
     if (tile.addend != nullptr) {
-      (add_pixel<P>(sums, tile.addend[P] + channel, vectors), ...);
+      const float* const addend = tile.addend + column;
+      (add_pixel<P>(sums, addend + P * tile.addend_step, vectors), ...);
       if constexpr (HasHalf) {
-        ((halves[P] = hn::Add(halves[P], hn::LoadU(half, tile.addend[P] + channel + kWhole))), ...);
+        ((halves[P] = hn::Add(halves[P], hn::LoadU(half, addend + P * tile.addend_step + kWhole))),
+         ...);
       }
     }
   }
   const float* filter = tile.filter + column;
-  for (std::size_t r = 0; r < all.num_rows(); ++r) {
-    const auto source = all.row(r);
+  for (std::size_t r = 0; r < tile.num_runs; ++r) {
+    const PixelRun<sizeof...(P)> source(tile.runs[r], tile.source_step);
     std::size_t k = 0;
 #if HWY_ARCH_ARM_A64
     constexpr auto kPairs = std::make_index_sequence<kVectors / 2>();
-    for (const float* end = filter + tile.depth / 4 * 4 * kPanel; filter != end; k += 4) {
+    for (const float* end = filter + tile.run_length / 4 * 4 * kPanel; filter != end; k += 4) {
       const Vec factors[] = {hn::LoadU(d, source.template at<P>(k))...};
       multiply_lane<0>(filter, tile.panel_stride, sums, factors, kPairs);
       multiply_lane<1>(filter, tile.panel_stride, sums, factors, kPairs);
@@ -228,10 +209,13 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_
       filter += 4 * kPanel;
     }
 #endif
-    for (; k < tile.depth; ++k) {
+    for (; k < tile.run_length; ++k) {
       const Vec weights[kVectors + (kVectors == 0)] = {
           hn::LoadU(d, weights_at<V>(filter, tile.panel_stride))...};
-      (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
+      // The most pixels have one panel alone, which is in the cache, and leave no load for this.
+      if constexpr (sizeof...(P) < kTilePixels) {
+        (__builtin_prefetch(filter + Panel * tile.panel_stride + kAhead), ...);
+      }
       if constexpr (HasHalf) {
         const HalfVec last = hn::LoadU(half, weights_at<kVectors>(filter, tile.panel_stride));
         (multiply_pixel_and_half<P>(sums, weights, halves, last,
@@ -251,44 +235,21 @@ HWY_INLINE void multiply_columns(const Tile& tile, const Source& all, std::size_
       ((halves[P] = clamp(halves[P], lower_half(min), lower_half(max))), ...);
     }
   }
-  (store_pixel<P>(sums, tile.result[P] + channel, vectors), ...);
-  if constexpr (HasHalf) { (hn::StoreU(halves[P], half, tile.result[P] + channel + kWhole), ...); }
-}
-
-template <std::size_t NumPanels, bool HasHalf, typename Source, std::size_t... P>
-HWY_INLINE void multiply_from(const Tile& tile, const Source& source, Indices<P...> pixels) {
-  constexpr std::size_t kAll = NumPanels * kPanel - (HasHalf ? kPanel / 2 : 0);
-  constexpr std::size_t kAtOnce = kColumns < kPanel ? kColumns : kAll;
-  for (std::size_t column = 0; column < kAll; column += kAtOnce) {
-    multiply_columns<HasHalf && kHalvesVectors>(tile, source, column, pixels,
-                                                std::make_index_sequence<kAtOnce / kLanes>(),
-                                                std::make_index_sequence<NumPanels>());
-  }
-}
-
-template <std::size_t NumPanels, bool HasHalf, std::size_t... P>
-void multiply_copied(const Tile& tile, Indices<P...> pixels) {
-  multiply_from<NumPanels, HasHalf>(tile, Copied{tile.copies}, pixels);
-}
-
-template <std::size_t NumPanels, bool HasHalf, std::size_t... P>
-void multiply_in_place(const Tile& tile, Indices<P...> pixels) {
-  multiply_from<NumPanels, HasHalf>(tile, InPlace<sizeof...(P)>{{tile.source[P]...}}, pixels);
+  // Places of pixels are found again: they would take the registers of sums and sources.
+  __asm__("" : "+r"(step));
+  (store_pixel<P>(sums, result + P * step, vectors), ...);
+  if constexpr (HasHalf) { (hn::StoreU(halves[P], half, result + P * step + kWhole), ...); }
 }
 
 template <std::size_t NumPanels, bool HasHalf, std::size_t NumPixels>
 void multiply(const Tile& tile) {
-  if (tile.source == nullptr) {
-    multiply_copied<NumPanels, HasHalf>(tile, std::make_index_sequence<NumPixels>());
-  } else {
-    multiply_in_place<NumPanels, HasHalf>(tile, std::make_index_sequence<NumPixels>());
+  constexpr std::size_t kAll = NumPanels * kPanel - (HasHalf ? kPanel / 2 : 0);
+  constexpr std::size_t kAtOnce = kColumns < kPanel ? kColumns : kAll;
+  for (std::size_t column = 0; column < kAll; column += kAtOnce) {
+    multiply_columns<HasHalf && kHalvesVectors>(tile, column, std::make_index_sequence<NumPixels>(),
+                                                std::make_index_sequence<kAtOnce / kLanes>(),
+                                                std::make_index_sequence<NumPanels>());
   }
-}
-
-template <std::size_t NumPanels, std::size_t NumPixels, std::size_t Step>
-void multiply_rows(const Tile& tile) {
-  multiply_from<NumPanels, false>(tile, Rows<Step>{tile.rows, tile.num_rows},
-                                  std::make_index_sequence<NumPixels>());
 }
 
 // Stores whole vectors: the excess lies between the copies, or is overwritten.
@@ -314,50 +275,36 @@ void copy_rows(const float* from, std::size_t step, std::size_t count, std::size
   }
 }
 
-template <std::size_t NumPanels, std::size_t NumPixels, std::size_t... Step>
-constexpr void list_rows(TileKernels& kernels, Indices<Step...>) {
-  ((kernels.multiply_rows[Step][NumPanels - 1][NumPixels - 1] =
-        multiply_rows<NumPanels, NumPixels, kTileSteps[Step]>),
-   ...);
-}
-
 template <std::size_t NumPanels, std::size_t... P>
 constexpr void list(TileKernels& kernels, Indices<P...>) {
   ((kernels.multiply[NumPanels - 1][P] = multiply<NumPanels, false, P + 1>), ...);
   if constexpr (NumPanels <= kHalvedPanels) {
     ((kernels.multiply_to_half[NumPanels - 1][P] = multiply<NumPanels, true, P + 1>), ...);
-    constexpr std::size_t kMost = sizeof...(P);
-    constexpr auto kSteps = std::make_index_sequence<kTileSteps.size()>();
-    list_rows<NumPanels, kMost>(kernels, kSteps);
-    list_rows<NumPanels, (kMost > 1 ? kMost - 1 : kMost)>(kernels, kSteps);
   }
 }
 
-// As many pointers to pixels stay in registers on x86-64.
-constexpr std::size_t kPointers = 11;
-
-// Most pixels with one panel, with two, and so on.
-template <std::size_t... Pixels, std::size_t... P>
+// Most pixels of a tile of several panels; and those with one panel, with two, and so on.
+template <std::size_t OfSeveral, std::size_t... Pixels, std::size_t... P>
 constexpr TileKernels list_all(Indices<P...>) {
   constexpr std::size_t kMost[] = {Pixels...};
-  TileKernels kernels{kMost[0], kMost[0] < kPointers ? kMost[0] : kPointers, {}, {}, {}, copy_rows};
+  TileKernels kernels{kMost[0], OfSeveral, {}, {}, copy_rows};
   (list<P + 1>(kernels, std::make_index_sequence<kMost[P]>()), ...);
   return kernels;
 }
 
-template <std::size_t... Pixels>
+template <std::size_t OfSeveral, std::size_t... Pixels>
 constexpr TileKernels list_all() {
-  return list_all<Pixels...>(std::make_index_sequence<sizeof...(Pixels)>());
+  return list_all<OfSeveral, Pixels...>(std::make_index_sequence<sizeof...(Pixels)>());
 }
 
 }  // namespace
 
 #if HWY_TARGET == HWY_AVX3
-extern constexpr TileKernels kKernels = list_all<14, 14, 9, 6>();
+extern constexpr TileKernels kKernels = list_all<14, 16, 14, 9, 6>();
 #elif HWY_TARGET == HWY_AVX2 || HWY_ARCH_ARM_A64
-extern constexpr TileKernels kKernels = list_all<6, 3, 2, 1>();
+extern constexpr TileKernels kKernels = list_all<6, 6, 3, 2, 1>();
 #else
-extern constexpr TileKernels kKernels = list_all<3>();
+extern constexpr TileKernels kKernels = list_all<3, 3>();
 #endif
 
 }  // namespace HWY_NAMESPACE

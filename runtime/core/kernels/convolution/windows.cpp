@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/convolution/packed_tile.hpp"
-
 namespace arenite {
 
 namespace {
@@ -17,80 +15,58 @@ void fill_zeros(std::size_t count, std::size_t size, float* copies) {
 }  // namespace
 
 Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
-                 std::size_t channels, std::size_t first_row, std::size_t columns)
+                 std::size_t channels, std::size_t columns)
     : window_(window),
       source_(source),
       kernels_(tile_kernels()),
       columns_(columns),
-      first_row_(first_row),
       column_step_(window.strides[1]),
       channels_(channels),
       row_depth_(window.kernel[1] * channels),
       is_contiguous_(source.pixel_stride == channels &&
                      (window.dilations[1] == 1 || window.kernel[1] == 1)) {}
 
-bool Windows::are_rows_readable() const {
-  constexpr std::size_t kSameLines = 1024;
-  constexpr std::size_t kMany = 128;
-  const std::size_t step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
-  return (is_contiguous_ || row_depth_ == channels_) &&
-         (window_.kernel[0] == 1 || row_depth_ >= kMany) &&
-         (kPacksPixels || step % kSameLines != 0);
-}
-
-void Windows::find(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
-                   std::size_t depth, std::size_t num_depth, float* copies,
-                   const float** found) const {
-  const std::size_t tap = depth / row_depth_;
+void Windows::find_runs(std::size_t result_row, std::size_t column, std::size_t num_pixels,
+                        std::size_t channel, std::size_t first, std::size_t count, float* copies,
+                        const float** runs, std::size_t* held) const {
   const std::int64_t stride = to_signed(source_.pixel_stride);
-  const std::int64_t limit =
-      to_signed(source_.columns) * stride + to_signed(channel) - to_signed(num_depth);
-  std::size_t result_row = first_row_ + pixel / columns_;
-  std::size_t column = pixel % columns_;
-  for (std::size_t i = 0; i < num_pixels; ++result_row) {
-    const float* const from = row_under(window_, source_, result_row, tap);
-    std::int64_t begin =
-        window_.place(1, column) * stride + to_signed(channel + depth % row_depth_);
-    for (; i < num_pixels && column < columns_; ++i, ++column) {
-      if (from != nullptr && begin >= to_signed(channel) && begin <= limit) {
-        found[i] = from + begin;
-      } else {
-        found[i] = copies + i * kTileStride;
-        copy(pixel + i, 1, channel, depth, num_depth, copies + i * kTileStride);
-      }
-      begin += column_step_ * stride;
+  const std::int64_t limit = to_signed(source_.columns - 1) * stride + to_signed(source_.channels);
+  const std::size_t size = span(num_pixels);
+  const std::int64_t begin = window_.place(1, column) * stride + to_signed(channel);
+  // Of the span those floats that the row has.
+  const std::int64_t left = std::clamp<std::int64_t>(begin, 0, limit);
+  const std::int64_t right = std::clamp<std::int64_t>(begin + to_signed(size), 0, limit);
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* const row = row_under(window_, source_, result_row, first + i);
+    if (row != nullptr && right - left == to_signed(size)) {
+      runs[i] = row + begin;
+      continue;
     }
-    column = 0;
+    std::size_t slot = i;
+    if (held != nullptr) {
+      const std::size_t place = result_row * window_.strides[0] + i * window_.dilations[0] + 1;
+      slot = place / window_.dilations[0] % count;
+      runs[i] = copies + slot * size;
+      if (held[slot] == place) { continue; }
+      held[slot] = place;
+    }
+    float* const copy = copies + slot * size;
+    runs[i] = copy;
+    if (row == nullptr) {
+      std::fill_n(copy, size, 0.0f);
+    } else {
+      float* const to = std::fill_n(copy, std::min(left - begin, to_signed(size)), 0.0f);
+      std::fill(std::copy(row + left, row + right, to), copy + size, 0.0f);
+    }
   }
 }
 
-std::size_t Windows::row_step_index() const {
-  const auto step = static_cast<std::size_t>(column_step_) * source_.pixel_stride;
-  const auto found = std::find(kTileSteps.begin(), kTileSteps.end(), step);
-  return is_contiguous_ ? static_cast<std::size_t>(found - kTileSteps.begin()) : kTileSteps.size();
-}
-
-bool Windows::find_rows(std::size_t pixel, std::size_t num_pixels, const float** rows) const {
-  const std::size_t column = pixel % columns_;
-  const std::int64_t left = window_.place(1, column);
-  const std::int64_t right =
-      left + to_signed(num_pixels - 1) * column_step_ + to_signed(window_.kernel[1]);
-  if (column + num_pixels > columns_ || left < 0 || right > to_signed(source_.columns)) {
-    return false;
-  }
-  for (std::size_t tap = 0; tap < window_.kernel[0]; ++tap) {
-    const float* row = row_under(window_, source_, first_row_ + pixel / columns_, tap);
-    if (row == nullptr) { return false; }
-    rows[tap] = row + left * to_signed(source_.pixel_stride);
-  }
-  return true;
-}
-
-void Windows::copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel,
-                   std::size_t depth, std::size_t num_depth, float* copies) const {
+void Windows::copy(std::size_t result_row, std::size_t column, std::size_t num_pixels,
+                   std::size_t channel, std::size_t depth, std::size_t num_depth,
+                   float* copies) const {
   const std::size_t end = depth + num_depth;
-  std::size_t result_row = first_row_ + pixel / columns_;
-  std::size_t result_column = pixel % columns_;
+  result_row += column / columns_;
+  std::size_t result_column = column % columns_;
   while (num_pixels > 0) {
     const std::size_t run = std::min(num_pixels, columns_ - result_column);
     std::size_t tap = depth / row_depth_;

@@ -13,32 +13,33 @@ namespace arenite {
 // Finds the source's elements for products: in place, or copied with zeros for the padding.
 class Windows {
  public:
-  // The result's pixels are numbered row by row from its row `first_row` on; `channels` are those
-  // of a group.
+  // `channels` are those of a group, `columns` those of the result.
   Windows(const SlidingWindow& window, const Image<const float>& source, std::size_t channels,
-          std::size_t first_row, std::size_t columns);
+          std::size_t columns);
 
-  // Copies the elements under the windows of some pixels, for the channels of a group from
-  // `channel` on: of each window the elements from `depth` on, with zeros for the padding. The
-  // copies of two pixels lie kTileStride floats apart.
-  void copy(std::size_t pixel, std::size_t num_pixels, std::size_t channel, std::size_t depth,
-            std::size_t num_depth, float* copies) const;
+  // Copies the elements under the windows of pixels from a row and column on, row after row, for
+  // the channels of a group from `channel` on: of each window the elements from `depth` on, with
+  // zeros for the padding. The copies of two pixels lie kTileStride floats apart.
+  void copy(std::size_t row, std::size_t column, std::size_t num_pixels, std::size_t channel,
+            std::size_t depth, std::size_t num_depth, float* copies) const;
 
-  // Rows of windows are read in place if they are contiguous and long, unless pixels lie so far
-  // apart that few of them fit the first cache together.
-  bool are_rows_readable() const;
+  // Whether a row of a window is a run of floats, unless pixels lie so far apart that few of them
+  // fit the first cache together.
+  bool has_runs() const {
+    constexpr std::size_t kSameLines = 1024;
+    return (is_contiguous_ || window_.kernel[1] == 1) && (kPacksPixels || step() % kSameLines != 0);
+  }
+  // Floats from a window to the next one in a row of the result.
+  std::size_t step() const { return static_cast<std::size_t>(column_step_) * source_.pixel_stride; }
+  // Floats under a row of the windows of so many pixels.
+  std::size_t span(std::size_t num_pixels) const { return (num_pixels - 1) * step() + row_depth_; }
 
-  // Finds the elements of one row of each window, in place or, with padding, in copies.
-  void find(std::size_t pixel, std::size_t num_pixels, std::size_t channel, std::size_t depth,
-            std::size_t num_depth, float* copies, const float** found) const;
-
-  // The index in kTileSteps of the floats between windows side by side, if rows of a window are
-  // runs of floats; else their number.
-  std::size_t row_step_index() const;
-
-  // Finds the rows of the first window and returns true, if the pixels are in one row of the result
-  // and no window reaches into the padding.
-  bool find_rows(std::size_t pixel, std::size_t num_pixels, const float** rows) const;
+  // Finds some rows of the window of the first of some pixels in a row of the result: in place, or
+  // where a window reaches into the padding in copies, as far apart as their spans. With `held`
+  // those of all rows of the window stay for later rows of the result; it begins with zeros.
+  void find_runs(std::size_t row, std::size_t column, std::size_t num_pixels, std::size_t channel,
+                 std::size_t first, std::size_t count, float* copies, const float** runs,
+                 std::size_t* held = nullptr) const;
 
  private:
   // Elements of a row of a window that lie side by side in the source, for pixels in one row.
@@ -57,7 +58,6 @@ class Windows {
   const Image<const float>& source_;
   const TileKernels& kernels_;
   std::size_t columns_;
-  std::size_t first_row_;
   std::int64_t column_step_;
   std::size_t channels_;
   std::size_t row_depth_;  // elements of one row of a window
