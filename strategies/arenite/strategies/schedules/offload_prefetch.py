@@ -22,8 +22,9 @@ class OffloadPrefetch(SchedulePolicy):
     name: ClassVar[str] = "offload-prefetch"
     source: ClassVar[str] = "a dynamic memory manager for very deep networks, as surveyed"
     decides: ClassVar[str] = "which tensors are spilled, by next use, and their latest starts"
+    fetching: ClassVar[Fetching] = Fetching.LATEST
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
         draft = Draft(work)
         choice = farthest_next(draft)
-        return spilled_schedule(self.name, draft, limit, choice, Fetching.LATEST, should_stop)
+        return spilled_schedule(self.name, draft, limit, choice, self.fetching, should_stop)

@@ -31,7 +31,7 @@ from arenite.pipeline.base import (
     printable,
 )
 from arenite.pipeline.making import Fitting, Rescheduled, in_speeds
-from arenite.pipeline.report import Point, record_facts
+from arenite.pipeline.report import Point, frontier_rows, record_facts
 from arenite.planner import Budget, Candidate, Program, Source
 from arenite.planner.operators import Strips
 from arenite.runtime import SessionMemory
@@ -170,19 +170,16 @@ def frontier_text(
         columns = ["arena>", "of whole>", "multiply-adds>", "turns>", "predicted>"]
         if latencies:
             columns += ["measured>", "of whole>"]
-        rows = []
-        for number, fit in enumerate(fits):
-            row = [
-                both(fit.height),
-                percent(fit.height / fits[0].height if fits[0].height else 1.0),
-                f"{fit.multiply_adds_ratio:.3f}",
-                grouped(fit.num_turns),
-                f"{1 + fit.slowdown:.2f}",
-            ]
-            if latencies:
-                row += [duration(latencies[number]), f"{latencies[number] / latencies[0]:.2f}"]
-            rows.append(row)
-        console.print(listing(columns, rows))
+        rows = frontier_rows([Point.of(fit) for fit in fits], latencies)
+        console.print(
+            listing(
+                columns,
+                (
+                    (both(fit.height), *(cell.text for cell in cells[1:]))
+                    for fit, cells in zip(fits, rows, strict=True)
+                ),
+            )
+        )
         console.print(name(f"Predicted by the {fitting.machine.words}."), soft_wrap=True)
         if len(fits) == 1:
             console.print("Nothing in it can run in bands for less.")
