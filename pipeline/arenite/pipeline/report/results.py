@@ -1,6 +1,6 @@
 """The results of every strategy on a model: the data behind tables, pages and baselines."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from arenite.pipeline.report.frontier import Frontier
 from arenite.planner import Diagnosis, Plan, Source, StrategyKind, TensorKind, diagnose
@@ -151,10 +151,7 @@ class ModelReport:
             "skipped": [
                 {"strategy": each.strategy, "reason": each.reason} for each in self.skipped
             ],
-            "peers": [
-                {"peer": each.peer, "arena": each.arena, "reason": each.reason}
-                for each in self.peers
-            ],
+            "peers": list(map(asdict, self.peers)),
             "target": self.target,
             "order": self.order,
             "height": None if winner is None else winner.height,

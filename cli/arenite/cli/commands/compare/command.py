@@ -1,7 +1,7 @@
 """`arenite compare`: every strategy on every model."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -315,12 +315,10 @@ def _as_json(
 ) -> dict[str, object]:
     document: dict[str, object] = {
         "models": [report.as_json() for report in reports],
-        "failed": [{"model": each.model, "error": each.error} for each in failures],
+        "failed": list(map(asdict, failures)),
     }
     if changes is not None:
-        document["differences"] = [
-            {"model": each.model, "before": each.before, "now": each.now} for each in changes
-        ]
+        document["differences"] = list(map(asdict, changes))
     return document
 
 
@@ -359,10 +357,7 @@ def _compare_policies(
             console.print(name(model.model, "bold"), policy_tables(model), sep="\n")
 
     results.show(
-        {
-            "models": [model.as_json() for model in models],
-            "failed": [{"model": each.model, "error": each.error} for each in failures],
-        },
+        {"models": [model.as_json() for model in models], "failed": list(map(asdict, failures))},
         text,
     )
     if models:

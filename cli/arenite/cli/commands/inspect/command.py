@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -63,7 +63,7 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
         return
     chosen = choose_target(reading, model)
     source = chosen.source
-    ran = _ran(chosen)
+    ran = backends(Compiled(source)) if chosen.target is ARENITE else ()
     notes = source.program.notes if source.program else ()
     plan = place(find("best"), source.problem.with_capacity(None), watched()).plan
     diagnosis = None if source.program is None else diagnose(source.program, source.problem)
@@ -106,11 +106,6 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
         },
         text,
     )
-
-
-def _ran(chosen: Chosen) -> tuple[str, ...]:
-    """Return whose kernel runs each step, if our runtime does."""
-    return backends(Compiled(chosen.source)) if chosen.target is ARENITE else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +193,7 @@ def _as_json(
         ],
         "binding": None if binding is None else _step_as_json(binding),
         "advice": None if diagnosis is None else diagnosis.advice,
-        "remedies": [
-            {"options": remedy.options, "lower_bound": remedy.lower_bound, "advice": remedy.advice}
-            for remedy in found
-        ],
+        "remedies": list(map(asdict, found)),
         "sharing": None if aliasing is None else _sharing_as_json(aliasing),
     }
 
@@ -209,26 +201,12 @@ def _as_json(
 def _sharing_as_json(aliasing: Aliasing) -> dict[str, object]:
     return {
         "shared": {kind.value: count for kind, count in aliasing.num_shared.items()},
-        "refused": [
-            {
-                "kind": refusal.kind.value,
-                "operator": refusal.operator,
-                "tensor": refusal.tensor,
-                "reason": refusal.reason,
-            }
-            for refusal in aliasing.refusals
-        ],
+        "refused": list(map(asdict, aliasing.refusals)),
     }
 
 
 def _step_as_json(step: StepLoad) -> dict[str, object]:
-    return {
-        "step": step.step,
-        "operator": step.operator,
-        "load": step.load,
-        "working_set": step.working_set,
-        "carried": step.carried,
-    }
+    return asdict(step) | {"carried": step.carried}
 
 
 def _summary(chosen: Chosen, plan: Plan, diagnosis: Diagnosis | None) -> RenderableType:
