@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from arenite.training.errors import NotDifferentiableError
 from arenite.training.graph import Array, Node, StepGraph, Value
 
@@ -74,14 +76,12 @@ class Backward:
             raise NoRuleError(f"input {position} is not a constant")
         return found
 
-    def axes(self, position: int = 1) -> list[int]:
-        """Return the axes that an attribute or, since later versions, an input states."""
-        rank = self.input(0).rank
-        found = self.node.attributes.get("axes")
+    def ints(self, name: str, position: int, default: Sequence[int] = ()) -> list[int]:
+        """Return integers that an attribute or, in later versions, a constant input states."""
+        found = self.node.attributes.get(name)
         if found is None and self.has(position):
-            found = self.constant(position).reshape(-1)
-        axes = range(rank) if found is None else found
-        return [int(axis) % rank for axis in axes]
+            found = self.constant(position)
+        return [int(each) for each in np.asarray(default if found is None else found).reshape(-1)]
 
     def give(self, position: int, gradient: Value) -> None:
         """Give the gradient of an input; broadcasting is undone."""

@@ -1,7 +1,7 @@
 """A program as the nodes that a training step begins with."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -85,26 +85,18 @@ def write_forward(
     Raises:
         NotDifferentiableError: A step is unsupported.
     """
-    return _Writer(graph, program, trained, shared, batch_statistics=batch_statistics).write()
+    return _Writer(graph, program, set(trained), shared, batch_statistics).write()
 
 
+@dataclass(slots=True)
 class _Writer:
-    def __init__(
-        self,
-        graph: StepGraph,
-        program: Program,
-        trained: Collection[str],
-        shared: Codebooks,
-        *,
-        batch_statistics: bool,
-    ) -> None:
-        self._shared = shared
-        self._graph = graph
-        self._program = program
-        self._active = set(trained)
-        self._batch_statistics = batch_statistics
-        self._values: dict[str, Value] = {}
-        self._statistics: list[Statistics] = []
+    _graph: StepGraph
+    _program: Program
+    _active: set[str]  # names of tensors that depend on a trained parameter
+    _shared: Codebooks
+    _batch_statistics: bool
+    _values: dict[str, Value] = field(default_factory=dict)
+    _statistics: list[Statistics] = field(default_factory=list)
 
     def write(self) -> Forward:
         program = self._program
@@ -135,10 +127,7 @@ class _Writer:
         inputs = tuple(self._value(name).name if name else "" for name in step.inputs)
         for name in step.writes:
             self._define(name)
-        self._graph.add(
-            Node(node.name, node.op_type, inputs, node.outputs, node.attributes, node.rule,
-                 node.proto)
-        )  # fmt: skip
+        self._graph.add(replace(node, inputs=inputs))
 
     def _expanded(self, node: Node) -> bool:
         expansion = EXPANSIONS.get(node.op_type)

@@ -354,7 +354,7 @@ class StepGraph:
 
     def mean(self, value: Value, axes: Sequence[int]) -> Value:
         """Return the mean along axes, which stay with a length of 1."""
-        count = int(np.prod([value.shape[axis] for axis in axes]))
+        count = math.prod(value.shape[axis] for axis in axes)
         return self.scaled(self.reduce_sum(value, axes, keepdims=True), 1 / max(1, count))
 
     def sum_to(self, value: Value, shape: Sequence[int]) -> Value:
@@ -384,15 +384,10 @@ class StepGraph:
     ) -> Value:
         """Return the product of two matrices, each transposed or not, plus another value."""
         shape = (one.shape[1 if trans_a else 0], other.shape[0 if trans_b else 1])
-        attributes: dict[str, Any] = {}
-        if trans_a:
-            attributes["transA"] = 1
-        if trans_b:
-            attributes["transB"] = 1
-        if alpha != 1:
-            attributes["alpha"] = float(alpha)
+        stated = {"transA": (int(trans_a), 0), "transB": (int(trans_b), 0), "alpha": (alpha, 1.0)}
+        attributes = {name: given for name, (given, default) in stated.items() if given != default}
         operands = [one, other] if plus is None else [one, other, plus]
-        return self.node("Gemm", operands, shape, **attributes)
+        return self.node("Gemm", operands, shape, dtype=None, **attributes)
 
 
 def reduced(

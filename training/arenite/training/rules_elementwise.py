@@ -1,11 +1,13 @@
 """Gradients of element-wise operators and activations; operands broadcast."""
 
 import math
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import numpy as np
 
-from arenite.training.backward import Backward, NoRuleError
-from arenite.training.graph import Value
+from arenite.training.backward import Backward, NoRuleError, Rule
+from arenite.training.graph import StepGraph, Value
 
 
 def add(s: Backward) -> None:
@@ -55,51 +57,35 @@ def power(s: Backward) -> None:
     s.give(0, s.graph.times(s.gradient, slope))
 
 
-def negate(s: Backward) -> None:
-    """Negative: -g."""
-    s.give(0, s.graph.unary("Neg", s.gradient))
+def _of_one_number(write: Callable[[StepGraph, Value, Value, Value], Value]) -> Rule:
+    def rule(s: Backward) -> None:
+        s.give(0, write(s.graph, s.gradient, s.input(0), s.output()))
+
+    return rule
 
 
-def exponential(s: Backward) -> None:
-    """Exponential: g y."""
-    s.give(0, s.graph.times(s.gradient, s.output()))
+OF_ONE_NUMBER: Final[Mapping[str, Rule]] = {
+    "Neg": _of_one_number(lambda n, g, x, y: n.unary("Neg", g)),
+    "Exp": _of_one_number(lambda n, g, x, y: n.times(g, y)),
+    "Log": _of_one_number(lambda n, g, x, y: n.over(g, x)),
+    "Sqrt": _of_one_number(lambda n, g, x, y: n.over(n.scaled(g, 0.5), y)),
+    "Reciprocal": _of_one_number(lambda n, g, x, y: n.unary("Neg", n.times(g, n.times(y, y)))),
+    "Abs": _of_one_number(lambda n, g, x, y: n.times(g, n.unary("Sign", x))),
+    "Erf": _of_one_number(lambda n, g, x, y: n.times(g, _erf_slope(n, x))),
+    "Sin": _of_one_number(lambda n, g, x, y: n.times(g, n.unary("Cos", x))),
+    "Cos": _of_one_number(lambda n, g, x, y: n.times(g, n.unary("Neg", n.unary("Sin", x)))),
+    # The sign of the result takes its place: no mask is made beside it.
+    "Relu": _of_one_number(lambda n, g, x, y: n.times(g, n.unary("Sign", y))),
+    "Tanh": _of_one_number(lambda n, g, x, y: n.times(g, n.minus(n.scalar(1, y), n.times(y, y)))),
+    "Softplus": _of_one_number(lambda n, g, x, y: n.times(g, n.unary("Sigmoid", x))),
+}
+"""Gradients of functions y of one number x: written into the graph n by g, the gradient of y."""
 
 
-def logarithm(s: Backward) -> None:
-    """Logarithm: g / x."""
-    s.give(0, s.graph.over(s.gradient, s.input(0)))
-
-
-def square_root(s: Backward) -> None:
-    """The square root: g / 2y."""
-    s.give(0, s.graph.over(s.graph.scaled(s.gradient, 0.5), s.output()))
-
-
-def reciprocal(s: Backward) -> None:
-    """Reciprocal: -g y y."""
-    square = s.graph.times(s.output(), s.output())
-    s.give(0, s.graph.unary("Neg", s.graph.times(s.gradient, square)))
-
-
-def absolute(s: Backward) -> None:
-    """The absolute value: g times the sign."""
-    s.give(0, s.graph.times(s.gradient, s.graph.unary("Sign", s.input(0))))
-
-
-def error_function(s: Backward) -> None:
-    """Error function: g 2 / sqrt(pi) e^(-x x)."""
-    source = s.input(0)
-    bell = s.graph.unary("Exp", s.graph.unary("Neg", s.graph.times(source, source)))
-    s.give(0, s.graph.times(s.gradient, s.graph.scaled(bell, 2 / math.sqrt(math.pi))))
-
-
-def sine(s: Backward) -> None:
-    s.give(0, s.graph.times(s.gradient, s.graph.unary("Cos", s.input(0))))
-
-
-def cosine(s: Backward) -> None:
-    slope = s.graph.unary("Neg", s.graph.unary("Sin", s.input(0)))
-    s.give(0, s.graph.times(s.gradient, slope))
+def _erf_slope(graph: StepGraph, x: Value) -> Value:
+    """Return 2 / sqrt(pi) e^(-x x)."""
+    bell = graph.unary("Exp", graph.unary("Neg", graph.times(x, x)))
+    return graph.scaled(bell, 2 / math.sqrt(math.pi))
 
 
 def largest(s: Backward) -> None:
@@ -142,11 +128,6 @@ def cast(s: Backward) -> None:
 
 def no_gradient(s: Backward) -> None:
     """Floor, comparisons and the like: constant almost everywhere."""
-
-
-def relu(s: Backward) -> None:
-    """Relu: g times the sign of the result, which takes its place: no mask is made beside it."""
-    s.give(0, s.graph.times(s.gradient, s.graph.unary("Sign", s.output())))
 
 
 def clip(s: Backward) -> None:
@@ -208,13 +189,6 @@ def sigmoid(s: Backward) -> None:
     s.give(0, s.graph.times(s.graph.times(s.gradient, result), rest))
 
 
-def tanh(s: Backward) -> None:
-    """Tanh: g (1 - y y)."""
-    result = s.output()
-    rest = s.graph.minus(s.graph.scalar(1, result), s.graph.times(result, result))
-    s.give(0, s.graph.times(s.gradient, rest))
-
-
 def hard_sigmoid(s: Backward) -> None:
     """HardSigmoid: g alpha where 0 < y < 1."""
     result, alpha = s.output(), float(s.node.attributes.get("alpha", 0.2))
@@ -232,11 +206,6 @@ def hard_swish(s: Backward) -> None:
     step = s.graph.cast(s.graph.compare("Greater", x, s.graph.scalar(0, x)), x.dtype)
     inside = s.graph.compare("Less", s.graph.unary("Abs", x), s.graph.scalar(3, x))
     s.give(0, s.graph.times(s.gradient, s.graph.where(inside, line, step)))
-
-
-def softplus(s: Backward) -> None:
-    """Softplus: g sigmoid x."""
-    s.give(0, s.graph.times(s.gradient, s.graph.unary("Sigmoid", s.input(0))))
 
 
 def softsign(s: Backward) -> None:

@@ -1,5 +1,7 @@
 """Gradients of matrix products and batch normalisation."""
 
+import math
+
 from arenite.training.backward import Backward
 from arenite.training.graph import Value
 
@@ -57,11 +59,7 @@ def matmul(s: Backward) -> None:
 
 
 def _flat(s: Backward, value: Value) -> Value:
-    width = value.shape[-1]
-    count = 1
-    for length in value.shape[:-1]:
-        count *= length
-    return s.graph.reshape(value, (count, width))
+    return s.graph.reshape(value, (math.prod(value.shape[:-1]), value.shape[-1]))
 
 
 def _turned(s: Backward, value: Value) -> Value:

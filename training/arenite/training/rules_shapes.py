@@ -1,5 +1,6 @@
 """Gradients of operators that move, repeat, select or reduce elements."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -46,9 +47,9 @@ def split(s: Backward) -> None:
 def cut(s: Backward) -> None:
     """Slice: zeros around the gradient, and between its elements where there are steps."""
     source, g = s.input(0), s.gradient
-    starts = [int(each) for each in _stated(s, "starts", 1)]
-    axes = [int(each) % source.rank for each in _stated(s, "axes", 3, range(len(starts)))]
-    steps = [int(each) for each in _stated(s, "steps", 4, [1] * len(starts))]
+    starts = s.ints("starts", 1)
+    axes = [each % source.rank for each in s.ints("axes", 3, range(len(starts)))]
+    steps = s.ints("steps", 4, [1] * len(starts))
     before, after = [0] * source.rank, [0] * source.rank
     for axis, start, step in zip(axes, starts, steps, strict=True):
         length, count = source.shape[axis], g.shape[axis]
@@ -57,16 +58,6 @@ def cut(s: Backward) -> None:
             g = _apart(s, g, axis, step)
         before[axis], after[axis] = first, length - first - g.shape[axis]
     s.give(0, s.graph.pad(g, before, after))
-
-
-def _stated(
-    s: Backward, name: str, position: int, default: "np.typing.ArrayLike | None" = None
-) -> "list[int]":
-    """Return the value of an attribute or, in later versions, of an input."""
-    found = s.node.attributes.get(name)
-    if found is None and s.has(position):
-        found = s.constant(position)
-    return [int(each) for each in np.asarray(default if found is None else found).reshape(-1)]
 
 
 def _apart(s: Backward, g: Value, axis: int, step: int) -> Value:
@@ -83,7 +74,7 @@ def _apart(s: Backward, g: Value, axis: int, step: int) -> Value:
 def pad(s: Backward) -> None:
     """Pad with a constant: the pads are cut off."""
     rank = s.input(0).rank
-    pads, axes = _stated(s, "pads", 1), _stated(s, "axes", 3, range(rank))
+    pads, axes = s.ints("pads", 1), s.ints("axes", 3, range(rank))
     before, after = [0] * rank, [0] * rank
     for axis, first, last in zip(axes, pads, pads[len(axes) :], strict=False):
         before[axis], after[axis] = -first, -last
@@ -137,9 +128,7 @@ def resize(s: Backward) -> None:
         after // before if before and after % before == 0 else 0
         for before, after in zip(source.shape, result.shape, strict=True)
     ]
-    apart: list[int] = []
-    for length, factor in zip(source.shape, factors, strict=True):
-        apart += [length, factor]
+    apart = [each for pair in zip(source.shape, factors, strict=True) for each in pair]
     if 0 in factors or not _repeats(s, factors):
         raise NoRuleError(
             "scales that do not repeat each element a whole number of times are unsupported"
@@ -205,9 +194,7 @@ def reduce_sum(s: Backward) -> None:
 def reduce_mean(s: Backward) -> None:
     """ReduceMean: every element takes its share."""
     g, axes = _kept(s)
-    count = 1
-    for axis in axes:
-        count *= s.input(0).shape[axis]
+    count = math.prod(s.input(0).shape[axis] for axis in axes)
     s.give(0, s.graph.expand(s.graph.scaled(g, 1 / max(1, count)), s.input(0).shape))
 
 
@@ -235,8 +222,9 @@ def _kept(s: Backward) -> tuple[Value, list[int]]:
     """Return the gradient with the axes that were reduced, and those."""
     if s.wanted != {0}:
         raise NoRuleError("training the axes is unsupported")
-    axes = s.axes()
+    rank = s.input(0).rank
+    axes = [each % rank for each in s.ints("axes", 1, range(rank))]
     if not axes and not s.node.attributes.get("noop_with_empty_axes", 0):
-        axes = list(range(s.input(0).rank))
+        axes = list(range(rank))
     shape = reduced(s.input(0).shape, axes, keepdims=True)
     return s.graph.reshape(s.gradient, shape), axes

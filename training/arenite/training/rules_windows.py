@@ -1,7 +1,9 @@
 """Gradients of convolutions and poolings."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -232,10 +234,10 @@ def _by_taps(
     channels, num_filters = image.shape[1], g.shape[1]
     axes = range(2, image.rank)
     padded = graph.pad(image, [0, 0, *windows.before], [0, 0, *windows.after])
-    pixels = image.shape[0] * _product(windows.counts)
+    pixels = image.shape[0] * math.prod(windows.counts)
     rows = graph.reshape(graph.transpose(g, [1, 0, *axes]), (num_filters, pixels))
     columns: list[Value] = []
-    for tap in _taps(windows.kernel):
+    for tap in product(*map(range, windows.kernel)):
         starts = [t * d for t, d in zip(tap, windows.dilations, strict=True)]
         ends = [
             start + (count - 1) * stride + 1
@@ -243,24 +245,10 @@ def _by_taps(
         ]
         seen = graph.slice(padded, list(axes), starts, ends, list(windows.strides))
         matrix = graph.reshape(graph.transpose(seen, [1, 0, *axes]), (channels, pixels))
-        product = graph.gemm(rows, matrix, trans_b=True)
-        columns.append(graph.reshape(product, (num_filters, channels, 1)))
+        products = graph.gemm(rows, matrix, trans_b=True)
+        columns.append(graph.reshape(products, (num_filters, channels, 1)))
     found = graph.concat(columns, 2)
     return found if total is None else graph.plus(total, found)
-
-
-def _taps(kernel: tuple[int, ...]) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [()]
-    for length in kernel:
-        found = [(*each, tap) for each in found for tap in range(length)]
-    return found
-
-
-def _product(numbers: tuple[int, ...]) -> int:
-    product = 1
-    for number in numbers:
-        product *= number
-    return product
 
 
 def max_pool(s: Backward) -> None:
@@ -295,10 +283,10 @@ def average_pool(s: Backward) -> None:
         return
     channels = image.shape[1]
     ones = graph.constant(np.ones((channels, 1, *windows.kernel)), g.dtype)
-    attributes = windows.scatter()
-    s.give(
-        0, graph.node("ConvTranspose", [share, ones], image.shape, group=channels, **attributes)
+    found = graph.node(
+        "ConvTranspose", [share, ones], image.shape, group=channels, **windows.scatter()
     )
+    s.give(0, found)
 
 
 def _counted(s: Backward, windows: Windows) -> list[tuple[int, int]]:
