@@ -160,10 +160,7 @@ def _call_matmul(
     if kind == "float32":
         name = t.layer("matmul_layer_f32", **layer)
     else:
-        if t.is_even:
-            raise NotWrittenError(
-                "rounding=even is unsupported for int8, supported: double, single"
-            )
+        t.refuse_even("int8")
         ratio = scale_of(one) * scale_of(other) / scale_of(result)
         factor, shift = quantised_multiplier(ratio)
         least, most = t.clamp(low, high)
@@ -196,24 +193,15 @@ def _write_spatial(
     if t.has(3):
         raise NotWrittenError("a fused addition is unsupported")
     batch, height, width, depth = source.shape
-    _, out_height, out_width, out_depth = result.shape
+    out_width, out_depth = result.shape[2:]
     suffix, layer = _layer(
         t, kernel, filter_, operator, height=height, width=width, depth=depth, out_width=out_width,
         out_depth=out_depth, groups=groups, window=(window[0], window[1]),
         strides=operator.strides, dilations=operator.dilations, padding=operator.padding,
     )  # fmt: skip
-    in_stride = width * depth * source.dtype.bits // 8
-    out_stride = out_width * out_depth * result.dtype.bits // 8
     for plane in t.planes(batch):
-        t.call(
-            f"{kernel}_{suffix}",
-            layer,
-            *([scales_of(t, plane)] if _is_hybrid(t) else ()),
-            t.rows_of(source, in_stride, plane, height * in_stride),
-            t.rows_to(result, out_stride, plane, out_height * out_stride),
-            0,
-            out_height,
-        )
+        scales = [scales_of(t, plane)] if _is_hybrid(t) else []
+        t.call(f"{kernel}_{suffix}", layer, *scales, *t.image_rows(plane))
 
 
 def _layer(

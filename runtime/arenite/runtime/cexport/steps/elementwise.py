@@ -187,18 +187,8 @@ def unary(t: StepWriter) -> None:
         raise NotWrittenError(f"function={operator.function.value} of {kind} is unsupported")
     function, text = definition(operator.function)
     t.define(text)
-    rows, width = t.rows(t.output())
-    t.call(
-        "map_f32",
-        function,
-        number(float(operator.alpha)),
-        number(float(operator.beta)),
-        width,
-        t.rows_of(t.input(), 4 * width),
-        t.rows_to(t.output(), 4 * width),
-        0,
-        rows,
-    )
+    numbers = number(float(operator.alpha)), number(float(operator.beta))
+    t.call("map_f32", function, *numbers, t.width, *t.row_pairs())
 
 
 @writes(Convert)
@@ -212,12 +202,8 @@ def convert(t: StepWriter) -> None:
         _check_shift(source, result)
         look_up(t, np.arange(256, dtype=np.uint8) ^ np.uint8(0x80))
     elif source.quantisation is None and result.quantisation is None and _has_plain(*kinds):
-        rows, width = t.rows(result)
-        t.call(
-            f"convert_{_ALL_SUFFIXES[kinds[0]]}_{_ALL_SUFFIXES[kinds[1]]}", width,
-            t.rows_of(source, source.dtype.bits // 8 * width),
-            t.rows_to(result, result.dtype.bits // 8 * width), 0, rows,
-        )  # fmt: skip
+        kernel = f"convert_{_ALL_SUFFIXES[kinds[0]]}_{_ALL_SUFFIXES[kinds[1]]}"
+        t.call(kernel, t.width, *t.row_pairs())
     elif kinds[0] == "float32" and kinds[1] in _SUFFIXES:
         _through_scale(t, f"quantise_{even}{_SUFFIXES[kinds[1]]}", result)
     elif kinds[1] == "float32" and kinds[0] in _SUFFIXES:
@@ -247,34 +233,13 @@ def _check_shift(source: Tensor, result: Tensor) -> None:
 def _requantise(t: StepWriter, kernel: str) -> None:
     source, result = t.input(), t.output()
     factor, shift = quantised_multiplier(scale_of(source) / scale_of(result))
-    rows, width = t.rows(result)
     t.call(
-        kernel,
-        zero_of(source),
-        factor,
-        shift,
-        zero_of(result),
-        width,
-        t.rows_of(source, 2 * width),
-        t.rows_to(result, result.dtype.bits // 8 * width),
-        0,
-        rows,
-    )
+        kernel, zero_of(source), factor, shift, zero_of(result), t.width, *t.row_pairs(),
+    )  # fmt: skip
 
 
 def _through_scale(t: StepWriter, kernel: str, quantised: Tensor) -> None:
-    rows, width = t.rows(t.output())
-    sizes = [each.dtype.bits // 8 * width for each in (t.input(), t.output())]
-    t.call(
-        kernel,
-        number(scale_of(quantised)),
-        zero_of(quantised),
-        width,
-        t.rows_of(t.input(), sizes[0]),
-        t.rows_to(t.output(), sizes[1]),
-        0,
-        rows,
-    )
+    t.call(kernel, number(scale_of(quantised)), zero_of(quantised), t.width, *t.row_pairs())
 
 
 def look_up(t: StepWriter, table: Array, source: Tensor | None = None) -> None:
@@ -285,16 +250,7 @@ def look_up(t: StepWriter, table: Array, source: Tensor | None = None) -> None:
         table: Of 256 values.
         source: What is looked up; by default the first input.
     """
-    rows, width = t.rows(t.output())
-    t.call(
-        "lookup_8",
-        t.constant(table, "table"),
-        width,
-        t.rows_of(source or t.input(), width),
-        t.rows_to(t.output(), width),
-        0,
-        rows,
-    )
+    t.call("lookup_8", t.constant(table, "table"), t.width, *t.row_pairs(source=source))
 
 
 @writes(MultiplyAdd)
@@ -304,20 +260,16 @@ def multiply_add(t: StepWriter) -> None:
     assert isinstance(operator, MultiplyAdd)
     t.types("float32")
     depth = t.input().shape[-1]
-    rows, width = t.rows(t.output())
     layer = t.layer(
         "multiply_add_layer_f32",
-        width=width,
+        width=t.width,
         depth=depth,
         low=operator.min,
         high=operator.max,
         factors=t.constant(np.broadcast_to(t.array(1).reshape(-1), (depth,)), "factors"),
         terms=t.constant(np.broadcast_to(t.array(2).reshape(-1), (depth,)), "terms"),
     )
-    t.call(
-        "multiply_add_f32", layer, t.rows_of(t.input(), 4 * width),
-        t.rows_to(t.output(), 4 * width), 0, rows,
-    )  # fmt: skip
+    t.call("multiply_add_f32", layer, *t.row_pairs())
 
 
 @writes(Binary)

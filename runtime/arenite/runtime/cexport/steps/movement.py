@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.planner import Array, DType, Tensor
+from arenite.planner import DType, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
@@ -185,26 +185,18 @@ def resize_2d(t: StepWriter) -> None:
     assert isinstance(operator, Resize2D)
     source, result = t.input(), t.output()
     kind = t.types("int8", "uint8", "float32")
-    batch, height, width, depth = source.shape
-    _, out_height, out_width, _ = result.shape
-    size = source.dtype.bits // 8
+    batch, *_, depth = source.shape
+    out_width = result.shape[2]
     rows, columns = _places(t, operator.row_low), _places(t, operator.column_low)
     layer = "" if not operator.row_high else _blend(t, operator, kind, depth, out_width)
     for plane in t.planes(batch):
-        places = (
-            t.rows_of(source, width * depth * size, plane, height * width * depth * size),
-            t.rows_to(
-                result, out_width * depth * size, plane, out_height * out_width * depth * size
-            ),
-            0,
-            out_height,
-        )
         if not layer:
-            t.call("nearest_8", rows, columns, depth * size, out_width, *places)
+            size = depth * source.dtype.bits // 8
+            t.call("nearest_8", rows, columns, size, out_width, *t.image_rows(plane))
         else:
             even = "even_" if t.is_even else ""
             suffix = "f32" if kind == "float32" else "s8"
-            t.call(f"bilinear_{even}{suffix}", layer, *places)
+            t.call(f"bilinear_{even}{suffix}", layer, *t.image_rows(plane))
 
 
 def _places(t: StepWriter, indices: tuple[int, ...]) -> str:
@@ -216,48 +208,32 @@ def _places(t: StepWriter, indices: tuple[int, ...]) -> str:
 
 
 def _blend(t: StepWriter, operator: Resize2D, kind: str, depth: int, out_width: int) -> str:
+    """Return the layer of a blend of four pixels."""
+    source, result = t.input(), t.output()
+    structure = "resize_layer_f32" if kind == "float32" else "resize_layer"
+    scales: dict[str, float] = {}
     if kind == "uint8":
         raise NotWrittenError("mode=linear of uint8 is unsupported")
     if t.is_even:
-        return _blend_even(t, operator, depth, out_width)
-    if kind == "int8" and t.input().quantisation != t.output().quantisation:
+        structure, names = "resize_even_layer", ("in", "out")
+        for name, each in zip(names, (source, result), strict=True):
+            is_byte = kind == "int8"
+            scales[f"{name}_scale"] = scale_of(each) if is_byte else 1.0
+            scales[f"{name}_zero"] = zero_of(each) if is_byte else 0
+    elif kind == "int8" and source.quantisation != result.quantisation:
         raise NotWrittenError("an output scale other than the input's is unsupported")
 
-    def weights(stated: tuple[float, ...]) -> Array:
-        if kind == "float32":
-            return np.array(stated, np.float32)
-        return np.floor(np.array(stated) * 1024 + 0.5).astype(np.int16)
-
-    return t.layer(
-        "resize_layer_f32" if kind == "float32" else "resize_layer",
-        depth=depth,
-        out_width=out_width,
-        row_low=_places(t, operator.row_low),
-        row_high=_places(t, operator.row_high),
-        column_low=_places(t, operator.column_low),
-        column_high=_places(t, operator.column_high),
-        row_weight=t.constant(weights(operator.row_weight), "blend"),
-        column_weight=t.constant(weights(operator.column_weight), "blend"),
-    )
-
-
-def _blend_even(t: StepWriter, operator: Resize2D, depth: int, out_width: int) -> str:
     def weights(stated: tuple[float, ...]) -> str:
-        return t.constant(np.array(stated, np.float32), "blend")
+        array = np.array(stated, np.float32)
+        if structure == "resize_layer":
+            array = np.floor(np.array(stated) * 1024 + 0.5).astype(np.int16)
+        return t.constant(array, "blend")
 
-    are_bytes = t.input().dtype is DType.INT8
-    (in_scale, in_zero), (out_scale, out_zero) = (
-        (scale_of(each), zero_of(each)) if are_bytes else (1.0, 0)
-        for each in (t.input(), t.output())
-    )
     return t.layer(
-        "resize_even_layer",
+        structure,
+        **scales,
         depth=depth,
         out_width=out_width,
-        in_zero=in_zero,
-        out_zero=out_zero,
-        in_scale=in_scale,
-        out_scale=out_scale,
         row_low=_places(t, operator.row_low),
         row_high=_places(t, operator.row_high),
         column_low=_places(t, operator.column_low),

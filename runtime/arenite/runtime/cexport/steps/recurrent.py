@@ -71,10 +71,7 @@ def _integer_svdf(
     t: StepWriter, operator: Svdf, kernel: str, sizes: dict[str, int], units: int
 ) -> str:
     source, result, state = t.input(), t.output(), t.input(4)
-    if t.is_even:
-        raise NotWrittenError(
-            "rounding=even is unsupported for integers, supported: double, single"
-        )
+    t.refuse_even("integers")
     if zero_of(state):
         raise NotWrittenError(
             f"zero point {zero_of(state)} of the state is unsupported, supported: 0"
@@ -157,10 +154,7 @@ _GATE_BITS = 3
 
 def _integer_lstm(t: StepWriter, operator: Lstm) -> tuple[str, str]:
     """Return the layer of integers, with the scales of TensorFlow Lite Micro's kernels."""
-    if t.is_even:
-        raise NotWrittenError(
-            "rounding=even is unsupported for integers, supported: double, single"
-        )
+    t.refuse_even("integers")
     exponent = math.frexp(scale_of(t.input(5)))
     if exponent[0] != 0.5 or not -14 <= exponent[1] <= -8:
         raise NotWrittenError(

@@ -31,7 +31,7 @@ def pool_2d(t: StepWriter) -> None:
     moves = kind == "int8" and source.quantisation != result.quantisation
     size, suffix = source.dtype.bits // 8, "s8" if kind == "int8" else "f32"
     batch, height, width, depth = source.shape
-    _, out_height, out_width, _ = result.shape
+    out_width = result.shape[2]
     geometry = {
         "height": height, "width": width, "depth": depth, "out_width": out_width,
         "kernel_y": operator.window[0], "kernel_x": operator.window[1],
@@ -64,16 +64,7 @@ def pool_2d(t: StepWriter) -> None:
         return
     name = "average_pool" if operator.kind is PoolKind.AVERAGE else "max_pool"
     for plane in t.planes(batch):
-        t.call(
-            f"{name}_{suffix}",
-            layer,
-            t.rows_of(source, width * depth * size, plane, height * width * depth * size),
-            t.rows_to(
-                result, out_width * depth * size, plane, out_height * out_width * depth * size
-            ),
-            0,
-            out_height,
-        )
+        t.call(f"{name}_{suffix}", layer, *t.image_rows(plane))
     if moves:
         clamp = Unary(function=UnaryFunction.CLAMP, alpha=operator.min, beta=operator.max)
         table = tables.unary(clamp, source, result, t.file.rounding)
@@ -235,12 +226,10 @@ def softmax(t: StepWriter) -> None:
     if operator.logarithm:
         raise NotWrittenError("LogSoftmax is unsupported")
     width = source.shape[-1]
-    rows = source.num_elements // width
+    places = t.row_pairs((source.num_elements // width, width))
     if t.types("int8", "float32") == "float32":
-        places = t.rows_of(source, 4 * width), t.rows_to(result, 4 * width), 0, rows
         t.call("softmax_f32", width, number(float(operator.beta)), *places)
         return
-    places = t.rows_of(source, width), t.rows_to(result, width), 0, rows
     if t.is_even:
         table = tables.float_exponentials(scale_of(source), operator.beta)
         layer = t.layer(
@@ -286,6 +275,5 @@ def layer_norm(t: StepWriter) -> None:
     )
     t.call(
         "layer_norm_f32", width, number(float(operator.epsilon)), factors, terms,
-        t.rows_of(source, 4 * width), t.rows_to(t.output(), 4 * width), 0,
-        source.num_elements // width,
+        *t.row_pairs((source.num_elements // width, width)),
     )  # fmt: skip

@@ -333,6 +333,44 @@ class StepWriter:
         count = math.prod(tensor.shape[:-2]) if len(tensor.shape) > 2 else tensor.shape[0]
         return (count, tensor.num_elements // count) if count else (0, 0)
 
+    @property
+    def width(self) -> int:
+        """Elements of a row of the first output."""
+        return self.rows(self.output())[1]
+
+    def row_pairs(
+        self, rows: tuple[int, int] | None = None, source: Tensor | None = None
+    ) -> tuple[str, str, int, int]:
+        """Return the last arguments of a kernel that makes each row from the same row.
+
+        Args:
+            rows: Number of rows, and elements of each; by default those of the result.
+            source: The operand; by default the first input.
+        """
+        source, result = source or self.input(), self.output()
+        count, width = rows or self.rows(result)
+        reads, writes = (width * each.dtype.bits // 8 for each in (source, result))
+        return self.rows_of(source, reads), self.rows_to(result, writes), 0, count
+
+    def image_rows(self, plane: int) -> tuple[str, str, int, int]:
+        """Return the last arguments of a kernel that makes an image of a batch from one."""
+        source, result = self.input(), self.output()
+        reads, writes = (
+            math.prod(each.shape[2:]) * each.dtype.bits // 8 for each in (source, result)
+        )
+        height = result.shape[1]
+        return (
+            self.rows_of(source, reads, plane, source.shape[1] * reads),
+            self.rows_to(result, writes, plane, height * writes), 0, height,
+        )  # fmt: skip
+
+    def refuse_even(self, kind: str) -> None:
+        """Refuse integers whose sums no kernel rounds by scales of floats."""
+        if self.is_even:
+            raise NotWrittenError(
+                f"rounding=even is unsupported for {kind}, supported: double, single"
+            )
+
     def as_step(self, operator: Operator, inputs: Iterable[str] | None = None) -> "StepWriter":
         """Return this step with another operator, its calls added to these."""
         step = replace(
