@@ -62,7 +62,7 @@ _PARAMETERS = zstandard.ZstdCompressionParameters(
 def huffman_code(symbols: NDArray[np.uint8]) -> bytes:
     """Return the Huffman code of symbols, one per byte, including its decoding tables."""
     compressor = zstandard.ZstdCompressor(compression_params=_PARAMETERS)
-    return bytes(compressor.compress(_bytes(symbols)))
+    return bytes(compressor.compress(np.ascontiguousarray(symbols).data))
 
 
 def _text_code(text: bytes) -> bytes:
@@ -89,10 +89,6 @@ def huffman_decode(code: bytes | memoryview, count: int) -> NDArray[np.uint8]:
     if len(decoded) != count:
         raise CodedError(f"a code does not hold {count} symbols")
     return np.frombuffer(decoded, np.uint8)
-
-
-def _bytes(symbols: NDArray[np.uint8]) -> Any:
-    return np.ascontiguousarray(symbols).data
 
 
 Array: TypeAlias = NDArray[Any]
@@ -187,12 +183,14 @@ def codes(weights: Array, *, huffman: bool = True) -> list[Code]:
     has_zeros = filled.size < bits.size
     if values.size + has_zeros > MAX_VALUES:
         return []
-    coder = huffman_code if huffman else _as_they_are
-    found = [_plain(bits, values, coder, has_zeros=has_zeros)]
+    coder: Coder = huffman_code if huffman else lambda symbols: symbols.tobytes()
+    codebook = np.concatenate((np.zeros(int(has_zeros), np.uint32), values))
+    indices = np.searchsorted(codebook, bits).astype(np.uint8)
+    found = [_made(Layout.PLAIN, 0, codebook, indices, np.zeros(0, np.uint8), coder)]
     if has_zeros and values.size:
-        codebook = np.concatenate((np.zeros(1, np.uint32), values))
-        indices = (np.searchsorted(values, bits[filled]) + 1).astype(np.uint8)
-        found.append(_masked(bits, codebook, indices, coder))
+        indices = indices[filled]
+        mask = np.packbits(bits != 0, bitorder="little")
+        found.append(_made(Layout.MASK, 0, codebook, indices, mask, coder))
         found += [_with_gaps(filled, codebook, indices, width, coder) for width in GAP_BITS]
     return found
 
@@ -252,26 +250,6 @@ def parse(coded: bytes | memoryview) -> Code:
         Layout(layout), gap_bits, codebook, count,
         bytes(coded[start:middle]), bytes(coded[middle:]), flags,
     )  # fmt: skip
-
-
-def _as_they_are(symbols: Symbols) -> bytes:
-    return symbols.tobytes()
-
-
-def _plain(
-    bits: NDArray[np.uint32], values: NDArray[np.uint32], coder: Coder, *, has_zeros: bool
-) -> Code:
-    if has_zeros:
-        values = np.concatenate((np.zeros(1, np.uint32), values))
-    indices = np.searchsorted(values, bits).astype(np.uint8)
-    return _made(Layout.PLAIN, 0, values, indices, np.zeros(0, np.uint8), coder)
-
-
-def _masked(
-    bits: NDArray[np.uint32], codebook: NDArray[np.uint32], indices: Symbols, coder: Coder
-) -> Code:
-    mask = np.packbits(bits != 0, bitorder="little")
-    return _made(Layout.MASK, 0, codebook, indices, mask, coder)
 
 
 def _with_gaps(

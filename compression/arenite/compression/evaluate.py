@@ -1,8 +1,13 @@
 """The cost of compression: accuracy on labelled data, or the distance of the outputs."""
 
+import logging
 import re
-from collections.abc import Sequence
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,19 +24,11 @@ from arenite.compression.dataset import (
 )
 from arenite.compression.errors import EvaluationError
 from arenite.planner import Shapes
+from arenite.planner.errors import ModelError, needing
 from arenite.planner.quiet_onnxruntime import quiet_options
 
 if TYPE_CHECKING:
     import onnx
-import logging
-import tempfile
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from arenite.planner.errors import MissingDependencyError, ModelError
 
 Array: TypeAlias = NDArray[Any]
 Outputs: TypeAlias = list[Array | None]
@@ -245,7 +242,7 @@ def quantised_by_onnxruntime(
     import onnx
     import onnx.version_converter
 
-    try:
+    with needing("onnxruntime", "onnx", "quantising to int8"):
         from onnxruntime.quantization import (
             CalibrationDataReader,
             QuantFormat,
@@ -253,8 +250,6 @@ def quantised_by_onnxruntime(
             quantize_static,
         )
         from onnxruntime.quantization.shape_inference import quant_pre_process
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("onnxruntime", "onnx", "quantising to int8") from error
 
     class Samples(CalibrationDataReader):  # type: ignore[misc]  # its package has no types
         def __init__(self) -> None:

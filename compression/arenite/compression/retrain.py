@@ -164,14 +164,9 @@ def fine_tune(
 
 def falling_densities(densities: Mapping[str, float], num_rounds: int) -> list[Masking]:
     """Return rounds that reach densities by name, each by the same factor."""
-
-    def masking(part: float) -> Masking:
-        return lambda weights: {
-            name: mask_by_density(weights[name], density**part)
-            for name, density in densities.items()
-        }
-
-    return [masking(number / num_rounds) for number in range(1, num_rounds + 1)]
+    return _rounds(
+        num_rounds, densities, lambda weights, last, part: mask_by_density(weights, last**part)
+    )
 
 
 def rising_deviations(multiples: Mapping[str, float], num_rounds: int) -> list[Masking]:
@@ -181,11 +176,21 @@ def rising_deviations(multiples: Mapping[str, float], num_rounds: int) -> list[M
         multiples: Thresholds in standard deviations of the weights.
         num_rounds: At least 1.
     """
+    return _rounds(
+        num_rounds, multiples, lambda weights, last, part: mask_by_deviation(weights, last * part)
+    )
+
+
+def _rounds(
+    num_rounds: int,
+    last: Mapping[str, float],
+    mask: Callable[[Weights, float, float], NDArray[np.bool_]],
+) -> list[Masking]:
+    """Return rounds by a mask of weights, the number of the last round and the part reached."""
 
     def masking(part: float) -> Masking:
         return lambda weights: {
-            name: mask_by_deviation(weights[name], multiple * part)
-            for name, multiple in multiples.items()
+            name: mask(weights[name], number, part) for name, number in last.items()
         }
 
     return [masking(number / num_rounds) for number in range(1, num_rounds + 1)]

@@ -168,11 +168,8 @@ class ProgramBuilder:
         self._values[name] = self._assigned[name] = value
 
     def _copied(self, value: StoredValue, hint: str) -> StoredValue:
-        (result,) = self.emit(
-            copy_of(value), [value], [(hint, value.shape, as_written(len(value.shape)))],
-            quantisation=self._quantisations.get(value.tensor),
-        )  # fmt: skip
-        return result
+        quantisation = self._quantisations.get(value.tensor)
+        return self.emit_one(copy_of(value), [value], hint, value.shape, quantisation=quantisation)
 
     def shape(self, name: str) -> Shape:
         return self._shapes.get(name, self.model.tensors[name].shape)
@@ -257,6 +254,25 @@ class ProgramBuilder:
         self._drafts.append(draft)
         return made
 
+    def emit_one(
+        self,
+        operator: RuntimeOperator,
+        inputs: Sequence[StoredValue | None],
+        name: str,
+        shape: Shape,
+        order: Order | None = None,
+        *,
+        dtype: DType | None = None,
+        step: str = "",
+        quantisation: Quantisation | None = None,
+    ) -> StoredValue:
+        """Add a step with one output and return that; by default it is stored as written."""
+        output = name, shape, as_written(len(shape)) if order is None else order
+        (made,) = self.emit(
+            operator, inputs, [output], dtype=dtype, step=step, quantisation=quantisation
+        )
+        return made
+
     def bind(self, name: str, value: StoredValue) -> None:
         """Make a tensor of the model stand for an existing value."""
         self._values[name] = value
@@ -279,12 +295,10 @@ class ProgramBuilder:
             input_strides=tuple(source[axis] for axis in order),
             output_strides=strides(stored_shape(value.shape, order), as_written(len(order))),
         )
-        name = f"{hint}/transposed"
-        (result,) = self.emit(
-            Copy(moves=(move,)), [value], [(name, value.shape, order)],
+        return self.emit_one(
+            Copy(moves=(move,)), [value], f"{hint}/transposed", value.shape, order,
             quantisation=self._quantisations.get(value.tensor),
         )  # fmt: skip
-        return result
 
     def as_written(self, value: StoredValue, hint: str) -> StoredValue:
         """Return the value stored in the model's own order."""

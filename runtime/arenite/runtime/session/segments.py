@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
+from arenite.planner.errors import UnsupportedModelError, needing
 from arenite.planner.quiet_onnxruntime import FATAL
 from arenite.runtime import _core
 from arenite.runtime.errors import ProgramError
@@ -39,10 +39,8 @@ def onnxruntime_step(
         MissingDependencyError: ONNX Runtime is absent.
         ProgramError: ONNX Runtime refuses the model, or the arrays for it.
     """
-    try:
+    with needing("onnxruntime", "onnx", f"step {name!r}"):
         import onnxruntime
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("onnxruntime", "onnx", f"step {name!r}") from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

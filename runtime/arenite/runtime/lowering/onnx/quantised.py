@@ -125,10 +125,9 @@ class Quantised:
             self._builder.bind(name, self._converted(value, name, DType.UINT8))
 
     def _converted(self, value: StoredValue, name: str, dtype: DType) -> StoredValue:
-        (result,) = self._builder.emit(
-            Convert(), [value], [(name, value.shape, value.order)], dtype=dtype
+        return self._builder.emit_one(
+            Convert(), [value], name, value.shape, value.order, dtype=dtype
         )
-        return result
 
     def _dequantise(self, t: OnnxTranslation) -> bool:
         if t.source() not in self._quantisations or t.dtype is not DType.FLOAT32:

@@ -46,11 +46,10 @@ class IntegerCall:
         order: Order,
     ) -> StoredValue:
         """Add the step that makes the target."""
-        (result,) = self.t.builder.emit(
-            operator, inputs, [(self.target, shape, order)],
+        return self.t.builder.emit_one(
+            operator, inputs, self.target, shape, order,
             dtype=DType.INT8, quantisation=self.quantisation,
         )  # fmt: skip
-        return result
 
 
 def rescaled(
@@ -59,11 +58,10 @@ def rescaled(
     """Return the value as integers with another scale and zero point."""
     if t.builder.quantisation(value) == quantisation:
         return value
-    (result,) = t.builder.emit(
-        Convert(), [value], [(f"{name}/rescaled", value.shape, value.order)],
+    return t.builder.emit_one(
+        Convert(), [value], f"{name}/rescaled", value.shape, value.order,
         dtype=DType.INT8, quantisation=quantisation,
     )  # fmt: skip
-    return result
 
 
 def convolution(

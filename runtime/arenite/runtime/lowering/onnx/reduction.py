@@ -307,11 +307,6 @@ def non_max_suppression(t: OnnxTranslation) -> None:
         score_threshold=-math.inf if scores is None else float(scores.item()),
         by_centre=bool(centre),
     )
-    (made,) = t.builder.emit(
-        operator,
-        [boxes, predictions],
-        [(t.target, (images * classes * most, 3), as_written(2))],
-        dtype=DType.INT64,
-        step=t.step.name,
-    )
+    shape = (images * classes * most, 3)
+    made = t.emit(operator, [boxes, predictions], shape=shape, dtype=DType.INT64)
     t.builder.bind(t.target, made)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from arenite.planner import Array, DType, Step
 from arenite.planner.operators import AttributeValue, AutoPad, Imported, Window, num_positions
 from arenite.runtime.lowering.errors import unsupported
-from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written, channels_last
+from arenite.runtime.lowering.layout import Order, Shape, StoredValue, channels_last
 from arenite.runtime.lowering.translation import StepTranslation, Translators
 from arenite.runtime.operators.base import Pair, RuntimeOperator, Sides
 
@@ -77,14 +77,10 @@ class OnnxTranslation(StepTranslation):
     ) -> StoredValue:
         """Add the step that makes the first output or, given a name, an intermediate result."""
         shape = self.shape if shape is None else shape
-        (result,) = self.builder.emit(
-            operator,
-            inputs,
-            [(name or self.target, shape, as_written(len(shape)) if order is None else order)],
-            dtype=dtype or self.dtype,
-            step=name or self.step.name,
-        )
-        return result
+        return self.builder.emit_one(
+            operator, inputs, name or self.target, shape, order,
+            dtype=dtype or self.dtype, step=name or self.step.name,
+        )  # fmt: skip
 
     def finish(self, value: StoredValue) -> None:
         """Bind the first output to this value, under its own shape."""

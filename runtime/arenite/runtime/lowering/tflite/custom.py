@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
+from arenite.runtime.lowering.layout import Shape, StoredValue
 from arenite.runtime.lowering.moves import picked
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, translates
 from arenite.runtime.operators.base import RuntimeOperator
@@ -31,9 +31,7 @@ def _make(
     dtype: DType | None = None,
 ) -> StoredValue:
     """Add a step that makes an intermediate result."""
-    output = f"{t.target}/part", shape, as_written(len(shape))
-    (made,) = t.builder.emit(operator, inputs, [output], dtype=dtype)
-    return made
+    return t.builder.emit_one(operator, inputs, f"{t.target}/part", shape, dtype=dtype)
 
 
 def _constant(t: TfliteTranslation, values: Array) -> StoredValue:

@@ -90,10 +90,8 @@ def add_all(t: TfliteTranslation) -> None:
     total = t.value(0)
     last = len(t.step.inputs) - 1
     for position in range(1, last):
-        (total,) = t.builder.emit(
-            Binary(function=B.ADD),
-            [total, t.value(position)],
-            [(f"{t.target}/sum", total.shape, total.order)],
+        total = t.builder.emit_one(
+            Binary(function=B.ADD), [total, t.value(position)], f"{t.target}/sum", total.shape
         )
     if last:
         total = t.emit(Binary(function=B.ADD), [total, t.value(last)])

@@ -9,7 +9,7 @@ import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, strides
+from arenite.runtime.lowering.layout import Shape, StoredValue, strides
 from arenite.runtime.lowering.tflite.translation import (
     VALID,
     TfliteTranslation,
@@ -296,9 +296,7 @@ def fully_connected(t: TfliteTranslation) -> None:
     if bias is None:
         t.finish(t.emit(operator, [rows, weights], shape=shape))
         return
-    (product,) = t.builder.emit(
-        operator, [rows, weights], [(f"{t.target}/product", shape, as_written(2))]
-    )
+    product = t.builder.emit_one(operator, [rows, weights], f"{t.target}/product", shape)
     t.finish(t.emit(Binary(function=BinaryFunction.ADD), [product, bias.aligned(2)], shape=shape))
 
 

@@ -46,11 +46,9 @@ def _rescaled(t: TfliteTranslation, value: StoredValue) -> StoredValue:
     wanted = t.builder.stated_quantisation(t.target)
     if wanted is None or t.builder.quantisation(value) == wanted:
         return value
-    (result,) = t.builder.emit(
-        Convert(), [value], [(f"{t.target}/rescaled", value.shape, value.order)],
-        quantisation=wanted,
-    )  # fmt: skip
-    return result
+    return t.builder.emit_one(
+        Convert(), [value], f"{t.target}/rescaled", value.shape, value.order, quantisation=wanted
+    )
 
 
 @translates("PACK", int16=True)
@@ -305,18 +303,8 @@ def top_k(t: TfliteTranslation) -> None:
     shape = (*value.shape[:-1], count)
     if not value.shape or not 0 < count <= value.shape[-1]:
         raise NotLoweredError(f"k={count} does not fit an input of shape {value.shape}")
-    tensors = t.builder.model.tensors
-    names = t.step.outputs
-    made = t.builder.emit(
-        TopK(),
-        [value],
-        [(name, shape, as_written(len(shape))) for name in names],
-        dtype=[tensors[name].dtype for name in names],
-        step=t.step.name,
-    )
-    for name, result in zip(names, made, strict=True):
-        t.builder.restate_shape(name, shape)
-        t.builder.bind(name, result)
+    types = [t.builder.model.tensors[name].dtype for name in t.step.outputs]
+    t.emit_all(TopK(), [value], [(name, shape) for name in t.step.outputs], types)
 
 
 def _joined(t: TfliteTranslation, indices: StoredValue, lengths: tuple[int, ...]) -> StoredValue:
@@ -330,18 +318,13 @@ def _joined(t: TfliteTranslation, indices: StoredValue, lengths: tuple[int, ...]
         # Of a constant the sum is one too. Negative indices are errors in TFLite.
         total = (indices.array * factors).sum(-1, dtype=factors.dtype)
         return t.builder.constant(np.asarray(total), t.source(1))
-    order = as_written(len(indices.shape))
-    (scaled,) = t.builder.emit(
-        Binary(function=BinaryFunction.MULTIPLY),
-        [indices, t.builder.constant(factors, f"{t.target}/strides")],
-        [(f"{t.target}/scaled", indices.shape, order)],
-    )
-    (joined,) = t.builder.emit(
-        Reduce(function=ReduceFunction.SUM, axes=(len(shape),)),
-        [scaled],
-        [(f"{t.target}/places", shape, as_written(len(shape)))],
-    )
-    return joined
+    steps = t.builder.constant(factors, f"{t.target}/strides")
+    scaled = t.builder.emit_one(
+        Binary(function=BinaryFunction.MULTIPLY), [indices, steps], f"{t.target}/scaled",
+        indices.shape,
+    )  # fmt: skip
+    total = Reduce(function=ReduceFunction.SUM, axes=(len(shape),))
+    return t.builder.emit_one(total, [scaled], f"{t.target}/places", shape)
 
 
 @translates("ONE_HOT")
@@ -356,15 +339,12 @@ def one_hot(t: TfliteTranslation) -> None:
     shape = (*indices.shape[:axis], 1, *indices.shape[axis:])
     all_indices = np.arange(depth, dtype=indices.dtype.label)
     all_indices = all_indices.reshape([depth if each == axis else 1 for each in range(rank)])
-    (is_hot,) = t.builder.emit(
-        Binary(function=BinaryFunction.EQUAL),
-        [
-            t.builder.reshaped(indices, shape, t.target),
-            t.builder.constant(all_indices, f"{t.target}/all"),
-        ],
-        [(f"{t.target}/hot", t.shape, as_written(rank))],
-        dtype=DType.BOOL,
-    )
+    operands = [
+        t.builder.reshaped(indices, shape, t.target),
+        t.builder.constant(all_indices, f"{t.target}/all"),
+    ]
+    equal = Binary(function=BinaryFunction.EQUAL)
+    is_hot = t.builder.emit_one(equal, operands, f"{t.target}/hot", t.shape, dtype=DType.BOOL)
     values = [t.builder.reshaped(t.value(p), (1,) * rank, t.target) for p in (2, 3)]
     t.finish(t.emit(Select(), [is_hot, *values]))
 

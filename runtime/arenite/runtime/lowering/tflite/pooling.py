@@ -4,7 +4,7 @@ import math
 
 from arenite.planner import DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type
-from arenite.runtime.lowering.layout import Shape, as_written
+from arenite.runtime.lowering.layout import Shape
 from arenite.runtime.lowering.tflite.translation import (
     TfliteTranslation,
     through_numbers,
@@ -54,12 +54,11 @@ def l2_pool(t: TfliteTranslation) -> None:
     window, strides = t.pair("FilterHeight", "FilterWidth"), t.pair("StrideH", "StrideW")
     padding = t.padding(value.shape[1:3], window, strides, (1, 1))
     average = Pool2D(kind=PoolKind.AVERAGE, window=window, strides=strides, padding=padding)
-    order = value.order
     for name, operator, shape in (
         ("squares", Unary(function=UnaryFunction.SQUARE), value.shape),
         ("averages", average, t.shape),
     ):
-        (value,) = t.builder.emit(operator, [value], [(f"{t.target}/{name}", shape, order)])
+        value = t.builder.emit_one(operator, [value], f"{t.target}/{name}", shape)
     t.finish(t.emit(Unary(function=UnaryFunction.SQUARE_ROOT), [value]))
 
 
@@ -74,11 +73,8 @@ def truth_reduction(t: TfliteTranslation) -> None:
         ("reduced", Reduce(function=_TRUTHS[t.kind], axes=axes), t.shape),
     )
     for name, operator, shape in steps:
-        (value,) = t.builder.emit(
-            operator,
-            [value],
-            [(f"{t.target}/{name}", shape, as_written(len(shape)))],
-            dtype=DType.UINT8,
+        value = t.builder.emit_one(
+            operator, [value], f"{t.target}/{name}", shape, dtype=DType.UINT8
         )
     t.finish(t.emit(Convert(), [value]))
 

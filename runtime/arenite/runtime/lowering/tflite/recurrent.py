@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.planner import DType, Quantisation, TensorKind
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import StoredValue, as_written
+from arenite.runtime.lowering.layout import StoredValue
 from arenite.runtime.lowering.moves import copy_of
 from arenite.runtime.lowering.tflite.translation import TANH, TfliteTranslation, translates
 from arenite.runtime.operators.recurrent import Lstm, Svdf
@@ -48,10 +48,7 @@ def sequence_lstm(t: TfliteTranslation) -> None:
         t.value(_HIDDEN_STATE),
         t.value(_CELL_STATE),
     ]
-    (result,) = t.builder.emit(
-        operator, inputs, [(t.target, t.shape, as_written(len(t.shape)))], step=t.step.name
-    )
-    t.finish(result)
+    t.finish(t.builder.emit_one(operator, inputs, t.target, t.shape, step=t.step.name))
 
 
 def _of_integers(t: TfliteTranslation, operator: Lstm) -> Lstm:

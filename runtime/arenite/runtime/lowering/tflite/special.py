@@ -47,14 +47,9 @@ def rfft2d(t: TfliteTranslation) -> None:
     if columns < 2 or rows < 1 or (rows & (rows - 1)) or (columns & (columns - 1)):
         raise unsupported("fft_length", [rows, columns], "powers of 2")
     shape = (*value.shape[:-2], rows, columns // 2 + 1, 2)
-    (result,) = t.builder.emit(
-        Rfft2D(rows=rows, columns=columns),
-        [value],
-        [(f"{t.target}/pairs", shape, as_written(len(shape)))],
-        dtype=DType.FLOAT32,
-        step=t.step.name,
-    )
-    t.builder.bind(t.target, result)
+    operator = Rfft2D(rows=rows, columns=columns)
+    pairs = t.builder.emit_one(operator, [value], f"{t.target}/pairs", shape, step=t.step.name)
+    t.builder.bind(t.target, pairs)
 
 
 @translates("COMPLEX_ABS")
@@ -119,17 +114,8 @@ def detection_post_process(t: TfliteTranslation) -> None:
     )
     count = operator.max_detections * operator.classes_per_detection
     shapes = ((1, count, 4), (1, count), (1, count), (1,))
-    for name, shape in zip(t.step.outputs, shapes, strict=True):
-        t.builder.restate_shape(name, shape)
-    made = t.builder.emit(
-        operator,
-        [_numbers(t, 0), _numbers(t, 1), _numbers(t, 2)],
-        [(n, s, as_written(len(s))) for n, s in zip(t.step.outputs, shapes, strict=True)],
-        dtype=DType.FLOAT32,
-        step=t.step.name,
-    )
-    for name, value in zip(t.step.outputs, made, strict=True):
-        t.builder.bind(name, value)
+    outputs = list(zip(t.step.outputs, shapes, strict=True))
+    t.emit_all(operator, [_numbers(t, position) for position in range(3)], outputs, DType.FLOAT32)
 
 
 @translates("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
@@ -150,19 +136,9 @@ def non_max_suppression(t: TfliteTranslation) -> None:
     )
     # The count is the last output in the file; ours are indices, count and scores.
     selected, *scores, count = t.step.outputs
-    names = (selected, count, *scores)
-    shapes = [(most,), (), *((most,) for _ in scores)]
-    for name, shape in zip(names, shapes, strict=True):
-        t.builder.restate_shape(name, shape)
-    made = t.builder.emit(
-        operator,
-        [t.value(0), t.value(1)],
-        [(n, s, as_written(len(s))) for n, s in zip(names, shapes, strict=True)],
-        dtype=[DType.INT32, DType.INT32, DType.FLOAT32][: len(names)],
-        step=t.step.name,
-    )
-    for name, value in zip(names, made, strict=True):
-        t.builder.bind(name, value)
+    outputs = [(selected, (most,)), (count, ()), *((name, (most,)) for name in scores)]
+    types = [DType.INT32, DType.INT32, DType.FLOAT32][: len(outputs)]
+    t.emit_all(operator, [t.value(0), t.value(1)], outputs, types)
 
 
 def _count(t: TfliteTranslation, name: str, default: int) -> int:

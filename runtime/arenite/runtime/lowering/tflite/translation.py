@@ -145,14 +145,10 @@ class TfliteTranslation(StepTranslation):
             operator = replace(operator, min=low, max=high)
             activation = NONE
         name = self.target if activation == NONE else f"{self.target}/linear"
-        (result,) = self.builder.emit(
-            operator,
-            inputs,
-            [(name, shape, as_written(len(shape)))],
-            dtype=self.dtype,
-            step=self.step.name,
+        result = self.builder.emit_one(
+            operator, inputs, name, shape, dtype=self.dtype, step=self.step.name,
             quantisation=self.builder.stated_quantisation(self.target),
-        )
+        )  # fmt: skip
         return result if activation == NONE else self._activated(result, activation)
 
     def _activated(self, value: StoredValue, activation: int) -> StoredValue:
@@ -163,11 +159,27 @@ class TfliteTranslation(StepTranslation):
             operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
         else:
             raise unsupported("fused_activation_function", activation, *_CLAMPS, TANH)
-        (result,) = self.builder.emit(
-            operator, [value], [(self.target, value.shape, value.order)],
+        return self.builder.emit_one(
+            operator, [value], self.target, value.shape, value.order,
             quantisation=self.builder.stated_quantisation(self.target),
         )  # fmt: skip
-        return result
+
+    def emit_all(
+        self,
+        operator: RuntimeOperator,
+        inputs: Sequence[StoredValue | None],
+        outputs: Sequence[tuple[str, Shape]],
+        dtype: DType | Sequence[DType],
+    ) -> None:
+        """Add the step that makes several outputs of the model, whose shapes are those given."""
+        for name, shape in outputs:
+            self.builder.restate_shape(name, shape)
+        made = self.builder.emit(
+            operator, inputs, [(name, shape, as_written(len(shape))) for name, shape in outputs],
+            dtype=dtype, step=self.step.name,
+        )  # fmt: skip
+        for (name, _), value in zip(outputs, made, strict=True):
+            self.builder.bind(name, value)
 
     def clamp(self, low: float, high: float) -> None:
         """Clamp the input, within the step that makes it if possible."""
@@ -202,13 +214,9 @@ def as_numbers(t: TfliteTranslation, value: StoredValue) -> StoredValue:
     """Return the value as 32-bit floats, with a step that converts it if needed."""
     if value.dtype is DType.FLOAT32:
         return value
-    (result,) = t.builder.emit(
-        Convert(),
-        [value],
-        [(f"{t.target}/numbers", value.shape, value.order)],
-        dtype=DType.FLOAT32,
+    return t.builder.emit_one(
+        Convert(), [value], f"{t.target}/numbers", value.shape, value.order, dtype=DType.FLOAT32
     )
-    return result
 
 
 def through_numbers(
@@ -219,10 +227,5 @@ def through_numbers(
     if t.dtype is DType.FLOAT32:
         t.finish(t.emit(operator, numbers))
         return
-    (made,) = t.builder.emit(
-        operator,
-        numbers,
-        [(f"{t.target}/made", t.shape, as_written(len(t.shape)))],
-        dtype=DType.FLOAT32,
-    )
+    made = t.builder.emit_one(operator, numbers, f"{t.target}/made", t.shape, dtype=DType.FLOAT32)
     t.finish(t.emit(Convert(), [made]))

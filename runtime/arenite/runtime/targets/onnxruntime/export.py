@@ -13,12 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from arenite.planner import AliasKind, FindOrder, Order, Program, TensorKind, read
-from arenite.planner.errors import (
-    MissingDependencyError,
-    UnsupportedModelError,
-    about_file,
-    named_instead,
-)
+from arenite.planner.errors import UnsupportedModelError, about_file, named_instead, needing
 from arenite.planner.files import read_model
 from arenite.planner.programs import Names
 from arenite.runtime.targets.onnxruntime.recording import (
@@ -27,6 +22,7 @@ from arenite.runtime.targets.onnxruntime.recording import (
     drawn_feeds,
     stock_memory,
 )
+from arenite.runtime.targets.onnxruntime.settled import drop_unfed_inputs
 from arenite.runtime.targets.onnxruntime.stock import (
     missing_files_named,
     ordered_options,
@@ -88,10 +84,8 @@ def export_onnxruntime(
         UnexpectedRuntimeError: This version of ONNX Runtime does not note its memory.
         MissingDependencyError: The package onnx or onnxruntime is absent.
     """
-    try:
+    with needing("onnx", "onnx", f"reading {path.name!r}"):
         import onnx
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
     with tempfile.TemporaryDirectory() as folder:
         given, dims, shapes = _with_values(path, dims, shapes, values, Path(folder))
         with named_instead(given, path), missing_files_named(path):
@@ -170,12 +164,7 @@ def _optimised(onnx: Any, path: Path, destination: Path) -> tuple[Any, Any]:
     names = Names()
     for node in graph.node:
         node.name = names.take(node.name or node.op_type)
-    # A weight that was folded away leaves an unused input.
-    needed = {value.name for value in session.get_inputs()}
-    needed.update(weight.name for weight in graph.initializer)
-    kept = [value for value in graph.input if value.name in needed]
-    del graph.input[:]
-    graph.input.extend(kept)
+    drop_unfed_inputs(graph, {value.name for value in session.get_inputs()})
     return session, model
 
 

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
+from arenite.planner.errors import UnsupportedModelError, needing
 from arenite.planner.quiet_onnxruntime import FATAL
 from arenite.runtime.targets.onnxruntime.library import (
     ALL_OPTIMISATIONS,
@@ -58,12 +58,8 @@ class SettledModel:
     """
 
     def __init__(self, library: Library, model: Path | bytes) -> None:
-        try:
+        with needing("onnx", "onnx", "running a model in ONNX Runtime"):
             import onnx
-        except ModuleNotFoundError as error:
-            raise MissingDependencyError(
-                "onnx", "onnx", "running a model in ONNX Runtime"
-            ) from error
         folder = Path(tempfile.mkdtemp(prefix="arenite-onnxruntime-"))
         self.close = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.files: Sequence[Path] = ()
@@ -72,7 +68,7 @@ class SettledModel:
         except StatusError:
             return  # a session of the model itself reports the error
         optimised = onnx.load(folder / _OPTIMISED, load_external_data=False)
-        _drop_unfed_inputs(optimised.graph, inputs)
+        drop_unfed_inputs(optimised.graph, inputs)
         written: dict[bytes, Path] = {}
         for name, deepest_first in (("deep", True), ("shallow", False)):
             settle(optimised.graph, deepest_first=deepest_first)
@@ -140,7 +136,7 @@ def _postorder(roots: Sequence[int], sources: Sequence[Sequence[int]]) -> Iterat
             pending += [(each, False) for each in reversed(sources[index]) if each not in entered]
 
 
-def _drop_unfed_inputs(graph: "onnx.GraphProto", names: Collection[str]) -> None:
+def drop_unfed_inputs(graph: "onnx.GraphProto", names: Collection[str]) -> None:
     """Drop unused inputs, which weights that were folded away leave behind."""
     needed = {*names, *(weight.name for weight in graph.initializer)}
     kept = [value for value in graph.input if value.name in needed]

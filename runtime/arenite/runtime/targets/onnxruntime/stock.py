@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.planner import AreniteError
-from arenite.planner.errors import MissingDependencyError, ModelFormatError, UnsupportedModelError
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError, needing
 from arenite.planner.quiet_onnxruntime import quiet_options
 
 
@@ -108,17 +108,11 @@ def missing_files_named(model: Path) -> Iterator[None]:
     try:
         yield
     except UnsupportedModelError:
-        with suppress(MissingDependencyError, ModelFormatError, UnsupportedModelError):
-            _check_files(model)
+        with suppress(ModuleNotFoundError, ModelFormatError, UnsupportedModelError):
+            from arenite.planner.importers.onnx import check_files
+
+            check_files(model)
         raise
-
-
-def _check_files(model: Path) -> None:
-    try:
-        from arenite.planner.importers.onnx import check_files
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("onnx", "onnx", f"reading {model.name!r}") from error
-    check_files(model)
 
 
 def refusal_types() -> tuple[type[Exception], ...]:
@@ -158,10 +152,6 @@ def refusal(
 
 
 def _package() -> Any:
-    try:
+    with needing("onnxruntime", "onnx", "running a model in ONNX Runtime"):
         import onnxruntime
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            "onnxruntime", "onnx", "running a model in ONNX Runtime"
-        ) from error
     return onnxruntime

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from arenite.planner.errors import MissingDependencyError, ModelFormatError, UnsupportedModelError
+from arenite.planner.errors import ModelFormatError, UnsupportedModelError, needing
 
 PLAN_NAME: Final = b"OfflineMemoryAllocation"
 """Name of the metadata entry in which TensorFlow Lite Micro looks for a plan."""
@@ -71,12 +71,8 @@ class ModelFile:
     """
 
     def __init__(self, data: bytes) -> None:
-        try:
+        with needing("flatbuffers", "tflm", "writing a TFLite model"):
             import flatbuffers
-        except ImportError as error:
-            raise MissingDependencyError("flatbuffers", "tflm", "writing a TFLite model") from (
-                error
-            )
         self._flatbuffers = flatbuffers
         self.body = data + bytes(-len(data) % _ALIGNMENT)
         try:
