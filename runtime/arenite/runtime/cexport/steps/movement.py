@@ -215,9 +215,8 @@ def _blend(t: StepWriter, operator: Resize2D, kind: str, depth: int, out_width: 
     if kind == "uint8":
         raise NotWrittenError("mode=linear of uint8 is unsupported")
     if t.is_even:
-        structure, names = "resize_even_layer", ("in", "out")
-        for name, each in zip(names, (source, result), strict=True):
-            is_byte = kind == "int8"
+        structure, is_byte = "resize_even_layer", kind == "int8"
+        for name, each in (("in", source), ("out", result)):
             scales[f"{name}_scale"] = scale_of(each) if is_byte else 1.0
             scales[f"{name}_zero"] = zero_of(each) if is_byte else 0
     elif kind == "int8" and source.quantisation != result.quantisation:
