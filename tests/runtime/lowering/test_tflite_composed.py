@@ -182,6 +182,22 @@ def test_a_guarded_session_refuses_to_scatter_beyond_the_result(tmp_path):
                 session.run(feeds)
 
 
+def test_a_guarded_session_checks_every_index_of_several_axes(tmp_path):
+    path = tmp_path / "one.tflite"
+    operands = [given(4, 5, 2), given(3, 2, dtype="int32")]
+    path.write_bytes(operator_model("GATHER_ND", operands, [given(3, 2)], ("GatherNdOptions", {})))
+    with Session(build(path, tmp_path), guard=True) as session:
+        data, places = (port.name for port in session.inputs)
+        rows = np.random.default_rng(0).random((4, 5, 2), np.float32)
+        feeds = {data: rows, places: np.array([[0, 0], [3, 4], [1, 2]], np.int32)}
+        (made,) = session.run(feeds).values()
+        np.testing.assert_array_equal(made, rows[[0, 3, 1], [0, 4, 2]])
+        for beyond in ([1, 5], [2, -1], [-1, 5], [4, -5], [4, 0]):  # as one index, all but one fit
+            feeds[places][1] = beyond
+            with pytest.raises(IndexRangeError):
+                session.run(feeds)
+
+
 SIXTEEN = Given((1, 6), "int16", None, (0.001,), 0)
 REFUSED = {
     "element type int16 is": ("DIV", [SIXTEEN, SIXTEEN], [SIXTEEN], ("DivOptions", {})),

@@ -308,23 +308,52 @@ def top_k(t: TfliteTranslation) -> None:
 
 
 def _joined(t: TfliteTranslation, indices: StoredValue, lengths: tuple[int, ...]) -> StoredValue:
-    """Return indices of some axes as those of one, by their strides."""
+    """Return indices of some axes as those of one, by their strides.
+
+    An index that is beyond its axis makes the sum one beyond all, which a guarded session refuses.
+
+    Raises:
+        NotLoweredError: A constant index is beyond its axis, or sums exceed their type.
+    """
     factors = np.array([math.prod(lengths[axis + 1 :]) for axis in range(len(lengths))])
-    shape = indices.shape[:-1]
+    shape, count = indices.shape[:-1], math.prod(lengths)
     if len(lengths) == 1:
         return t.builder.reshaped(indices, shape, t.target)
-    factors = factors.astype(indices.dtype.label)
+    dtype = np.dtype(indices.dtype.label)
+    factors = factors.astype(dtype)
     if indices.array is not None:
         # Of a constant the sum is one too. Negative indices are errors in TFLite.
+        if np.any(indices.array < 0) or np.any(indices.array >= lengths):
+            raise NotLoweredError(f"an index is outside the indexed axes, {lengths}")
         total = (indices.array * factors).sum(-1, dtype=factors.dtype)
         return t.builder.constant(np.asarray(total), t.source(1))
-    steps = t.builder.constant(factors, f"{t.target}/strides")
-    scaled = t.builder.emit_one(
-        Binary(function=BinaryFunction.MULTIPLY), [indices, steps], f"{t.target}/scaled",
-        indices.shape,
-    )  # fmt: skip
+    if count * len(lengths) > np.iinfo(dtype).max:
+        raise unsupported(
+            "indexed elements", count, f"up to {np.iinfo(dtype).max // len(lengths)}"
+        )
+    f = BinaryFunction
+
+    def constant(numbers: Array, name: str) -> StoredValue:
+        return t.builder.constant(numbers.astype(dtype), f"{t.target}/{name}")
+
+    def binary(
+        function: BinaryFunction, one: StoredValue, other: StoredValue, kind: DType
+    ) -> StoredValue:
+        name = f"{t.target}/{function.value}"
+        return t.builder.emit_one(
+            Binary(function=function), [one, other], name, indices.shape, dtype=kind
+        )
+
+    below = binary(f.LESS, indices, constant(np.zeros(1), "none"), DType.BOOL)
+    above = binary(f.GREATER_EQUAL, indices, constant(np.array(lengths), "lengths"), DType.BOOL)
+    beyond = binary(f.LOGICAL_OR, below, above, DType.BOOL)
+    scaled = binary(f.MULTIPLY, indices, constant(factors, "strides"), indices.dtype)
+    most = constant(np.array([count]), "most")
+    checked = t.builder.emit_one(
+        Select(), [beyond, most, scaled], f"{t.target}/checked", indices.shape, dtype=indices.dtype
+    )
     total = Reduce(function=ReduceFunction.SUM, axes=(len(shape),))
-    return t.builder.emit_one(total, [scaled], f"{t.target}/places", shape)
+    return t.builder.emit_one(total, [checked], f"{t.target}/places", shape)
 
 
 @translates("ONE_HOT")
