@@ -137,7 +137,8 @@ class _Network:
         if same and self.draw.random() < 0.7:
             other = self.draw.choice(same)
         else:
-            other = self.weights(1, shape[0], 1, 1)
+            lengths = [self.draw.choice([1, length]) for length in shape]
+            other = self.weights(1, *self.draw.choice([(shape[0], 1, 1), lengths]))
         self.add(kind, [name, other], shape)
 
     def join(self) -> None:
