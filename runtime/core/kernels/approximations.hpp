@@ -18,6 +18,7 @@ struct Bounds {
   float highest_power;
   float lowest;   // below it, powers of two have no room
   float highest;  // e^x is infinite
+  float four;
   float ten;
   float lowest_less_one;  // e^x - 1 is -1 below it
 };
@@ -120,21 +121,21 @@ inline float logarithm_of_one_and(float x) {
 // Polynomials fitted to erf(x) / x in x^2, and to log(1 - erf(x)).
 inline float error_function(float x) {
   const float t = std::abs(x);
-  const float s = std::min(t * t, 1.0f);
+  const float s = std::min(t * t, kBounds.one);
   const float near =
       x *
       (1.1283791f + s * (-0.37612626f +
                          s * (0.112835854f +
                               s * (-2.6853811e-2f +
                                    s * (5.1883277e-3f + s * (-8.010193e-4f + s * 7.85386e-5f))))));
-  const float u = std::min(t, 4.0f);
+  const float u = std::min(t, kBounds.four);
   const float logarithm =
       -3.5372583e-4f +
       u * (-1.12704f + u * (-0.63822573f +
                             u * (-0.10303733f +
                                  u * (2.1805296e-2f + u * (-2.9396017e-3f + u * 1.8557339e-4f)))));
-  const float far = std::copysign(1.0f - exponential(logarithm), x);
-  return t > 1.0f ? far : near;
+  const float far = std::copysign(1.0f - exponential_within(logarithm), x);
+  return t > kBounds.one ? far : near;
 }
 
 }  // namespace arenite

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "kernels/convolution/tile.hpp"
+#include "kernels/convolution/convolve.hpp"
+#include "kernels/convolution/packed_tile.hpp"
+#include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
 
 namespace arenite {
@@ -101,36 +103,7 @@ ARENITE_FOR_AVX512 void row_for_avx512(const float* left, std::size_t stride, co
   multiply_row(left, stride, panel, depth, sums);
 }
 
-#ifdef ARENITE_ARM64
-constexpr std::size_t kRowsOfArm64 = 6;
-
-// Rows side by side in memory are the pixels of a tile.
-void tile_for_arm64(const float* const* left, std::size_t rows, std::size_t stride,
-                    const float* panel, std::size_t depth, float* sums) {
-  if (stride != 1) {
-    multiply_tile<kRowsOfArm64, kPanel / 2>(left, stride, panel, depth, sums);
-    multiply_tile<kRowsOfArm64, kPanel / 2>(left, stride, panel + kPanel / 2, depth,
-                                            sums + kPanel / 2);
-    return;
-  }
-  static constexpr float kNoBias[kPanel] = {};
-  Tile tile{};
-  tile.runs = left;
-  tile.num_runs = 1;
-  tile.run_length = depth;
-  tile.source_step = static_cast<std::size_t>(left[1] - left[0]);
-  tile.filter = panel;
-  tile.result = sums;
-  tile.result_step = kPanel;
-  tile.bias = kNoBias;
-  tile_kernels().multiply[0][rows - 1](tile);
-}
-#endif
-
 Kernel find_kernel() {
-#ifdef ARENITE_ARM64
-  return {kRowsOfArm64, tile_for_arm64, row_for_any};
-#endif
   switch (vectors()) {
     case Vectors::avx512: return {8, tile_for_avx512, row_for_avx512};
     case Vectors::avx2: return {6, tile_for_avx2, row_for_avx2};
@@ -163,6 +136,44 @@ void multiply_panel(const Kernel& kernel, const GemmLeft& a, const float* panel,
   }
 }
 
+// Rows are the pixels of tiles; `count` of them.
+void multiply_rows(const GemmLeft& a, const float* packed, std::size_t columns, std::size_t depth,
+                   std::size_t first, std::size_t count, float* c, std::size_t row_stride) {
+  constexpr std::size_t kDepth = 512;
+  alignas(64) float pixels[packed_pixels_size(kDepth)];
+  float copies[kPackedPixels * kDepth];
+  const std::size_t tiles = divide_up(count, kPackedPixels);
+  for (std::size_t i = 0; i < tiles; ++i) {
+    const std::size_t row = first + count * i / tiles;
+    const std::size_t num_rows = first + count * (i + 1) / tiles - row;
+    for (std::size_t k = 0; k == 0 || k < depth; k += kDepth) {
+      const std::size_t part = std::min(kDepth, depth - k);
+      const float* left[kPackedPixels] = {};
+      float* results[kPackedPixels] = {};
+      for (std::size_t r = 0; r < num_rows; ++r) {
+        left[r] = a.data + (row + r) * a.row_stride + k * a.depth_stride;
+        if (a.depth_stride != 1) {
+          float* const copy = copies + r * kDepth;
+          for (std::size_t j = 0; j < part; ++j) { copy[j] = left[r][j * a.depth_stride]; }
+          left[r] = copy;
+        }
+        results[r] = c + (row + r) * row_stride;
+      }
+      pack_pixels(left, num_rows, part, pixels);
+      PackedTile tile{};
+      tile.pixels = pixels;
+      tile.num_pixels = num_rows;
+      tile.depth = part;
+      tile.filter = packed + k * kPanel;
+      tile.panel_stride = depth * kPanel;
+      tile.channels = columns;
+      tile.result = results;
+      tile.is_first = k == 0;
+      multiply_packed(tile);
+    }
+  }
+}
+
 }  // namespace
 
 std::size_t gemm_scratch(std::size_t columns, std::size_t depth) {
@@ -185,6 +196,17 @@ void gemm_pack(const float* b, std::size_t depth_stride, std::size_t column_stri
 
 void gemm_rows(const GemmLeft& a, const float* packed, std::size_t columns, std::size_t depth,
                std::size_t first, std::size_t count, float* c) {
+  if constexpr (kPacksPixels) {
+    // As many columns at once as stay in the cache for all rows.
+    constexpr std::size_t kCached = std::size_t{1} << 17;
+    const std::size_t block =
+        std::max<std::size_t>(1, kCached / std::max<std::size_t>(depth, 1) / kPanel) * kPanel;
+    for (std::size_t start = 0; start < columns; start += block) {
+      multiply_rows(a, packed + start * depth, std::min(block, columns - start), depth, first,
+                    count, c + start, columns);
+    }
+    return;
+  }
   static const Kernel kernel = find_kernel();
   // As many rows at once as stay in the cache for all panels.
   constexpr std::size_t kCached = std::size_t{1} << 15;
