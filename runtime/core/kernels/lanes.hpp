@@ -75,8 +75,11 @@ ARENITE_LANE Lanes subtract_product(Lanes a, Lanes b, Lanes sum) {
   return hwy::HWY_NAMESPACE::NegMulAdd(a, b, sum);
 }
 ARENITE_LANE Lanes larger(Lanes a, Lanes b) { return hwy::HWY_NAMESPACE::Max(a, b); }
-// NaN stays: if an operand is NaN, x86 returns the second one.
+// NaN stays: if an operand is NaN, x86 returns the second one, and these of ARM64 NaN.
 ARENITE_LANE Lanes clamp(Lanes value, Lanes min, Lanes max) {
+#if HWY_ARCH_ARM_A64
+  return Lanes(vminq_f32(vmaxq_f32(value.raw, min.raw), max.raw));
+#endif
   return hwy::HWY_NAMESPACE::Min(max, hwy::HWY_NAMESPACE::Max(min, value));
 }
 #endif
@@ -99,6 +102,39 @@ ARENITE_LANE void load_all(const float* from, Lanes (&values)[Count]) {
 #endif
 #pragma GCC unroll 4
   for (std::size_t i = 0; i < Count; ++i) { values[i] = load(from + i * kLanes); }
+}
+
+// The same, and moves on by so many floats.
+template <std::size_t Count>
+ARENITE_LANE void load_all_and_step(const float*& from, std::size_t step, Lanes (&values)[Count]) {
+#if HWY_ARCH_ARM_A64
+  if constexpr (Count == 2) {
+    float32x4x2_t pair;
+    __asm__ volatile("ld1 {%S0.4s-%T0.4s}, [%1], %2"
+                     : "=w"(pair), "+r"(from)
+                     : "r"(step * sizeof(float)));
+    values[0] = Lanes(pair.val[0]);
+    values[1] = Lanes(pair.val[1]);
+    return;
+  }
+#endif
+  load_all(from, values);
+  from += step;
+}
+
+template <std::size_t Count>
+ARENITE_LANE void store_all(const Lanes (&values)[Count], float* to) {
+#if HWY_ARCH_ARM_A64
+  if constexpr (Count == 2) {
+    __asm__("stp %q2, %q3, %0"
+            : "=Ump"(*reinterpret_cast<float32x4_t*>(to)),
+              "=m"(*reinterpret_cast<float (*)[2 * kLanes]>(to))
+            : "w"(values[0].raw), "w"(values[1].raw));
+    return;
+  }
+#endif
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < Count; ++i) { store(values[i], to + i * kLanes); }
 }
 
 // Read and write only the first `count` floats, at most kLanes.

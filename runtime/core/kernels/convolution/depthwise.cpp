@@ -60,8 +60,14 @@ struct WholeLanes {
   ARENITE_LANE void all_values(const float* row, Lanes (&values)[Parts]) const {
     load_all(row, values);
   }
-  ARENITE_LANE void keep(Lanes value, float* row, std::size_t part) const {
-    store(value, row + part * kLanes);
+  // The same, and moves on to the next pixel.
+  template <std::size_t Parts>
+  ARENITE_LANE void next_values(const float*& row, std::size_t step, Lanes (&values)[Parts]) const {
+    load_all_and_step(row, step, values);
+  }
+  template <std::size_t Parts>
+  ARENITE_LANE void keep(const Lanes (&values)[Parts], float* row) const {
+    store_all(values, row);
   }
 };
 
@@ -78,8 +84,12 @@ struct SomeLanes {
   ARENITE_LANE void all_values(const float* row, Lanes (&values)[1]) const {
     values[0] = load_some(row, count);
   }
-  ARENITE_LANE void keep(Lanes value, float* row, std::size_t) const {
-    store_some(value, row, count);
+  ARENITE_LANE void next_values(const float*& row, std::size_t step, Lanes (&values)[1]) const {
+    all_values(row, values);
+    row += step;
+  }
+  ARENITE_LANE void keep(const Lanes (&values)[1], float* row) const {
+    store_some(values[0], row, count);
   }
 };
 
@@ -97,7 +107,7 @@ struct SpreadLanes {
     return load(floats);
   }
   ARENITE_LANE Lanes values(const float* row, std::size_t) const { return made.values(row, 0); }
-  ARENITE_LANE void keep(Lanes value, float* row, std::size_t) const { made.keep(value, row, 0); }
+  ARENITE_LANE void keep(const Lanes (&values)[1], float* row) const { made.keep(values, row); }
 };
 
 // Adds a row of taps to sums of pixels side by side, whatever the window.
@@ -147,12 +157,13 @@ struct KnownTaps {
       filter += strip.channels;
     }
     constexpr std::size_t kRead = (Pixels - 1) * Stride + Columns;
+    const std::size_t pixel_stride = strip.pixel_stride;
 #pragma GCC unroll 32
     for (std::size_t read = 0; read < kRead; ++read) {
       if (Left == kUnknown ? read - inner.first < inner.count
                            : read >= Left && read + Right < kRead) {
         Lanes values[Parts];
-        channels.all_values(source, values);
+        channels.next_values(source, pixel_stride, values);
 #pragma GCC unroll 4
         for (std::size_t part = 0; part < Parts; ++part) {
 #pragma GCC unroll 16
@@ -163,8 +174,9 @@ struct KnownTaps {
             }
           }
         }
+      } else {
+        source += pixel_stride;
       }
-      source += strip.pixel_stride;
     }
   }
 };
@@ -209,14 +221,16 @@ ARENITE_LANE void make_block(const Taps& taps, std::size_t column) {
   }
   const Lanes min = all_lanes(strip.min);
   const Lanes max = all_lanes(strip.max);
-  float* result = strip.result + column * strip.result_stride + channel;
+  const std::size_t result_stride = strip.result_stride;
+  float* result = strip.result + column * result_stride + channel;
 #pragma GCC unroll 16
   for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
     for (std::size_t part = 0; part < Parts; ++part) {
-      channels.keep(clamp(sums[p][part], min, max), result, part);
+      sums[p][part] = clamp(sums[p][part], min, max);
     }
-    result += strip.result_stride;
+    channels.keep(sums[p], result);
+    result += result_stride;
   }
 }
 

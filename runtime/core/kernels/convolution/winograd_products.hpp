@@ -6,19 +6,82 @@
 #define ARENITE_WINOGRAD_PRODUCTS
 #endif
 
+#include "kernels/convolution/packed_tile.hpp"
 #include "kernels/convolution/winograd_job.hpp"
 #include "kernels/lanes.hpp"
-#include "kernels/products_by_element.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace arenite {
 namespace HWY_NAMESPACE {
 namespace {
 
+#if HWY_ARCH_ARM_A64
+// Points lie as pixels that are packed for all panels, up to six tiles together.
+ARENITE_LANE std::size_t padded_depth(const WinogradJob& job) {
+  return (job.source.channels + kPanel - 1) / kPanel * kPanel;
+}
+
+// Where a tile's points of some channels are kept.
+struct PointPlace {
+  std::size_t first;  // of the first channels
+  std::size_t slots;  // tiles that are packed together
+
+  ARENITE_LANE PointPlace(const WinogradJob& job, std::size_t count, std::size_t index) {
+    const std::size_t group = index / kPackedPixels * kPackedPixels;
+    const std::size_t rest = (count - group + 1) / 2 * 2;
+    first = group * padded_depth(job) + index % kPackedPixels * 2;
+    slots = rest < kPackedPixels ? rest : kPackedPixels;
+  }
+
+  ARENITE_LANE std::size_t of(std::size_t channel) const { return first + channel * slots; }
+  ARENITE_LANE void keep(Lanes value, float* to) const {
+    vst1_f32(to, vget_low_f32(value.raw));
+    vst1_f32(to + 2 * slots, vget_high_f32(value.raw));
+  }
+};
+
+// One panel or two, which lie `panel_stride` apart.
+HWY_NOINLINE void multiply_panels(const WinogradJob& job, std::size_t num_tiles, const float* from,
+                                  const float* filter, std::size_t panel_stride,
+                                  std::size_t num_panels, float* to) {
+  float* results[kPackedPixels] = {};
+  PackedTile tile{};
+  tile.depth = job.source.channels;
+  tile.filter = filter;
+  tile.panel_stride = panel_stride;
+  tile.channels = num_panels * kPanel;
+  tile.result = results;
+  tile.is_first = true;
+  for (std::size_t done = 0; done < num_tiles; done += kPackedPixels) {
+    const std::size_t rest = num_tiles - done;
+    tile.pixels = from + done * padded_depth(job);
+    tile.num_pixels = rest < kPackedPixels ? rest : kPackedPixels;
+    for (float*& result : results) {
+      result = to;
+      to += kProductColumns;
+    }
+    multiply_packed(tile);
+  }
+}
+#else
+// By chunks of kPanel channels, and there by tiles.
+struct PointPlace {
+  std::size_t chunk_stride;
+  std::size_t index;
+
+  ARENITE_LANE PointPlace(const WinogradJob& job, std::size_t, std::size_t tile)
+      : chunk_stride(job.chunk_stride), index(tile) {}
+
+  ARENITE_LANE std::size_t of(std::size_t channel) const {
+    return channel / kPanel * chunk_stride + index * kPanel + channel % kPanel;
+  }
+  ARENITE_LANE void keep(Lanes value, float* to) const { store(value, to); }
+};
+
 // Sums that fit the registers: tiles at once, and vectors. Two vectors of AVX-512 are of two
 // panels.
 constexpr std::size_t kMostTiles = kLanes == 16 ? 14 : 6;
-constexpr std::size_t kVectors = kLanes == 4 && HWY_ARCH_ARM_A64 ? 4 : 2;
+constexpr std::size_t kVectors = 2;
 constexpr bool kTwoPanels = kVectors * kLanes > kPanel;
 
 // Tiles lie kPanel floats apart, so that their places are known when this is compiled.
@@ -34,29 +97,7 @@ HWY_NOINLINE void multiply_some(const WinogradJob& job, const float* from, const
   for (std::size_t channel = 0; channel < job.source.channels; channel += kPanel) {
     const std::size_t rest = job.source.channels - channel;
     const std::size_t depth = rest < kPanel ? rest : kPanel;
-    std::size_t k = 0;
-#if HWY_ARCH_ARM_A64
-    for (; k + 4 <= depth; k += 4) {
-      Lanes values[Tiles];
-#pragma GCC unroll 16
-      for (std::size_t tile = 0; tile < Tiles; ++tile) {
-        values[tile] = load(from + tile * kPanel + k);
-      }
-#pragma GCC unroll 2
-      for (std::size_t v = 0; v < Vectors; v += 2) {
-        const auto sum = [&](std::size_t tile, std::size_t i) -> Lanes& {
-          return sums[tile][v + i];
-        };
-        const float* weights = filter + v * vector_stride;
-        add_products<0>(weights, values, sum);
-        add_products<1>(weights + kPanel, values, sum);
-        add_products<2>(weights + 2 * kPanel, values, sum);
-        add_products<3>(weights + 3 * kPanel, values, sum);
-      }
-      filter += 4 * kPanel;
-    }
-#endif
-    for (; k < depth; ++k) {
+    for (std::size_t k = 0; k < depth; ++k) {
       Lanes factors[Vectors];
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < Vectors; ++v) { factors[v] = load(filter + v * vector_stride); }
@@ -119,6 +160,7 @@ HWY_NOINLINE void multiply_panels(const WinogradJob& job, std::size_t num_tiles,
     }
   }
 }
+#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -25,7 +25,7 @@ ARENITE_LANE void store_first(Lanes value, float* to, std::size_t count) {
   }
 }
 
-// Points are kept as the products read them: by chunks of kPanel channels, in a chunk by tiles.
+// Points are kept as the products read them.
 template <std::size_t Tile>
 struct Tiles {
   static constexpr std::size_t kSide = Tile + 2;
@@ -47,7 +47,7 @@ struct Tiles {
 
   // Takes a tile of the source apart in a vector of channels.
   ARENITE_LANE void enter(const float* const (&source)[kSide], std::size_t pixel_stride,
-                          float* to) const {
+                          const PointPlace& place, float* to) const {
     Lanes down[kSide][kSide];
 #pragma GCC unroll 8
     for (std::size_t x = 0; x < kSide; ++x) {
@@ -65,7 +65,7 @@ struct Tiles {
       WinogradPoints<Tile>::enter(down[y], out);
 #pragma GCC unroll 8
       for (std::size_t x = 0; x < kSide; ++x) {
-        store(out[x], to + (y * kSide + x) * job.point_stride);
+        place.keep(out[x], to + (y * kSide + x) * job.point_stride);
       }
     }
   }
@@ -82,15 +82,16 @@ struct Tiles {
       rows[y] = top + y < image.rows ? image.row(top + y) : nullptr;
       is_whole = is_whole && rows[y] != nullptr;
     }
+    const PointPlace place(job, count, index);
     for (std::size_t channel = 0; channel < image.channels; channel += kLanes) {
-      float* to = points + channel / kPanel * job.chunk_stride + index * kPanel + channel % kPanel;
+      float* to = points + place.of(channel);
       const std::size_t rest = image.channels - channel;
       const float* source[kSide];
       if (is_whole && rest >= kLanes) {
         for (std::size_t y = 0; y < kSide; ++y) {
           source[y] = rows[y] + left * image.pixel_stride + channel;
         }
-        enter(source, image.pixel_stride, to);
+        enter(source, image.pixel_stride, place, to);
         continue;
       }
       float copies[kSide * kSide * kLanes];
@@ -105,7 +106,7 @@ struct Tiles {
           store(value, copy + x * kLanes);
         }
       }
-      enter(source, kLanes, to);
+      enter(source, kLanes, place, to);
     }
   }
 
