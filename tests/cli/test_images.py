@@ -1,6 +1,5 @@
 """Pictures as inputs: sizes, layouts, element types, and what is no picture."""
 
-import builtins
 import io
 
 import numpy as np
@@ -125,15 +124,8 @@ def test_pixels_of_a_png_that_end_too_early_are_refused(picture):
         read_image(picture, (1, 8, 6, 3), UINT8, HALVES)
 
 
-def test_pillow_is_named_where_it_is_absent(picture, monkeypatch):
-    genuine = builtins.__import__
-
-    def without_pillow(name, *rest):
-        if name == "PIL":
-            raise ModuleNotFoundError(name)
-        return genuine(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_pillow)
+def test_pillow_is_named_where_it_is_absent(picture, without):
+    without("PIL")
     with pytest.raises(MissingDependencyError, match=r"arenite\[images\]"):
         read_image(picture, (1, 8, 6, 3), UINT8, HALVES)
 

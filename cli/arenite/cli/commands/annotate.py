@@ -30,7 +30,7 @@ from arenite.planner import (
     planfile,
     read,
 )
-from arenite.planner.errors import MissingDependencyError, UnsupportedModelError, about_file
+from arenite.planner.errors import UnsupportedModelError, about_file, needing
 from arenite.planner.planfile import ModelReference
 from arenite.strategies import find
 
@@ -118,10 +118,8 @@ def annotate(
     else:
         refuse_beside("--plan", *_DECIDED_BY_PLAN)
         plan_file = planfile.read(plan_path)
-    try:
+    with needing("onnx", "onnx", f"annotating {model.name!r}"):
         from arenite.planner.importers import annotated
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("onnx", "onnx", f"annotating {model.name!r}") from error
     with about_file(plan_path or model):
         data = annotated(model, plan_file)
     results.write(output, lambda: data)

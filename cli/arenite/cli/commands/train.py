@@ -16,7 +16,7 @@ from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import both, plural
 from arenite.planner import Shapes
-from arenite.planner.errors import MissingDependencyError, about_file
+from arenite.planner.errors import about_file, needing
 
 _LOSSES = ("cross-entropy", "bce", "mse")
 _OPTIMISERS = ("sgd", "momentum", "adam")
@@ -92,12 +92,8 @@ def train(
     """
     results = Results(as_json=as_json)
     results.reserve(output, sources=(model,))
-    try:
+    with needing("onnx", "onnx", "making a training step"):
         from arenite.training import TrainingRecipe, make_step, read_for_training, write_step
-    except ModuleNotFoundError as error:
-        if error.name != "onnx":
-            raise
-        raise MissingDependencyError("onnx", "onnx", "making a training step") from error
     recipe = TrainingRecipe(
         loss,
         optimiser,

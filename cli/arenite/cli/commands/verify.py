@@ -13,7 +13,7 @@ from arenite.pipeline.base import Reading, both, plural, printable, reading_of, 
 from arenite.pipeline.making import SUFFIX, ProgramFile, session_by_plan
 from arenite.pipeline.targets import TARGETS, Compiled
 from arenite.planner import PlanFile, planfile
-from arenite.planner.errors import MissingDependencyError, OrderError, about_file
+from arenite.planner.errors import OrderError, about_file, needing
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import StaleRecordsError, WrongTypeError
 
@@ -111,10 +111,8 @@ def _verify_program(path: Path, model: Path | None, results: Results) -> None:
 
 
 def _read_annotated(path: Path) -> PlanFile:
-    try:
+    with needing("onnx", "onnx", f"reading {path.name!r}"):
         from arenite.planner.importers import read_annotations
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("onnx", "onnx", f"reading {path.name!r}") from error
     return read_annotations(path)
 
 

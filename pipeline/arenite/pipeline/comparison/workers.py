@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from arenite.pipeline.base.observing import Observer, Search
 from arenite.planner import AreniteError
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import needing
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -168,7 +168,8 @@ def each_on_cluster(
         ClusterError: The scheduler cannot be reached.
         MissingDependencyError: The package is absent.
     """
-    distributed = _distributed()
+    with needing("distributed", "dask", "--scheduler"):
+        distributed: Any = import_module("distributed")
     try:
         client = distributed.Client(address, timeout=_CONNECT_TIMEOUT_S, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -186,10 +187,3 @@ def each_on_cluster(
 
 def _sentence(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
-
-
-def _distributed() -> Any:
-    try:
-        return import_module("distributed")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("distributed", "dask", "--scheduler") from error

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar
 
 from arenite.planner import ShouldStop
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import needing
 from arenite.planner.rewrites import Schedule
 from arenite.strategies.schedules.base import SchedulePolicy, cheapest
 from arenite.strategies.schedules.draft import Draft
@@ -46,12 +46,8 @@ class Checkmate(SchedulePolicy):
     shares: tuple[int, ...] = (150, 125, 100, 95, 90, 80, 70, 60, 50, 40, 30)
 
     def decide(self, work: Work, limit: int | None, should_stop: ShouldStop) -> Schedule:
-        try:
+        with needing("ortools", "solvers", "the policy checkmate"):
             from arenite.strategies.survey.checkmate_model import Model
-        except ModuleNotFoundError as error:
-            if error.name != "ortools":
-                raise
-            raise MissingDependencyError("ortools", "solvers", "the policy checkmate") from error
         return cheapest(self._drafts(work, limit, Model), limit, should_stop).schedule()
 
     def _drafts(self, work: Work, wanted: int | None, model_of: type["Model"]) -> Iterator[Draft]:

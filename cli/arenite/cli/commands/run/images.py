@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.errors import FileError, MissingDependencyError
+from arenite.planner.errors import FileError, needing
 
 Array: TypeAlias = NDArray[Any]
 
@@ -55,10 +55,8 @@ def read_image(
         ImageError: It cannot be read, or the input takes no picture.
         MissingDependencyError: Pillow is absent.
     """
-    try:
+    with needing("PIL", "images", f"reading {path.name!r}"):
         from PIL import Image
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("PIL", "images", f"reading {path.name!r}") from error
     holds_pixels = dtype in (np.uint8, np.int8)
     if not (holds_pixels or dtype.kind == "f"):
         raise ImageError(

@@ -17,7 +17,7 @@ from arenite.cli.console.streams import progress
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import both
-from arenite.planner.errors import MissingDependencyError, about_file
+from arenite.planner.errors import about_file, needing
 
 _SECONDS_APART = 0.5
 """How often the loss is told of while it runs."""
@@ -50,13 +50,9 @@ def run_steps(
     """
     results = Results(as_json=as_json)
     results.reserve(state, sources=(model, *(feed.path for feed in feeds)))
-    try:
+    with needing("onnx", "onnx", "running a training step"):
         from arenite.pipeline import open_step
         from arenite.training import Batches, restore
-    except ModuleNotFoundError as error:
-        if error.name != "onnx":
-            raise
-        raise MissingDependencyError("onnx", "onnx", "running a training step") from error
     losses, interrupted = list[float](), False
     with open_step(model, threads) as engine:
         if state is not None and state.exists():
