@@ -22,7 +22,14 @@ from arenite.planner.errors import (
     named_instead,
 )
 from arenite.planner.files import write_atomically
-from arenite.planner.importers.onnx import embed, load_model, opset_versions, read_onnx
+from arenite.planner.importers.onnx import (
+    MOST_BYTES,
+    STATES_KEY,
+    embed,
+    load_model,
+    opset_versions,
+    read_onnx,
+)
 from arenite.planner.quiet_onnxruntime import quiet_options
 from arenite.training.errors import BatchError, TrainingError
 
@@ -154,8 +161,6 @@ TRAINING_KEY: Final = "arenite.training"
 
 def state_metadata(model: onnx.ModelProto, pairs: Mapping[str, str]) -> None:
     """Write the pairs into a model's metadata: input by input, the output that replaces it."""
-    from arenite.planner.importers.onnx import STATES_KEY
-
     entry = model.metadata_props.add()
     entry.key, entry.value = STATES_KEY, json.dumps(pairs)
 
@@ -163,10 +168,6 @@ def state_metadata(model: onnx.ModelProto, pairs: Mapping[str, str]) -> None:
 def training_metadata(model: onnx.ModelProto, facts: Mapping[str, object]) -> None:
     entry = model.metadata_props.add()
     entry.key, entry.value = TRAINING_KEY, json.dumps(facts)
-
-
-MOST_BYTES: Final = (1 << 31) - 1
-"""An ONNX file without external data has less than 2 GiB."""
 
 
 def write_step(path: Path, model: onnx.ModelProto) -> None:

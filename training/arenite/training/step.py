@@ -185,12 +185,7 @@ def make_step(
 
 
 def _leads_to(node: Node, names: Collection[str]) -> bool:
-    prefix = _prefix(node)
-    return any(name.startswith(prefix) for name in names)
-
-
-def _prefix(node: Node) -> str:
-    return f"d/{node.name}/"
+    return any(name.startswith(f"d/{node.name}/") for name in names)
 
 
 class _Draft:

@@ -256,8 +256,8 @@ def l2_norm(t: StepWriter) -> None:
     source = t.input()
     width = source.shape[-1]
     t.call(
-        "l2_norm_f32", width, number(float(operator.epsilon)), t.rows_of(source, 4 * width),
-        t.rows_to(t.output(), 4 * width), 0, source.num_elements // width,
+        "l2_norm_f32", width, number(float(operator.epsilon)),
+        *t.row_pairs((source.num_elements // width, width)),
     )  # fmt: skip
 
 

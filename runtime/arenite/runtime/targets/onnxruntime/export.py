@@ -33,9 +33,6 @@ from arenite.runtime.targets.onnxruntime.stock import (
 _HURRIED: Final = ("Shape", "Size")
 """Operators that ONNX Runtime runs as early as possible in any order; their results are small."""
 
-_MOST_BYTES: Final = (1 << 31) - 1
-"""Most bytes of an ONNX file, by its format."""
-
 _NO_DIMS: Final[Mapping[str, int]] = {}
 _NO_SHAPES: Final[Mapping[str, tuple[int, ...]]] = {}
 _NO_VALUES: Final[Mapping[str, float]] = {}
@@ -187,7 +184,9 @@ def _embed(graph: Any, path: Path) -> bool:
 
 
 def _serialised(model: Any) -> bytes:
-    if model.ByteSize() > _MOST_BYTES:
+    from arenite.planner.importers.onnx import MOST_BYTES
+
+    if model.ByteSize() > MOST_BYTES:
         raise UnsupportedModelError("model", "model and weights take 2 GiB or more")
     data: bytes = model.SerializeToString()
     return data
