@@ -13,10 +13,13 @@ namespace arenite {
 
 namespace {
 
-constexpr std::size_t kQuadBytes = kInt8Panel * kInt8Quad;
+constexpr int kQuadBytes = kInt8Panel * kInt8Quad;
 
-ARENITE_INLINE int8x16_t load_quad(const std::uint8_t* from) {
-  return vreinterpretq_s8_s32(vld1q_dup_s32(reinterpret_cast<const std::int32_t*>(from)));
+// Four bytes in each part of a vector.
+ARENITE_INLINE int8x16_t next_quad(const std::uint8_t*& from) {
+  int8x16_t quad;
+  asm volatile("ld1r {%0.4s}, [%1], #4" : "=w"(quad), "+r"(from) : : "memory");
+  return quad;
 }
 
 template <std::size_t Pixels>
@@ -25,6 +28,7 @@ ARENITE_INLINE void begin_sums(const Int8Tile& tile, std::size_t pixel,
 #pragma GCC unroll 5
   for (std::size_t p = 0; p < Pixels; ++p) {
     const std::int32_t* from = tile.is_first ? tile.start : tile.sums_of(pixel + p);
+    asm("" : "+r"(from));  // loaded again: that takes fewer instructions than copies
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kParts; ++j) { sums[p][j] = vld1q_s32(from + 4 * j); }
   }
@@ -40,7 +44,7 @@ ARENITE_INLINE void begin_sums(const Int8Tile& tile, std::size_t pixel,
 
 template <std::size_t Pixels>
 ARENITE_INLINE void end_sums(const Int8Tile& tile, std::size_t pixel,
-                             const int32x4_t (&sums)[Pixels][kParts]) {
+                             int32x4_t (&sums)[Pixels][kParts]) {
   if (!tile.is_last) {
 #pragma GCC unroll 5
     for (std::size_t p = 0; p < Pixels; ++p) {
@@ -51,19 +55,25 @@ ARENITE_INLINE void end_sums(const Int8Tile& tile, std::size_t pixel,
     }
     return;
   }
-  const Requantised requantised(tile.store);
+  float32x4_t scales[kParts];
+  load_panel(tile.scales, scales);
+  uint8x16_t bytes[Pixels];
+  Requantised(tile.store).make(sums, scales, bytes);
   std::uint8_t* to = tile.to + pixel * tile.step_to;
+  if (tile.channels == kInt8Panel) {
 #pragma GCC unroll 5
-  for (std::size_t p = 0; p < Pixels; ++p) {
-    const uint8x16_t bytes = requantised.sixteen(sums[p], tile.scales);
-    if (tile.channels == kInt8Panel) {
-      vst1q_u8(to, bytes);
-    } else {
-      std::uint8_t all[kInt8Panel];
-      vst1q_u8(all, bytes);
-      std::memcpy(to, all, tile.channels);
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      vst1q_u8(to, bytes[p]);
+      to += tile.step_to;
     }
-    to += tile.step_to;
+  } else {
+#pragma GCC unroll 5
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      std::uint8_t all[kInt8Panel];
+      vst1q_u8(all, bytes[p]);
+      std::memcpy(to, all, tile.channels);
+      to += tile.step_to;
+    }
   }
 }
 
@@ -74,15 +84,17 @@ ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile&
   begin_sums(tile, pixel, sums);
   const std::int8_t* weights = tile.weights;
   const std::size_t step = tile.step;
-  const std::size_t quads = tile.quads;
+  const std::size_t fours = tile.quads / 4;
   for (std::size_t run = 0; run < tile.num_runs; ++run) {
-    const std::uint8_t* from = tile.runs[run] + pixel * step;
-    std::size_t q = 0;
-    for (; q + 4 <= quads; q += 4) {
+    const std::uint8_t* from[Pixels];
+    from[0] = tile.runs[run] + pixel * step;
+#pragma GCC unroll 5
+    for (std::size_t p = 1; p < Pixels; ++p) { from[p] = from[p - 1] + step; }
+    for (std::size_t i = fours; i != 0; --i) {
       int8x16_t source[Pixels];
 #pragma GCC unroll 5
       for (std::size_t p = 0; p < Pixels; ++p) {
-        source[p] = vld1q_s8(reinterpret_cast<const std::int8_t*>(from + p * step));
+        asm volatile("ldr %q0, [%1], #16" : "=w"(source[p]), "+r"(from[p]) : : "memory");
       }
 #define ARENITE_QUAD(LANE)                                                         \
   {                                                                                \
@@ -98,22 +110,20 @@ ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile&
       ARENITE_QUAD(2)
       ARENITE_QUAD(3)
 #undef ARENITE_QUAD
-      from += 4 * kInt8Quad;
       weights += 4 * kQuadBytes;
     }
-    for (; q < quads; ++q) {
+    for (std::size_t i = tile.quads % 4; i != 0; --i) {
+      const int8x16x4_t factors = vld1q_s8_x4(weights);
       int8x16_t source[Pixels];
 #pragma GCC unroll 5
-      for (std::size_t p = 0; p < Pixels; ++p) { source[p] = load_quad(from + p * step); }
+      for (std::size_t p = 0; p < Pixels; ++p) { source[p] = next_quad(from[p]); }
 #pragma GCC unroll 4
       for (std::size_t j = 0; j < kParts; ++j) {
-        const int8x16_t factors = vld1q_s8(weights + 16 * j);
 #pragma GCC unroll 5
         for (std::size_t p = 0; p < Pixels; ++p) {
-          sums[p][j] = vdotq_s32(sums[p][j], factors, source[p]);
+          sums[p][j] = vdotq_s32(sums[p][j], factors.val[j], source[p]);
         }
       }
-      from += kInt8Quad;
       weights += kQuadBytes;
     }
   }
@@ -128,107 +138,154 @@ ARENITE_FOR_DOT_PRODUCTS void make_with_dots(const Int8Tile& tile, std::size_t p
   if constexpr (kFirst < Pixels) { make_some_with_dots<Pixels - kFirst>(tile, pixel + kFirst); }
 }
 
+template <int Offset>
+ARENITE_INLINE void load_two(const std::int8_t* from, int8x16_t (&to)[2]) {
+  asm volatile("ldp %q0, %q1, [%2, %3]"
+               : "=w"(to[0]), "=w"(to[1])
+               : "r"(from), "i"(Offset)
+               : "memory");
+}
+
+template <int Bytes>
+ARENITE_INLINE void load_two_and_step(const std::int8_t*& from, int8x16_t (&to)[2]) {
+  asm volatile("ldp %q0, %q1, [%2], %3"
+               : "=w"(to[0]), "=w"(to[1]), "+r"(from)
+               : "i"(Bytes)
+               : "memory");
+}
+
 // Each vector has the sums of two channels, as two parts side by side.
 template <std::size_t Pixels>
-struct PairedSums {
-  static constexpr std::size_t kVectors = 2 * kParts;
+class PairedSums {
+  // Products of two parts of a panel: a product of bytes fits 16 bits.
+  struct Products {
+    int16x8_t low[2][Pixels];
+    int16x8_t high[2][Pixels];
+  };
 
-  // A product of bytes fits 16 bits.
-  ARENITE_INLINE void add(const std::int8_t* weights, const int8x16_t (&source)[Pixels]) {
-    const int8x16x4_t factors = vld1q_s8_x4(weights);
+ public:
+  ARENITE_INLINE explicit PairedSums(const int32x4_t (&start)[Pixels][kParts]) {
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kParts; ++j) {
-#pragma GCC unroll 2
-      for (std::size_t p = 0; p < Pixels; ++p) {
-        const int16x8_t low = vmull_s8(vget_low_s8(factors.val[j]), vget_low_s8(source[p]));
-        sums[p][2 * j] = vpadalq_s16(sums[p][2 * j], low);
-        sums[p][2 * j + 1] =
-            vpadalq_s16(sums[p][2 * j + 1], vmull_high_s8(factors.val[j], source[p]));
+      for (std::size_t j = 0; j < kParts; ++j) {
+        const uint32x4_t from = vreinterpretq_u32_s32(start[p][j]);
+        sums_[p][2 * j] = vreinterpretq_s32_u64(vmovl_u32(vget_low_u32(from)));
+        sums_[p][2 * j + 1] = vreinterpretq_s32_u64(vmovl_high_u32(from));
       }
     }
   }
 
-  // A sum of two products does, unless both are (-128) * (-128).
-  ARENITE_INLINE void add_two(const std::int8_t* weights, const int8x16_t (&first)[Pixels],
-                              const int8x16_t (&second)[Pixels]) {
-    const std::int8_t* others = weights + kQuadBytes;
+  ARENITE_INLINE void add_quad(const std::int8_t*& weights, const std::uint8_t* (&from)[Pixels]) {
+    int8x16_t factors[2];
+    int8x16_t source[Pixels];
+    Products products;
+    load_two_and_step<kQuadBytes>(weights, factors);
+    load(from, source);
+    multiply<0>(factors, source, products);
+    multiply<1>(factors, source, products);
+    load_two<-32>(weights, factors);
+    add<0>(products);
+    add<1>(products);
+    multiply<0>(factors, source, products);
+    multiply<1>(factors, source, products);
+    add<2>(products);
+    add<3>(products);
+  }
+
+  // A sum of two products fits, unless both are (-128) * (-128). Weights are loaded as soon as
+  // there are registers for them.
+  ARENITE_INLINE void add_two_quads(const std::int8_t*& weights,
+                                    const std::uint8_t* (&from)[Pixels]) {
+    constexpr int kStep = 2 * kQuadBytes;
+    int8x16_t factors[2];
+    int8x16_t others[2];
+    int8x16_t first[Pixels];
+    int8x16_t second[Pixels];
+    Products products;
+    load_two_and_step<kStep>(weights, factors);
+    load(from, first);
+    load(from, second);
+    multiply<0>(factors, first, products);
+    load_two<kQuadBytes - kStep>(weights, others);
+    multiply<1>(factors, first, products);
+    multiply_and_add<0>(others, second, products);
+    load_two<32 - kStep>(weights, factors);
+    multiply_and_add<1>(others, second, products);
+    add<0>(products);
+    load_two<kQuadBytes + 32 - kStep>(weights, others);
+    add<1>(products);
+    multiply<0>(factors, first, products);
+    multiply<1>(factors, first, products);
+    multiply_and_add<0>(others, second, products);
+    multiply_and_add<1>(others, second, products);
+    add<2>(products);
+    add<3>(products);
+  }
+
+  ARENITE_INLINE int32x4_t sum(std::size_t pixel, std::size_t part) const {
+    return vpaddq_s32(sums_[pixel][2 * part], sums_[pixel][2 * part + 1]);
+  }
+
+ private:
+  ARENITE_INLINE static void load(const std::uint8_t* (&from)[Pixels],
+                                  int8x16_t (&source)[Pixels]) {
 #pragma GCC unroll 2
-    for (std::size_t j = 0; j < kParts; j += 2) {
-      int8x16_t a[2] = {vld1q_s8(weights + 16 * j), vld1q_s8(weights + 16 * j + 16)};
-      asm("" : "+w"(a[0]), "+w"(a[1]));  // loaded as a pair
-      int8x16_t b[2] = {vld1q_s8(others + 16 * j), vld1q_s8(others + 16 * j + 16)};
-      asm("" : "+w"(b[0]), "+w"(b[1]));
+    for (std::size_t p = 0; p < Pixels; ++p) { source[p] = next_quad(from[p]); }
+  }
+
+  template <std::size_t Index>
+  ARENITE_INLINE static void multiply(const int8x16_t (&factors)[2],
+                                      const int8x16_t (&source)[Pixels], Products& products) {
 #pragma GCC unroll 2
-      for (std::size_t i = 0; i < 2; ++i) {
-#pragma GCC unroll 2
-        for (std::size_t p = 0; p < Pixels; ++p) {
-          int32x4_t* to = sums[p] + 2 * (j + i);
-          int16x8_t low = vmull_s8(vget_low_s8(a[i]), vget_low_s8(first[p]));
-          int16x8_t high = vmull_high_s8(a[i], first[p]);
-          low = vmlal_s8(low, vget_low_s8(b[i]), vget_low_s8(second[p]));
-          high = vmlal_high_s8(high, b[i], second[p]);
-          to[0] = vpadalq_s16(to[0], low);
-          to[1] = vpadalq_s16(to[1], high);
-        }
-      }
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      products.low[Index][p] = ordered::low_products(factors[Index], source[p]);
+      products.high[Index][p] = ordered::high_products(factors[Index], source[p]);
     }
   }
 
-  int32x4_t sums[Pixels][kVectors] = {};
+  template <std::size_t Index>
+  ARENITE_INLINE static void multiply_and_add(const int8x16_t (&factors)[2],
+                                              const int8x16_t (&source)[Pixels],
+                                              Products& products) {
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      ordered::add_low_products(products.low[Index][p], factors[Index], source[p]);
+      ordered::add_high_products(products.high[Index][p], factors[Index], source[p]);
+    }
+  }
+
+  template <std::size_t Part>
+  ARENITE_INLINE void add(const Products& products) {
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      ordered::add_neighbours(sums_[p][2 * Part], products.low[Part % 2][p]);
+      ordered::add_neighbours(sums_[p][2 * Part + 1], products.high[Part % 2][p]);
+    }
+  }
+
+  int32x4_t sums_[Pixels][2 * kParts];
 };
-
-template <int Lane>
-ARENITE_INLINE int8x16_t quad_of(int8x16_t bytes) {
-  return vreinterpretq_s8_s32(vdupq_laneq_s32(vreinterpretq_s32_s8(bytes), Lane));
-}
 
 template <std::size_t Pixels>
 ARENITE_INLINE void make_some_without(const Int8Tile& tile, std::size_t pixel) {
-  PairedSums<Pixels> made;
-  const std::int8_t* weights = tile.weights;
-  const std::size_t step = tile.step;
-  const std::size_t quads = tile.quads;
-  for (std::size_t run = 0; run < tile.num_runs; ++run) {
-    const std::uint8_t* from = tile.runs[run] + pixel * step;
-    std::size_t q = 0;
-    for (; !tile.has_least && q + 4 <= quads; q += 4) {
-      int8x16_t bytes[Pixels];
-      int8x16_t first[Pixels];
-      int8x16_t second[Pixels];
-#pragma GCC unroll 2
-      for (std::size_t p = 0; p < Pixels; ++p) {
-        bytes[p] = vld1q_s8(reinterpret_cast<const std::int8_t*>(from + p * step));
-        asm("" : "+w"(bytes[p]));  // or GCC loads each quad by itself
-        first[p] = quad_of<0>(bytes[p]);
-        second[p] = quad_of<1>(bytes[p]);
-      }
-      made.add_two(weights, first, second);
-#pragma GCC unroll 2
-      for (std::size_t p = 0; p < Pixels; ++p) {
-        first[p] = quad_of<2>(bytes[p]);
-        second[p] = quad_of<3>(bytes[p]);
-      }
-      made.add_two(weights + 2 * kQuadBytes, first, second);
-      from += 4 * kInt8Quad;
-      weights += 4 * kQuadBytes;
-    }
-    for (; q < quads; ++q) {
-      int8x16_t source[Pixels];
-#pragma GCC unroll 2
-      for (std::size_t p = 0; p < Pixels; ++p) { source[p] = load_quad(from + p * step); }
-      made.add(weights, source);
-      from += kInt8Quad;
-      weights += kQuadBytes;
-    }
-  }
   int32x4_t sums[Pixels][kParts];
   begin_sums(tile, pixel, sums);
+  PairedSums<Pixels> made(sums);
+  const std::int8_t* weights = tile.weights;
+  const std::size_t pairs = tile.has_least ? 0 : tile.quads / 2;
+  const std::size_t singles = tile.quads - 2 * pairs;
+  for (std::size_t run = 0; run < tile.num_runs; ++run) {
+    const std::uint8_t* from[Pixels];
+    from[0] = tile.runs[run] + pixel * tile.step;
+    if constexpr (Pixels == 2) { from[1] = from[0] + tile.step; }
+    for (std::size_t i = pairs; i != 0; --i) { made.add_two_quads(weights, from); }
+    for (std::size_t i = singles; i != 0; --i) { made.add_quad(weights, from); }
+  }
 #pragma GCC unroll 2
   for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kParts; ++j) {
-      sums[p][j] = vaddq_s32(sums[p][j], vpaddq_s32(made.sums[p][2 * j], made.sums[p][2 * j + 1]));
-    }
+    for (std::size_t j = 0; j < kParts; ++j) { sums[p][j] = made.sum(p, j); }
   }
   end_sums(tile, pixel, sums);
 }
