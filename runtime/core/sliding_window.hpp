@@ -22,6 +22,16 @@ SlidingWindow filter_window(const Operands& operands, const Attributes& attribut
           numbers<4>(operands, attributes.padding(), 0)};
 }
 
+// Returns the window that attributes state, with rows and columns of its own.
+template <typename Attributes>
+SlidingWindow stated_window(const Operands& operands, const Attributes& attributes,
+                            const flatbuffers::Vector<std::uint32_t>* size,
+                            std::uint32_t default_size) {
+  return {numbers<2>(operands, size, default_size), numbers<2>(operands, attributes.strides(), 1),
+          numbers<2>(operands, attributes.dilations(), 1),
+          numbers<4>(operands, attributes.padding(), 0)};
+}
+
 // Requires input and output images N, H, W, C, and one element of output for each window.
 inline void require_images(const Operands& operands, const SlidingWindow& window) {
   const auto& source = *operands.inputs[0];

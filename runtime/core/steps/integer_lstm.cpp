@@ -17,31 +17,11 @@ constexpr std::size_t kGates = 4;  // input, forget, cell, output
 constexpr int kGateBits = 3;       // before the point of a gate's sum
 constexpr float kGateScale = 1.0f / (1 << (15 - kGateBits));
 
-// The sum of products, from a number on.
-using Dot = std::uint32_t (*)(std::uint32_t total, const std::int8_t* values,
-                              const std::int8_t* factors, std::size_t count);
-
-inline std::uint32_t dot_for_any(std::uint32_t total, const std::int8_t* values,
-                                 const std::int8_t* factors, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    total += static_cast<std::uint32_t>(std::int32_t{values[i]} * factors[i]);
-  }
-  return total;
-}
-
-ARENITE_FOR_AVX2 std::uint32_t dot_for_avx2(std::uint32_t total, const std::int8_t* values,
-                                            const std::int8_t* factors, std::size_t count) {
-  return dot_for_any(total, values, factors, count);
-}
-
-Dot find_dot() { return vectors() == Vectors::any ? dot_for_any : dot_for_avx2; }
-
 // Products of weights with integers, as sums of gates: for each row what it begins with, and what
 // its sum is multiplied by.
 struct GateRows {
   const std::int8_t* weights;
   std::size_t depth;
-  Dot dot = find_dot();
   std::vector<std::int32_t> begins;
   std::vector<Multiplier> multipliers;
 
@@ -66,8 +46,10 @@ struct GateRows {
   }
 
   std::int32_t product(const std::int8_t* values, std::size_t row) const {
-    const auto begin = static_cast<std::uint32_t>(begins[row]);
-    const std::uint32_t total = dot(begin, values, weights + row * depth, depth);
+    auto total = static_cast<std::uint32_t>(begins[row]);
+    for (std::size_t i = 0; i < depth; ++i) {
+      total += static_cast<std::uint32_t>(std::int32_t{values[i]} * weights[row * depth + i]);
+    }
     return multipliers[row].times(static_cast<std::int32_t>(total));
   }
 };
@@ -95,13 +77,15 @@ class IntegerLstmStep final : public Step {
         recurrent_(operands, *operands.inputs[2], *operands.inputs[4], nullptr) {}
 
   void run() override {
-    for (std::size_t i = 0; i < sizes_.times; ++i) {
-      const std::size_t time = is_reverse_ ? sizes_.times - 1 - i : i;
-      for (std::size_t b = 0; b < sizes_.batch; ++b) {
-        advance(source_ + sizes_.source(time) + b * sizes_.source_stride(), b,
-                target_ + sizes_.target(time, 0) + b * sizes_.target_stride());
+    with_widest_vectors([this] {
+      for (std::size_t i = 0; i < sizes_.times; ++i) {
+        const std::size_t time = is_reverse_ ? sizes_.times - 1 - i : i;
+        for (std::size_t b = 0; b < sizes_.batch; ++b) {
+          advance(source_ + sizes_.source(time) + b * sizes_.source_stride(), b,
+                  target_ + sizes_.target(time, 0) + b * sizes_.target_stride());
+        }
       }
-    }
+    });
   }
 
  private:

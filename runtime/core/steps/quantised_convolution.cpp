@@ -174,10 +174,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   if (!is_sum) { require_quantised(operands, attributes); }
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
-  const SlidingWindow window{numbers<2>(operands, attributes.kernel(), 0),
-                             numbers<2>(operands, attributes.strides(), 1),
-                             numbers<2>(operands, attributes.dilations(), 1),
-                             numbers<4>(operands, attributes.padding(), 0)};
+  const SlidingWindow window = stated_window(operands, attributes, attributes.kernel(), 0);
   require_images(operands, window);
   const std::size_t groups = attributes.groups();
   const std::size_t taps = std::size_t{window.kernel[0]} * window.kernel[1];

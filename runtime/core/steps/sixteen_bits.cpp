@@ -393,10 +393,7 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   require(operands, attributes.kind() <= program::PoolKind::MAX, "its kind is unknown");
-  const SlidingWindow window{numbers<2>(operands, attributes.window(), 1),
-                             numbers<2>(operands, attributes.strides(), 1),
-                             numbers<2>(operands, attributes.dilations(), 1),
-                             numbers<4>(operands, attributes.padding(), 0)};
+  const SlidingWindow window = stated_window(operands, attributes, attributes.window(), 1);
   require_images(operands, window);
   require(operands, source.shape[3] == result.shape[3], "the channels differ");
   require_one_scale(operands);

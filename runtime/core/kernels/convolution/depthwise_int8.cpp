@@ -79,10 +79,6 @@ ARENITE_INLINE void make(const Int8DepthwiseRows& given) {
   }
 }
 
-void make_for_any(const Int8DepthwiseRows& given) { make(given); }
-
-ARENITE_FOR_AVX2 void make_for_avx2(const Int8DepthwiseRows& given) { make(given); }
-
 template <typename T>
 void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const T>& source,
                   const Image<T>& result, RowRange rows, pthreadpool_t threads) {
@@ -126,7 +122,8 @@ void convolve_any(const Int8DepthwiseConvolution& convolution, const Image<const
 
 Int8DepthwiseKernel int8_depthwise_for_any() {
   // All channels of a pixel, and then of the next.
-  return {std::size_t{1} << 16, vectors() == Vectors::any ? make_for_any : make_for_avx2};
+  return {std::size_t{1} << 16,
+          [](const Int8DepthwiseRows& given) { with_widest_vectors([given] { make(given); }); }};
 }
 
 void convolve_depthwise(const Int8DepthwiseConvolution& convolution,
