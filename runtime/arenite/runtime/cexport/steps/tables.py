@@ -35,11 +35,11 @@ from arenite.runtime.session.session import Session
 
 F = UnaryFunction
 _INTEGER_BITS = 4
-"""Of the fixed-point numbers whose logistic function is computed."""
+"""Integer bits of the fixed-point numbers whose logistic function is computed."""
 
 
 def of_bytes(function: Callable[[int], int]) -> Array:
-    """Return the values of a function of int8, in the order of the bytes' bits."""
+    """Return the values of a function of int8 for 0 to 127, then for -128 to -1."""
     values = [function(byte - 256 if byte > 127 else byte) for byte in range(256)]
     return np.array([min(127, max(-128, value)) & 255 for value in values], np.uint8)
 
@@ -116,7 +116,7 @@ def unary(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -
 
 
 def _of_step(operator: RuntimeOperator, source: Tensor, result: Tensor) -> Array:
-    """Return what a step of our runtime makes of every byte."""
+    """Run an operator in our runtime on each of the 256 bytes, and return its results in order."""
     bytes_ = np.arange(256, dtype=np.uint8)
     tensors = {
         name: Tensor(name, DType.INT8, bytes_.shape, kind, quantisation=each.quantisation)
