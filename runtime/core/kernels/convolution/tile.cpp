@@ -262,6 +262,11 @@ HWY_INLINE void copy_row(const float* from, std::size_t size, float* to) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   hn::StoreU(hn::MaskedLoad(hn::FirstN(d, size - i), d, from + i), d, to + i);
 #else
+  // The last vector is copied where it ends, over some of the one before.
+  if (size >= kLanes) {
+    hn::StoreU(hn::LoadU(d, from + size - kLanes), d, to + size - kLanes);
+    return;
+  }
   for (; i < size; ++i) { to[i] = from[i]; }
 #endif
 }
