@@ -1,9 +1,12 @@
 """`arenite export --to c`: a folder that builds, and what is refused before that is written."""
 
+import errno
 import json
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 import numpy as np
 import pytest
@@ -313,4 +316,17 @@ def test_the_search_of_bands_ends_within_the_time_limit(model, tmp_path, run):
     code, _, err = run("export", model, "--to", "c", "-o", tmp_path / "out", *options)
     assert code == 1
     assert "the search was stopped" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_temporary_folder_is_named(model, tmp_path, refused, monkeypatch):
+    pytest.importorskip("ai_edge_litert")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(reference.np, "savez", full)
+    said = refused("export", model, "--to", "c", "-o", tmp_path / "out")
+    assert tempfile.gettempdir() in said
+    assert "inputs of the test cannot be written: No space left on device" in said
     assert not (tmp_path / "out").exists()

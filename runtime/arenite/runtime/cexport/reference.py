@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.planner import DType, Program, Step, TensorKind, model_format
+from arenite.planner.errors import OutputError
 from arenite.runtime.cexport.base.layout import CPort, Interface
 from arenite.runtime.cexport.base.options import Rounding, Vectors
 from arenite.runtime.cexport.steps.hybrid import QuantiseRows
@@ -220,8 +221,12 @@ def _interpreted(
     with tempfile.TemporaryDirectory() as folder:
         given, made = Path(folder) / "inputs.npz", Path(folder) / "outputs.npz"
         ordered = [each[port.port.name] for each in runs for port in interface.inputs]
-        with given.open("wb") as stream:
-            np.savez(stream, *ordered)
+        try:
+            with given.open("wb") as stream:
+                np.savez(stream, *ordered)
+        except OSError as error:
+            reason = f"inputs of the test cannot be written: {error.strerror}"
+            raise OutputError(reason, path=given) from error
         command = [sys.executable, str(_PROGRAM), kind, str(path), str(given), str(made)]
         command.append(str(len(runs)))
         try:
