@@ -222,7 +222,7 @@ def compare(
         if each.name in wanted
     )
     tasks = [
-        Task(path, each, chosen, limits=reading.limits, with_bands=bands)
+        Task(path, each, chosen, with_bands=bands)
         for path, each in zip(paths, readings_of(reading, paths), strict=True)
     ]
     found = dict(compare_each(tasks, num_processes=processes))

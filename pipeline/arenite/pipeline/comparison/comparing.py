@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from arenite.pipeline.base.observing import SILENT, UNLIMITED, Observer, SearchLimits
+from arenite.pipeline.base.observing import SILENT, Observer
 from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both
@@ -61,7 +61,6 @@ class Task:
     reading: Reading
     strategies: tuple[Strategy, ...]
     with_peers: bool = False
-    limits: SearchLimits = UNLIMITED
     with_bands: bool = False
 
 
@@ -96,8 +95,9 @@ def read_model(task: Task) -> ReadTask | FailedModel:
 
 def _frontier(task: Task) -> Frontier | None:
     """Return the arenas in bands of rows of a model for our runtime; None if not smaller."""
-    limit_s = task.limits.time_limit_s
-    limits = replace(task.limits, time_limit_s=None if limit_s is None else _SEARCHES * limit_s)
+    limits = task.reading.limits
+    if limits.time_limit_s is not None:
+        limits = replace(limits, time_limit_s=_SEARCHES * limits.time_limit_s)
     fitting = Fitting(task.model, replace(task.reading, limits=limits))
     fits = fitting.frontier()
     return Frontier.of(fits, fitting.machine.words) if len(fits) > 1 else None
@@ -110,7 +110,7 @@ def plan_model(read: ReadTask) -> ModelReport:
     skipped: list[SkippedStrategy] = []
     for strategy in read.task.strategies:
         try:
-            outcome = place(strategy, chosen.source.problem, read.task.limits)
+            outcome = place(strategy, chosen.source.problem, read.task.reading.limits)
         except UnsupportedProblemError as error:
             skipped.append(SkippedStrategy(strategy.name, strategy.kind, error.reason))
         except (InvalidPlanError, FailedStrategyError) as error:
@@ -142,13 +142,16 @@ def compare_in_processes(
     The observer may stop it; the models that are done are kept, and so are the best plans so far
     of those under way.
     """
-    stoppable = [
-        replace(task, limits=replace(task.limits, observer=WorkerObserver())) for task in tasks
-    ]
+    stoppable = [replace(task, reading=_stoppable(task.reading)) for task in tasks]
     with observer.searching("compare", "comparison") as search:
         done = each_in_a_process(compare_model, stoppable, num_processes, search.should_stop)
         for index, outcome in done:
             yield index, _survived(tasks[index], outcome)
+
+
+def _stoppable(reading: Reading) -> Reading:
+    """Return a reading whose searches the caller of a worker stops."""
+    return replace(reading, limits=replace(reading.limits, observer=WorkerObserver()))
 
 
 def compare_on_cluster(

@@ -147,23 +147,18 @@ BANDS = "bands"
 
 
 def banded_results(
-    path: Path,
-    reading: Reading,
-    budgets: Sequence[Budget],
-    peak: int,
-    costs: Costs,
-    limits: SearchLimits,
+    path: Path, reading: Reading, budgets: Sequence[Budget], peak: int, costs: Costs
 ) -> Iterator[PolicyResult]:
     """Yield what bands make of a model, a result a budget; why not, where our runtime cannot.
 
     Args:
         peak: Bytes that budgets of a percentage are of.
-        limits: Limits of each budget's search, and its observer.
     """
     plans = [PolicyResult(BANDS, str(budget), budget.bytes_of(peak)) for budget in budgets]
-    seconds = limits.time_limit_s
-    every = replace(limits, time_limit_s=None if seconds is None else seconds * len(budgets))
-    own = replace(reading, target=None, limits=every)
+    limits = reading.limits
+    if limits.time_limit_s is not None:
+        limits = replace(limits, time_limit_s=limits.time_limit_s * len(budgets))
+    own = replace(reading, target=None, limits=limits)
     begin = time.perf_counter()
     try:
         fitting = Fitting(path, own, MachineCosts("costs that are stated", {FLOAT: costs}))
@@ -208,7 +203,6 @@ class PolicyContest:
     budgets: tuple[Budget, ...]
     stated: StatedCosts
     policies: tuple[Policy, ...]
-    limits: SearchLimits
     with_bands: bool = False
 
 
@@ -278,10 +272,10 @@ def _compared(path: Path, reading: Reading, fitting: PolicyContest) -> ModelPoli
         problem, records=tuple(each for each in problem.records if each.memory == workplace)
     )
     diagnosis = diagnose(program, own)
-    results = list(_results(program, timeline.seconds, fitting))
+    results = list(_results(program, timeline.seconds, fitting, reading.limits))
     if fitting.with_bands and not _has_states(program):
         results += banded_results(
-            path, reading, fitting.budgets, peak_of(program), fitting.stated.costs, fitting.limits
+            path, reading, fitting.budgets, peak_of(program), fitting.stated.costs
         )
     return ModelPolicies(
         str(path),
@@ -299,8 +293,9 @@ def _has_states(program: Program) -> bool:
     return any(each.kind is TensorKind.STATE for each in program.tensors.values())
 
 
-def _results(program: Program, seconds: float, fitting: PolicyContest) -> Iterator[PolicyResult]:
-    limits = fitting.limits
+def _results(
+    program: Program, seconds: float, fitting: PolicyContest, limits: SearchLimits
+) -> Iterator[PolicyResult]:
     count = len(fitting.budgets) * len(fitting.policies)
     pairs = [(budget, policy) for budget in fitting.budgets for policy in fitting.policies]
     for done, (budget, policy) in enumerate(pairs):

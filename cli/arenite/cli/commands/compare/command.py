@@ -165,12 +165,12 @@ def compare(
         results = Results(as_json=as_json)
         paths = list(find_model_files(models))
         results.reserve(page, sources=paths)
-        limits = watched(time_limit_s)
         contest = PolicyContest(
             budgets, costs_of(machine, link), chosen_policies(requested, quick=quick),
-            limits, not (requested or quick) if with_bands is None else with_bands,
+            not (requested or quick) if with_bands is None else with_bands,
         )  # fmt: skip
-        _compare_policies(paths, replace(reading, limits=limits), contest, page, results)
+        reading = replace(reading, limits=watched(time_limit_s))
+        _compare_policies(paths, reading, contest, page, results)
         return
     if most_growth is not None and baseline is None:
         raise click.UsageError("--fail-over requires --baseline OLD.json")
@@ -195,7 +195,7 @@ def compare(
         with_bands = page is not None and not quick
     reading = replace(reading, limits=limits)
     tasks = [
-        Task(path, each, strategies, with_peers, limits, with_bands)
+        Task(path, each, strategies, with_peers, with_bands)
         for path, each in zip(paths, readings_of(reading, paths), strict=True)
     ]
 
