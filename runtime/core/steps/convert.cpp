@@ -69,49 +69,29 @@ Target to_element(float value, const Scale& scale, bool quantises) {
   }
 }
 
-template <typename Source, typename Target>
-class ConvertStep final : public ElementStep<Source, Target> {
- public:
-  explicit ConvertStep(const Operands& operands)
-      : ElementStep<Source, Target>(operands),
-        in_(Scale::of(*operands.inputs[0])),
-        out_(Scale::of(*operands.outputs[0])),
-        quantises_(operands.outputs[0]->is_quantised()),
-        is_plain_(!operands.inputs[0]->is_quantised() && !quantises_) {
-    if constexpr (kIsTable) {
-      for (std::size_t bits = 0; bits < table_.size(); ++bits) {
-        table_[bits] = one(static_cast<Source>(static_cast<std::uint8_t>(bits)));
-      }
+// What a conversion knows beside the types.
+struct Conversion {
+  Scale in;
+  Scale out;
+  bool quantises;
+  bool is_plain;  // of integers that stand for themselves
+
+  template <typename Target, typename Source>
+  Target of(Source value) const {
+    constexpr bool are_integers = std::is_integral_v<Source> && std::is_integral_v<Target>;
+    if constexpr (are_integers) {
+      if (is_plain) { return static_cast<Target>(value); }
+    }
+    if constexpr (std::is_same_v<Source, double> || std::is_same_v<Target, double>) {
+      return of_double<Target>(value);
+    } else {
+      return to_element<Target>(to_float(value, in), out, quantises);
     }
   }
 
  private:
-  // A conversion of 8-bit elements is a table of 256 entries.
-  static constexpr bool kIsTable = sizeof(Source) == 1 && !std::is_same_v<Source, bool>;
-
-  void map(const Source* source, Target* target, std::size_t count) const override {
-    for (std::size_t i = 0; i < count; ++i) {
-      if constexpr (kIsTable) {
-        target[i] = table_[static_cast<std::uint8_t>(source[i])];
-      } else {
-        target[i] = one(source[i]);
-      }
-    }
-  }
-
-  Target one(Source value) const {
-    constexpr bool are_integers = std::is_integral_v<Source> && std::is_integral_v<Target>;
-    if constexpr (are_integers) {
-      if (is_plain_) { return static_cast<Target>(value); }
-    }
-    if constexpr (std::is_same_v<Source, double> || std::is_same_v<Target, double>) {
-      return of_double(value);
-    } else {
-      return to_element<Target>(to_float(value, in_), out_, quantises_);
-    }
-  }
-
   // Of 64-bit floats, which stand for themselves.
+  template <typename Target, typename Source>
   static Target of_double(Source value) {
     if constexpr (std::is_same_v<Source, Half>) {
       return static_cast<Target>(widened(value));
@@ -125,13 +105,74 @@ class ConvertStep final : public ElementStep<Source, Target> {
       return static_cast<Target>(value);
     }
   }
-
-  Scale in_;
-  Scale out_;
-  bool quantises_;
-  bool is_plain_;
-  std::array<Target, kIsTable ? 256 : 0> table_{};
 };
+
+using Convert = void (*)(const Conversion& given, const void* source, void* target,
+                         std::size_t count);
+
+template <typename Source, typename Target>
+void convert(const Conversion& given, const void* source, void* target, std::size_t count) {
+  const Conversion conversion = given;
+  const auto* from = static_cast<const Source*>(source);
+  auto* to = static_cast<Target*>(target);
+  for (std::size_t i = 0; i < count; ++i) { to[i] = conversion.of<Target>(from[i]); }
+}
+
+// Of elements of so many bytes, whatever they are.
+template <typename Source, typename Target>
+class ConvertStep final : public ElementStep<Source, Target> {
+ public:
+  ConvertStep(const Operands& operands, const Conversion& conversion, Convert convert)
+      : ElementStep<Source, Target>(operands), conversion_(conversion), convert_(convert) {}
+
+ private:
+  void map(const Source* source, Target* target, std::size_t count) const override {
+    convert_(conversion_, source, target, count);
+  }
+
+  Conversion conversion_;
+  Convert convert_;
+};
+
+// A conversion of 8-bit numbers is a table of 256 entries.
+template <typename Target>
+class TableStep final : public ElementStep<std::uint8_t, Target> {
+ public:
+  TableStep(const Operands& operands, const Conversion& conversion, Convert of_int16)
+      : ElementStep<std::uint8_t, Target>(operands) {
+    std::array<std::int16_t, 256> values;
+    const bool is_signed = operands.inputs[0]->type == Type::int8;
+    for (std::size_t bits = 0; bits < values.size(); ++bits) {
+      values[bits] = static_cast<std::int16_t>(is_signed ? static_cast<std::int8_t>(bits)
+                                                         : static_cast<std::int16_t>(bits));
+    }
+    of_int16(conversion, values.data(), table_.data(), values.size());
+  }
+
+ private:
+  void map(const std::uint8_t* source, Target* target, std::size_t count) const override {
+    for (std::size_t i = 0; i < count; ++i) { target[i] = table_[source[i]]; }
+  }
+
+  std::array<Target, 256> table_;
+};
+
+template <std::size_t bytes>
+using Bytes = std::conditional_t<
+    bytes == 1, std::uint8_t,
+    std::conditional_t<bytes == 2, std::uint16_t,
+                       std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>>;
+
+template <typename Source, typename Target>
+std::unique_ptr<Step> make_for(const Operands& operands, const Conversion& conversion) {
+  using To = Bytes<sizeof(Target)>;
+  if constexpr (sizeof(Source) == 1 && !std::is_same_v<Source, bool>) {
+    return std::make_unique<TableStep<To>>(operands, conversion, convert<std::int16_t, Target>);
+  } else {
+    return std::make_unique<ConvertStep<Bytes<sizeof(Source)>, To>>(operands, conversion,
+                                                                    convert<Source, Target>);
+  }
+}
 
 std::unique_ptr<Step> make_convert(const Operands& operands) {
   require_arity(operands, 1, 1);
@@ -140,12 +181,13 @@ std::unique_ptr<Step> make_convert(const Operands& operands) {
   require(operands, source.num_elements() == target.num_elements(), "input and output differ");
   require(operands, source.scales.size() <= 1 && target.scales.size() <= 1,
           "it has a scale for each channel");
+  const Conversion conversion{Scale::of(source), Scale::of(target), target.is_quantised(),
+                              !source.is_quantised() && !target.is_quantised()};
   std::unique_ptr<Step> step;
   with_type(source.type, [&](auto from) {
     with_type(target.type, [&](auto to) {
-      step =
-          std::make_unique<ConvertStep<typename decltype(from)::type, typename decltype(to)::type>>(
-              operands);
+      step = make_for<typename decltype(from)::type, typename decltype(to)::type>(operands,
+                                                                                  conversion);
     });
   });
   return step;
