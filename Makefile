@@ -9,12 +9,13 @@ NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/
 FOLDERS := bench cli compression docs pipeline planner runtime scripts strategies tests training
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-mcu torch lint docs unit bench fuzz clean
+.PHONY: help demo test arm-wheels test-arm test-mcu torch lint docs unit bench fuzz clean
 
 help:
 	@echo "make demo   plan a real model, run it whole and in bands of rows, make a page of it"
 	@echo "make test   lint, type-check and test everything"
-	@echo "make test-arm   run the runtime on emulated ARM machines"
+	@echo "make arm-wheels cross-compile wheels, the C library and arenite-run for ARM"
+	@echo "make test-arm   run these on emulated ARM machines"
 	@echo "make test-mcu   run models as C source on emulated microcontroller boards"
 	@echo "make torch  install PyTorch for its tests, the CPU build, where pip finds one, and ExecuTorch"
 	@echo "make docs   build the documentation into build/site"
@@ -51,6 +52,9 @@ docs: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+arm-wheels: $(STAMP)
+	@scripts/build-arm.sh $(BIN)/python
 
 test-arm: $(STAMP)
 	@scripts/test-arm.sh $(BIN)/python -rP

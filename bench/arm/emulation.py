@@ -15,7 +15,7 @@ from typing import Final
 
 from arenite.pipeline.contest.engines import OURS
 from bench.arm.code import cycles_of, kinds
-from bench.arm.tools import ARM, HERE, TRIPLET, driver, output, peers, plugin, qemu
+from bench.arm.tools import BUILD, HERE, SYSROOT, TRIPLET, driver, output, peers, plugin, qemu
 from bench.harness.contest import MissingInputsError
 from bench.harness.inputs import CHECKOUT
 
@@ -153,7 +153,7 @@ class Counted:
 
 def ours(processor: str, program: Path, runs: int) -> Counted:
     """Count the instructions of a program file in our runtime."""
-    libraries = ARM / "arm64" / "build", ARM / "arm64/sysroot/usr/lib" / TRIPLET
+    libraries = BUILD, SYSROOT / "usr/lib" / TRIPLET
     path = ":".join(map(str, (*libraries, f"/usr/{TRIPLET}/lib")))
     command: list[str | Path] = [
         "-L", f"/usr/{TRIPLET}", "-E", f"LD_LIBRARY_PATH={path}", driver(), program,
@@ -169,7 +169,7 @@ def theirs(
     Raises:
         MissingInputsError: The engine does not run it.
     """
-    root = peers() / "root"
+    root = SYSROOT
     stated = root / "proc" / "cpuinfo"  # QEMU looks below -L first
     stated.parent.mkdir(exist_ok=True)
     stated.write_text(
@@ -178,7 +178,7 @@ def theirs(
         f"CPU part\t: {PROCESSORS[processor].part}\nCPU revision\t: 3\n"
     )
     components = [CHECKOUT / each for each in ("pipeline", "planner", "strategies", "runtime")]
-    places = ":".join(map(str, (peers() / "site", *components)))
+    places = ":".join(map(str, (peers(), *components)))
     libraries = ":".join(str(root / each / TRIPLET) for each in ("usr/lib", "lib"))
     command: list[str | Path] = [
         "-L", root, "-E", f"PYTHONHOME={root}/usr", "-E", f"PYTHONPATH={places}",

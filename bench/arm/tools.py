@@ -14,19 +14,16 @@ from bench.harness.inputs import CHECKOUT
 
 TRIPLET: Final = "aarch64-linux-gnu"
 ARM: Final = CHECKOUT / "build" / "arm"
-"""Where `make test-arm` cross-compiles."""
+"""Where `make arm-wheels` cross-compiles."""
 HERE: Final = Path(__file__).parent
 _PEERS: Final = ARM / "peers"
 _WHEELS: Final = (
     "ai-edge-litert==2.3.0", "onnxruntime==1.32.0", "ncnn==1.0.20261020", "MNN==3.6.1",
     "numpy==2.4.6",
 )  # fmt: skip
-_DEBS: Final = (
-    "python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libexpat1", "zlib1g",
-    "libc6", "libcrypt1", "libstdc++6", "libgcc-s1", "libgomp1", "libssl3", "libffi8",
-    "libbz2-1.0", "liblzma5",
-)  # fmt: skip
-"""A Python of Debian 12 that is unpacked, not installed."""
+BUILD: Final = ARM / "arm64" / "build" / "runtime" / "capi"
+SYSROOT: Final = ARM / "arm64" / "sysroot"
+"""Packages of Debian that are unpacked, not installed; has a Python."""
 
 
 @cache
@@ -60,26 +57,25 @@ def driver() -> Path:
     Raises:
         MissingInputsError: The library was not cross-compiled.
     """
-    build = ARM / "arm64" / "build"
-    if not (build / "libarenite.so").exists():
-        raise MissingInputsError("no cross-compiled runtime: run `make test-arm` first")
-    made = build / "arenite-runs"
+    if not (BUILD / "libarenite.so").exists():
+        raise MissingInputsError("no cross-compiled runtime: run `make arm-wheels` first")
+    made = BUILD / "arenite-runs"
     output(
         [f"{TRIPLET}-gcc", "-O2", f"-I{CHECKOUT / 'runtime' / 'capi'}", "-o", made,
-         HERE / "runs.c", f"-L{build}", "-larenite", "-Wl,--allow-shlib-undefined"]
+         HERE / "runs.c", f"-L{BUILD}", "-larenite", "-Wl,--allow-shlib-undefined"]
     )  # fmt: skip
     return made
 
 
 @cache
 def peers() -> Path:
-    """Return a folder with the peers' wheels for AArch64 and a Python to run them.
+    """Return a folder with the peers' wheels for AArch64, unpacked.
 
     Raises:
         MissingInputsError: They cannot be downloaded.
     """
     if (_PEERS / "fetched").exists():
-        return _PEERS
+        return _PEERS / "site"
     packages = _PEERS / "packages"
     packages.mkdir(parents=True, exist_ok=True)
     platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (28, 27, 17)]
@@ -88,13 +84,10 @@ def peers() -> Path:
          "--only-binary=:all:", "--python-version=311", "--implementation=cp", *platforms,
          "--platform=manylinux2014_aarch64", *_WHEELS]
     )  # fmt: skip
-    output(["apt-get", "download", "-qq", *(f"{each}:arm64" for each in _DEBS)], packages)
     for wheel in packages.glob("*.whl"):
         shutil.unpack_archive(wheel, _PEERS / "site", "zip")
-    for deb in packages.glob("*.deb"):
-        output(["dpkg-deb", "-x", deb, _PEERS / "root"])
     (_PEERS / "fetched").touch()
-    return _PEERS
+    return _PEERS / "site"
 
 
 def output(command: Sequence[str | Path], folder: Path | None = None, text: str = "") -> str:

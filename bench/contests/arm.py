@@ -11,6 +11,7 @@ import numpy as np
 
 from arenite.pipeline.making.building import build_program
 from arenite.pipeline.making.programs import random_inputs
+from arenite.runtime import Session
 from arenite.strategies import find
 from bench.arm.code import KINDS
 from bench.arm.emulation import PROCESSORS, Counted, here, ours, theirs
@@ -32,6 +33,12 @@ _MODELS: Final = {
 _NETWORKS: Final = ("mobilenet-v1", "mobilenet-v2")
 _RATIOS, _KINDS = "Beside other engines", "Million instructions of an inference by kind"
 _FUNCTIONS, _CLOCK = "Hot functions", "Estimates beside the clock"
+_BOARDS: Final = "On a Raspberry Pi"
+_CLOCKS: Final = {
+    "Zero 2 W": ("cortex-a53", 1.0e9), "Pi 3": ("cortex-a53", 1.2e9),
+    "Pi 4": ("cortex-a72", 1.5e9), "Pi 5": ("neoverse-n1", 2.4e9),
+}  # fmt: skip
+"""Processor and cycles a second of each board, of its slowest model."""
 _HOT: Final = 4
 _PEERS: Final = {"tflite": ("litert-xnnpack",), "onnx": ("onnxruntime",)}
 
@@ -50,6 +57,8 @@ class _Subject:
 
 @contest(
     {
+        _BOARDS: {"model": "", "arena, B": "", "weights, B": "",
+                  **{f"{board}, ms": ".1f" for board in _CLOCKS}},
         _RATIOS: {"model": "", "other engine": "",
                   **{f"{figure} {name}": ".2f" for figure in ("instructions,", "cycles,")
                      for name in PROCESSORS},
@@ -74,13 +83,14 @@ class _Subject:
 def arm(asked: Asked) -> Iterator[Row]:
     """Count instructions of an inference on emulated ARM processors.
 
-    `make test-arm` cross-compiles the runtime first. Other engines are their aarch64 wheels, run
-    by a Python of Debian 12 that is unpacked under `build/arm/peers`; they choose kernels by the
+    `make arm-wheels` cross-compiles the runtime first. Other engines are their aarch64 wheels, run
+    by a Python of Debian 12 that is unpacked under `build/arm`; they choose kernels by the
     processor that `/proc/cpuinfo` states. QEMU counts from mark to mark: the start of the process
     with its imports, loading with packing (what the first run takes beyond others), and runs.
     Memory is what is resident at most beyond the start. Cycles are estimates of `llvm-mca` for the
     blocks that 90 % of the instructions belong to, as if each repeated, without cache misses and
-    wrong predictions. Ratios are ours over the other's.
+    wrong predictions. Ratios are ours over the other's; times on a Raspberry Pi are these cycles
+    at the clock of the board.
     """
     found = [*shared_tflite(tuple(_MODELS)), *zoo_files(_NETWORKS, asked.folder)]
     if asked.given.clock is not None:
@@ -122,6 +132,14 @@ def _rows(asked: Asked, subject: _Subject) -> Iterator[Row]:
                 note(f"{engine} is left out: {error}")
     yield from _ratios(subject.name, counted)
     yield from _hot(subject.name, counted)
+    with Session(subject.program) as session:
+        held = session.memory()
+    yield {
+        TABLE: _BOARDS, "model": subject.name,
+        "arena, B": held.memories, "weights, B": held.weights,
+        **{f"{board}, ms": 1e3 * counted[processor, OURS].cycles() / clock
+           for board, (processor, clock) in _CLOCKS.items() if (processor, OURS) in counted},
+    }  # fmt: skip
     for (processor, engine), each in counted.items():
         yield {TABLE: _KINDS, "model": subject.name, "processor": processor, "engine": engine,
                **_figures(each)}  # fmt: skip

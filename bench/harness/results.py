@@ -12,7 +12,10 @@ from bench.harness.contest import cells_of
 from bench.harness.inputs import CHECKOUT
 
 RESULTS: Final = CHECKOUT / "bench" / "results"
-PAGES: Final = tuple(sorted((CHECKOUT / "docs" / "benchmarks").glob("*.md")))
+PAGES: Final = (
+    *sorted((CHECKOUT / "docs" / "benchmarks").glob("*.md")),
+    CHECKOUT / "docs" / "raspberry-pi.md",
+)
 _MARK: Final = re.compile(r"<!-- figures: ([a-z0-9-]+): (.+?) -->\n(?:\|.*\n)*")
 
 

@@ -4,6 +4,7 @@
 """
 
 import math
+import os
 import random
 import subprocess
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from arenite.pipeline.making.building import build_program
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Loading, WeightBudget
 from arenite.strategies import find
+from bench.zoo import NETWORKS
+from support import tflite_networks
 from support.coded_programs import build_coded, network
 from support.command_models import EXCEEDS_A_CACHE
 from support.edited_programs import edited_file
@@ -51,6 +54,7 @@ SHARED_MODELS = [
     "tf2_mobilenet_v2_1.0_224_ptq", "ultraface_rfb320",
 ]  # fmt: skip
 
+TESTS = Path(__file__).parents[1]
 RELATIVE_TOLERANCE = 1e-5
 """Of an output's largest number: sums run in another order, and a * b + c rounds once."""
 
@@ -64,10 +68,10 @@ def emulate(
     root: Path, machine: Machine, program: Path, *arguments: str | Path
 ) -> subprocess.CompletedProcess[str]:
     library = root / machine.arch / "sysroot" / "usr" / "lib" / machine.triplet
+    runner = root / machine.arch / "build" / "runtime" / "capi" / "arenite-run"
     command: list[str | Path] = [
         machine.emulator, "-cpu", machine.processor, "-L", f"/usr/{machine.triplet}",
-        "-E", f"LD_LIBRARY_PATH={library}", root / machine.arch / "build" / "arenite-run",
-        program, *arguments,
+        "-E", f"LD_LIBRARY_PATH={library}", runner, program, *arguments,
     ]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -104,6 +108,12 @@ def assert_agrees(root: Path, machine: Machine, program: Path, folder: Path) -> 
         feeds = random_feeds(session)
         expected = session.run(feeds)
     raw = emulated_outputs(root, machine, program, list(feeds.values()), folder)
+    label = f"{program.stem} on {machine.arch} {machine.processor}"
+    assert_equal(label, expected, raw)
+
+
+def assert_equal(label: str, expected: dict[str, np.ndarray], raw: bytes) -> None:
+    """Check outputs that lie one behind the other."""
     assert len(raw) == sum(array.nbytes for array in expected.values())
     start = 0
     for name, theirs in expected.items():
@@ -118,8 +128,7 @@ def assert_agrees(root: Path, machine: Machine, program: Path, folder: Path) -> 
             worst = distance.max()
             summary = f"{np.count_nonzero(distance)} of {distance.size} differ, by {worst:.0f}"
             limit = 1
-        label = f"{program.stem} {name} on {machine.arch} {machine.processor}"
-        print(f"{label}: {summary}")  # noqa: T201  # `make test-arm` shows it
+        print(f"{label}, {name}: {summary}")  # noqa: T201  # `make test-arm` shows it
         assert worst <= limit, summary
 
 
@@ -281,3 +290,67 @@ def test_a_trained_model_gives_this_machines_outputs(root, machine, tmp_path_fac
     path = shared(f"models/tflite/{name}.tflite")
     folder = tmp_path_factory.mktemp(name)
     assert_agrees(root, machine, built(path, folder / f"{name}.arena"), folder)
+
+
+RUN_IN_PYTHON = """
+import sys
+import numpy as np
+import arenite
+from arenite.runtime import _core, _schema
+from arenite.runtime.targets.onnxruntime import _allocator
+from arenite.strategies import _core as searches
+modules = _core, _schema, _allocator, searches
+assert all(each.__file__.startswith(sys.argv[4]) for each in modules), modules
+with np.load(sys.argv[2]) as feeds, arenite.Session(sys.argv[1]) as session:
+    outputs = session.run(dict(feeds))
+with open(sys.argv[3], "wb") as out:
+    out.writelines(array.tobytes() for array in outputs.values())
+"""
+
+
+def run_by_the_wheel(root: Path, machine: Machine, *arguments: str | Path) -> None:
+    """Run Debian's Python of an architecture, where the wheel is installed."""
+    done = subprocess.run(
+        [root / machine.arch / "python", *arguments],
+        env={
+            "PATH": os.environ["PATH"], "QEMU_CPU": machine.processor,
+            "PYTHONPATH": f"{root / machine.arch / 'site'}:{TESTS}",
+        },
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+boards = pytest.mark.parametrize(
+    "machine", [MACHINES[0], MACHINES[2]], ids=["arm64", "armhf"], indirect=True
+)
+
+
+@boards
+@pytest.mark.parametrize("name", ["network.onnx", "network.tflite"])
+def test_a_wheel_gives_this_machines_outputs(root, machine, tmp_path, name):
+    if name == "network.onnx":
+        onnx.save(NETWORKS["mobilenet-v1-0.25-96"](), tmp_path / name)
+    else:
+        (tmp_path / name).write_bytes(tflite_networks.detector())
+    program = built(tmp_path / name, tmp_path / "network.arena")
+    with Session(program) as session:
+        feeds = random_feeds(session)
+        expected = session.run(feeds)
+    np.savez(tmp_path / "feeds.npz", **feeds)
+    run_by_the_wheel(
+        root, machine, "-c", RUN_IN_PYTHON, program, tmp_path / "feeds.npz", tmp_path / "out",
+        root / machine.arch / "site",
+    )  # fmt: skip
+    assert_equal(f"{name} on {machine.arch}", expected, (tmp_path / "out").read_bytes())
+    assert_agrees(root, machine, program, tmp_path)
+
+
+@boards
+def test_a_wheel_holds_what_it_must(root, machine):
+    run_by_the_wheel(root, machine, TESTS / "installed_wheel.py")
+
+
+def test_the_command_of_a_wheel_runs_a_program(root, tmp_path):
+    program = classifier(tmp_path, quantised=True)
+    run_by_the_wheel(root, MACHINES[0], "-m", "arenite", "run", program)

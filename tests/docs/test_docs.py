@@ -1,5 +1,6 @@
 """What the documentation shows is what the commands do."""
 
+import configparser
 import json
 import os
 import re
@@ -15,7 +16,11 @@ from pathlib import Path
 import pytest
 from click import MissingParameter
 
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_program
 from arenite.planner.programs.rules import AliasKind
+from arenite.strategies import find
+from bench.harness.inputs import zoo_file
 from support.command import GLANCE, commands
 from support.documentation import (
     DOCS,
@@ -180,6 +185,36 @@ def test_a_c_program_reaches_its_tensors_through_the_header_of_a_plan(tmp_path):
     (tmp_path / "plan.h").write_text(header)
     run(compiler, "-std=c11", "-Werror", "-I.", EXAMPLES / "first_layer.c", cwd=tmp_path)
     assert run(tmp_path / "a.out", cwd=tmp_path) in (DOCS / "how-to/use-a-plan.md").read_text()
+
+
+def test_the_service_of_a_pi_classifies_frames_of_a_fake_camera(tmp_path):
+    unit = configparser.ConfigParser()
+    unit.read(EXAMPLES / "pi" / "watch.service")
+    assert unit["Service"]["Restart"] == "always"
+    assert unit["Install"]["WantedBy"] == "multi-user.target"  # of every start
+    for name in ("watch.py", "watch.sh"):
+        shutil.copy(EXAMPLES / "pi" / name, tmp_path)
+    build_program(
+        zoo_file("mobilenet-v1-0.25-96", tmp_path), tmp_path / "model.arena", reading=Reading(),
+        strategy=find("greedy-by-size"),
+    )  # fmt: skip
+    for name, line in {
+        "rpicam-vid": "exec yes",
+        "ffmpeg": "exec head -c 55296 /dev/zero",
+        "arenite/bin/python": f'exec {sys.executable} "$@"',
+    }.items():
+        made = tmp_path / name
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.write_text(f"#!/bin/sh\n{line}\n")
+        made.chmod(0o755)
+    command = shlex.split(unit["Service"]["ExecStart"])
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PATH": path, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["1", "1"]
 
 
 def test_a_strategy_of_another_package_is_offered_and_compared(tmp_path):
