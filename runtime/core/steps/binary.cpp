@@ -55,14 +55,22 @@ std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction f
   }
 }
 
-// Calls use(f) with the function of that name, if it is one of those on which networks spend
+// Calls use(f) with the function of that name, if it is one of those on which networks spend most
 // time.
 template <typename Use>
-void with_common_function(BinaryFunction function, const Use& use) {
+void with_frequent_function(BinaryFunction function, const Use& use) {
   switch (function) {
     case BinaryFunction::add: return use([](float a, float b) { return a + b; });
     case BinaryFunction::subtract: return use([](float a, float b) { return a - b; });
     case BinaryFunction::multiply: return use([](float a, float b) { return a * b; });
+    default: return;
+  }
+}
+
+// The same for those on which networks spend some time.
+template <typename Use>
+void with_common_function(BinaryFunction function, const Use& use) {
+  switch (function) {
     case BinaryFunction::divide: return use([](float a, float b) { return a / b; });
     case BinaryFunction::maximum: return use([](float a, float b) { return a > b ? a : b; });
     case BinaryFunction::minimum: return use([](float a, float b) { return a < b ? a : b; });
@@ -118,12 +126,15 @@ std::unique_ptr<Step> make_of_floats(const Operands& operands, const program::Bi
   const float min = attributes.min();
   const float max = attributes.max();
   const bool clamps = min > -kInfinity || max < kInfinity;
-  with_common_function(attributes.function(), [&](auto function) {
-    constexpr Copies kCopies = Copies::for_wider_vectors;
+  constexpr Copies kCopies = Copies::for_wider_vectors;
+  with_frequent_function(attributes.function(), [&](auto function) {
     step = clamps ? make_clamped<float, kCopies>(operands, function, min, max)
                   : make_elementwise<float, float, kCopies>(operands, function);
   });
-  // Without bounds nothing is clamped.
+  // Infinite bounds clamp nothing: these functions are compiled once.
+  with_common_function(attributes.function(), [&](auto function) {
+    step = make_clamped<float, kCopies>(operands, function, min, max);
+  });
   with_rare_function(attributes.function(), [&](auto function) {
     step = make_clamped<float, Copies::one>(operands, function, min, max);
   });
@@ -219,6 +230,7 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands,
       return target.template quantise<T>(std::min(std::max(value, min), max));
     });
   };
+  with_frequent_function(name, on_numbers);
   with_common_function(name, on_numbers);
   with_rare_function(name, on_numbers);
   return step;
