@@ -47,5 +47,5 @@ def test_the_page_has_a_rectangle_for_each_stair():
     from arenite.pipeline.report.figures import model_figures
 
     figures = model_figures(REPORT, [RESULT])
-    assert figures.offsets == {"by hand": (0, 8, 16, 0)}
-    assert figures.colourings["kind"].groups == (0, 0, 0, 0)
+    assert figures["offsets"] == {"by hand": [0, 8, 16, 0]}
+    assert figures["colourings"]["kind"]["groups"] == [0, 0, 0, 0]
