@@ -26,7 +26,7 @@ from arenite.runtime.targets.onnxruntime import stock_options, stock_session
 from arenite.runtime.targets.tflm import export_tflm
 from arenite.strategies import find
 from bench.harness.contest import Asked, Cell, Row, chosen, contest, note, option
-from bench.harness.engines import OURS, PEERS, EngineError, compiled_entry, converted_peers, race
+from bench.harness.engines import OURS, EngineError, compiled_entry, converted_peers, race
 from bench.harness.inputs import light_networks, shared_onnx, shared_tflite, zoo_file, zoo_files
 from bench.harness.measuring import interleaved, mean_processor_seconds, paired_ratios
 from bench.quantised import quantised_networks, quantised_tflite
@@ -98,15 +98,16 @@ def _beside(asked: Asked, model: Path) -> list[Row]:
         entry = compiled_entry(model, Path(folder))
         has_peers = asked.given.peers and entry.model_format == "onnx"
         peers = dict(converted_peers(model, Path(folder))) if has_peers else {}
+        engines = [entry.opponent, *(["openvino"] if asked.given.peers else [])]
         for count in map(int, asked.given.threads.split(",")):
             raced = race(
-                entry, [entry.opponent], asked.rounds, threads=count, peers=peers,
-                may_drop=bool(peers), seconds=asked.given.seconds,
+                entry, engines, asked.rounds, threads=count, peers=peers,
+                may_drop=asked.given.peers, seconds=asked.given.seconds,
             )  # fmt: skip
             own = raced.pop(OURS)
             for opponent, other in raced.items():
                 off = difference(own.outputs, other.outputs)
-                if opponent not in PEERS:
+                if opponent == entry.opponent:
                     asked.require(off <= MOST_DIFFERENCE, f"{model.stem}: outputs as {opponent}'s")
                 ratio = own.latency_to(other)
                 note(f"{model.stem}, threads {count}: {ratio.median:.2f} of {opponent}")

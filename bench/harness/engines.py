@@ -169,8 +169,8 @@ def run_engines(
     return found
 
 
-PEERS = ("openvino", "ncnn", "mnn")
-_NEEDS = {"openvino": ("openvino",), "ncnn": ("ncnn", "pnnx"), "mnn": ("MNN", "_tools")}
+PEERS = ("ncnn", "mnn")
+_NEEDS = {"ncnn": ("ncnn", "pnnx"), "mnn": ("MNN", "_tools")}
 CONVERSION_S = 600
 _LONGEST = 200
 
@@ -181,9 +181,6 @@ def converted_peers(model: Path, folder: Path) -> Iterator[tuple[str, Path]]:
         missing = [package for package in _NEEDS[peer] if find_spec(package) is None]
         if missing:
             note(f"{peer} is left out: {', '.join(missing)} is not installed")
-            continue
-        if peer == "openvino":
-            yield peer, model
             continue
         place = folder / peer
         place.mkdir()

@@ -23,10 +23,9 @@ def installed(monkeypatch):
 
 
 def test_peers_that_are_not_installed_are_left_out_with_a_note(without, tmp_path, capsys):
-    without("openvino", "ncnn", "pnnx", "MNN", "_tools")
+    without("ncnn", "pnnx", "MNN", "_tools")
     assert list(converted_peers(tmp_path / "model.onnx", tmp_path)) == []
     said = capsys.readouterr().err
-    assert "openvino is left out: openvino is not installed" in said
     assert "ncnn is left out: ncnn, pnnx is not installed" in said
     assert "mnn is left out: MNN, _tools is not installed" in said
 
@@ -39,9 +38,7 @@ def test_a_model_that_is_not_converted_leaves_the_peer_out(monkeypatch, tmp_path
     monkeypatch.setattr(peers, "_pnnx", lambda _model, place: command(FAILS, place))
     monkeypatch.setattr(peers, "_mnnconvert", lambda _model, wanted: command(WRITES, wanted))
     found = list(converted_peers(tmp_path / "model.onnx", tmp_path))
-    assert found == [
-        ("openvino", tmp_path / "model.onnx"), ("mnn", tmp_path / "mnn" / "model.mnn")
-    ]  # fmt: skip
+    assert found == [("mnn", tmp_path / "mnn" / "model.mnn")]
     assert "it does not convert model.onnx: no such operator" in capsys.readouterr().err
 
 
@@ -60,8 +57,7 @@ def test_a_converter_that_takes_too_long_leaves_the_peer_out(monkeypatch, tmp_pa
     monkeypatch.setattr(peers, "CONVERSION_S", 0.2)
     monkeypatch.setattr(peers, "_pnnx", lambda _model, _place: waits)
     monkeypatch.setattr(peers, "_mnnconvert", lambda _model, _wanted: waits)
-    model = tmp_path / "model.onnx"
-    assert list(converted_peers(model, tmp_path)) == [("openvino", model)]
+    assert list(converted_peers(tmp_path / "model.onnx", tmp_path)) == []
     assert "mnn is left out: it takes more than 0.2 s" in capsys.readouterr().err
 
 
