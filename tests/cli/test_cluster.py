@@ -14,7 +14,7 @@ from arenite.cli.main import main
 
 distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
-NUM_MODELS = 24
+NUM_MODELS = 12
 SECONDS = 60
 
 
@@ -24,7 +24,7 @@ def models(tmp_path):
     folder = tmp_path / "models"
     folder.mkdir()
     for model in range(NUM_MODELS):
-        births = [random.randrange(300) for _ in range(400)]
+        births = [random.randrange(150) for _ in range(200)]
         rows = "".join(
             f"{index},{birth},{birth + random.randrange(1, 40)},{random.randrange(1, 10**6)}\n"
             for index, birth in enumerate(births)
