@@ -133,7 +133,7 @@ def test_control_c_while_the_program_starts_is_one_word_and_130():
 def test_control_c_while_the_program_loads_is_one_word_and_130(code):
     ended = subprocess.run(
         [sys.executable, "-c", f"import signal\n{code}"], capture_output=True, text=True,
-        check=False,
+        check=False, timeout=30,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
 

@@ -50,10 +50,13 @@ def _interrupt_again(ignored: "UnraisableHookArgs") -> None:
         return
     import _thread
     import time
+    from signal import SIGINT, pthread_kill
+
+    thread = _thread.get_ident()
 
     def later() -> None:
         time.sleep(0.01)  # after the callback
-        _thread.interrupt_main()
+        pthread_kill(thread, SIGINT)
 
     _thread.start_new_thread(later, ())
 
