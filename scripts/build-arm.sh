@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Cross-compile for 64-bit and 32-bit ARM, on Debian, into build/arm: the C library with
-# `arenite-run`, and a wheel for this Debian's Python. No program of ARM is installed on this
+# `arenite-run`, a wheel for this Debian's Python, and an sdist that has these wheels. No program of ARM is installed on this
 # machine. Usage: scripts/build-arm.sh [PYTHON]. Exits with 77, and says why, where it cannot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -140,4 +140,8 @@ for arch in arm64 armhf; do
     --only-binary :all: --implementation cp --python-version "${tag#cp}" "${platforms[@]}" \
     "${dependencies[@]}" "$work"/wheels/*"_$machine.whl" 2>>"$work/$arch.log"
 done
+# The wheels lie in it: where one fits, pip takes its native modules and compiles nothing.
+"$python" -c "from scikit_build_core.build import build_sdist
+build_sdist('$work/wheels', {'sdist.include': 'build/arm/wheels/*.whl'})" >"$work/sdist.log" 2>&1 ||
+  { cat "$work/sdist.log" >&2; exit 1; }
 stat --format='%n: %s bytes' "$work"/wheels/*

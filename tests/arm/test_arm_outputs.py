@@ -6,6 +6,7 @@
 import math
 import os
 import random
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -354,3 +355,24 @@ def test_a_wheel_holds_what_it_must(root, machine):
 def test_the_command_of_a_wheel_runs_a_program(root, tmp_path):
     program = classifier(tmp_path, quantised=True)
     run_by_the_wheel(root, MACHINES[0], "-m", "arenite", "run", program)
+
+
+NO_COMPILER = {"CC": "/absent/cc", "CXX": "/absent/c++"}
+
+
+@boards
+def test_the_sdist_takes_the_modules_of_its_wheel_where_no_compiler_is(root, machine, tmp_path):
+    (sdist,) = (root / "wheels").glob("*.tar.gz")
+    shutil.unpack_archive(sdist, tmp_path, filter="data")
+    source = tmp_path / sdist.name.removesuffix(".tar.gz")
+    python = root / machine.arch / "python"
+    suffix = "import sysconfig; print(sysconfig.get_config_var('SOABI'))"
+    soabi = subprocess.run([python, "-c", suffix], capture_output=True, text=True, check=True)
+    for arguments in (
+        ["-S", source, "-B", tmp_path / "build", "-DSKBUILD=2", f"-DPython_EXECUTABLE={python}",
+         f"-DSKBUILD_SOABI={soabi.stdout.strip()}"],
+        ["--install", tmp_path / "build", "--prefix", tmp_path / "installed"],
+    ):  # fmt: skip
+        subprocess.run(["cmake", *arguments], check=True, env=os.environ | NO_COMPILER)
+    installed = {path.name for path in (tmp_path / "installed").rglob("*.so")}
+    assert {f"{name}.{soabi.stdout.strip()}.so" for name in ("_core", "_schema")} <= installed
