@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/quantised.hpp"
 #include "kernels/quantised_sum.hpp"
@@ -36,23 +37,36 @@ T remainder(T a, T b) {  // of the sign of b
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-template <typename T>
-std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction function) {
+// A function whose loops are compiled once for all functions of its type: each element takes a
+// call. For functions on which networks spend no time.
+template <typename Result, typename T>
+using Called = Result (*)(T, T);
+
+// Calls use(f) with the comparison of that name, if it is one.
+template <typename T, typename Use>
+void with_comparison(BinaryFunction function, const Use& use) {
   switch (function) {
-    case BinaryFunction::equal:
-      return make_elementwise<T, bool>(operands, [](T a, T b) { return a == b; });
-    case BinaryFunction::not_equal:
-      return make_elementwise<T, bool>(operands, [](T a, T b) { return a != b; });
-    case BinaryFunction::less:
-      return make_elementwise<T, bool>(operands, [](T a, T b) { return a < b; });
-    case BinaryFunction::less_equal:
-      return make_elementwise<T, bool>(operands, [](T a, T b) { return a <= b; });
-    case BinaryFunction::greater:
-      return make_elementwise<T, bool>(operands, [](T a, T b) { return a > b; });
-    case BinaryFunction::greater_equal:
-      return make_elementwise<T, bool>(operands, [](T a, T b) { return a >= b; });
-    default: return nullptr;
+    case BinaryFunction::equal: return use([](T a, T b) { return a == b; });
+    case BinaryFunction::not_equal: return use([](T a, T b) { return a != b; });
+    case BinaryFunction::less: return use([](T a, T b) { return a < b; });
+    case BinaryFunction::less_equal: return use([](T a, T b) { return a <= b; });
+    case BinaryFunction::greater: return use([](T a, T b) { return a > b; });
+    case BinaryFunction::greater_equal: return use([](T a, T b) { return a >= b; });
+    default: return;
   }
+}
+
+template <typename T>
+std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction name) {
+  std::unique_ptr<Step> step;
+  with_comparison<T>(name, [&](auto function) {
+    if constexpr (std::is_integral_v<T>) {
+      step = make_elementwise<T, bool>(operands, Called<bool, T>(function));
+    } else {
+      step = make_elementwise<T, bool>(operands, function);
+    }
+  });
+  return step;
 }
 
 // Calls use(f) with the function of that name, if it is one of those on which networks spend most
@@ -135,7 +149,7 @@ std::unique_ptr<Step> make_of_floats(const Operands& operands, const program::Bi
   with_common_function(attributes.function(), [&](auto function) {
     step = make_clamped<float, kCopies>(operands, function, min, max);
   });
-  with_rare_function(attributes.function(), [&](auto function) {
+  with_rare_function(attributes.function(), [&](Called<float, float> function) {
     step = make_clamped<float, Copies::one>(operands, function, min, max);
   });
   return step;
@@ -145,7 +159,7 @@ template <typename T>
 std::unique_ptr<Step> make_of_integers(const Operands& operands,
                                        const program::Binary& attributes) {
   std::unique_ptr<Step> step;
-  with_function_of_integers<T>(attributes.function(), [&](auto function) {
+  with_function_of_integers<T>(attributes.function(), [&](Called<T, T> function) {
     step = make_clamped<T, Copies::one>(operands, function, saturate<T>(attributes.min()),
                                         saturate<T>(attributes.max()));
   });
@@ -230,9 +244,10 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands,
       return target.template quantise<T>(std::min(std::max(value, min), max));
     });
   };
-  with_frequent_function(name, on_numbers);
+  const auto on_called = [&](Called<float, float> function) { on_numbers(function); };
+  with_frequent_function(name, on_called);
   with_common_function(name, on_numbers);
-  with_rare_function(name, on_numbers);
+  with_rare_function(name, on_called);
   return step;
 }
 

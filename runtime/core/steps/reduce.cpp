@@ -113,8 +113,10 @@ class ReduceStep final : public Step {
 template <typename T, typename Accumulate, typename Finish>
 std::unique_ptr<Step> make(const Operands& operands, const ReduceLayout& layout, T start,
                            Accumulate accumulate, Finish finish) {
-  return std::make_unique<ReduceStep<T, Accumulate, Finish>>(operands, layout, start, accumulate,
-                                                             finish);
+  // Networks spend no time on reductions of integers: they are compiled once for all functions.
+  using Called = std::conditional_t<std::is_integral_v<T>, T (*)(T, T), Accumulate>;
+  return std::make_unique<ReduceStep<T, Called, Finish>>(operands, layout, start, accumulate,
+                                                         finish);
 }
 
 template <typename T>
