@@ -17,7 +17,9 @@ from bench.arm.code import KINDS
 from bench.arm.emulation import PROCESSORS, Counted, here, ours, theirs
 from bench.harness.contest import TABLE, Asked, MissingInputsError, Row, contest, note, option
 from bench.harness.engines import OURS, converted_peers
-from bench.harness.inputs import reading_of, shared_tflite, zoo_files
+from bench.harness.inputs import reading_of, shared_onnx, shared_tflite, zoo_files
+from bench.quantised import quantised_tflite
+from bench.zoo import NETWORKS
 
 _MODELS: Final = {
     "tf2_mobilenet_v2_1.0_224_ptq": "MobileNet v2, 8 bits",
@@ -26,11 +28,18 @@ _MODELS: Final = {
     "kws_ref_model": "keyword spotting, 8 bits",
     "pretrainedResnet_quant": "ResNet-8, 8 bits",
     "person_detect": "person detection, 8 bits",
+    "resnet50_int8": "ResNet-50, 8 bits",
     "vww_96_float": "visual wake words, fp32",
     "pretrainedResnet": "ResNet-8, fp32",
 }
-"""Names of the files of `../shared`."""
-_NETWORKS: Final = ("mobilenet-v1", "mobilenet-v2")
+"""Names of files; a zoo's network in 8 bits among those of `../shared`."""
+_NETWORKS: Final = (
+    "mobilenet-v1", "mobilenet-v2", "mobilenet-v3", "efficientnet-b0", "resnet50", "inception-v3",
+    "unet", "yolov8n", "bert-mini", "deit-tiny",
+)  # fmt: skip
+_SHARED_ONNX: Final = "ultraface_rfb320"
+_QUANTISED: Final = "resnet50"
+"""Of the zoo; as a TFLite file it has 8 bits."""
 _RATIOS, _KINDS = "Beside other engines", "Million instructions of an inference by kind"
 _FUNCTIONS, _CLOCK = "Hot functions", "Estimates beside the clock"
 _BOARDS: Final = "On a Raspberry Pi"
@@ -92,12 +101,24 @@ def arm(asked: Asked) -> Iterator[Row]:
     wrong predictions. Ratios are ours over the other's; times on a Raspberry Pi are these cycles
     at the clock of the board.
     """
-    found = [*shared_tflite(tuple(_MODELS)), *zoo_files(_NETWORKS, asked.folder)]
     if asked.given.clock is not None:
-        yield from _clock(asked, list(asked.each(found, lambda path: _subject(asked, path))))
+        yield from _clock(
+            asked, list(asked.each(_found(asked.folder), lambda path: _subject(asked, path)))
+        )
         return
-    for rows in asked.each(found, lambda path: list(_rows(asked, _subject(asked, path)))):
+    for rows in asked.each(
+        _found(asked.folder), lambda path: list(_rows(asked, _subject(asked, path)))
+    ):
         yield from rows
+
+
+def _found(folder: Path) -> Iterator[Path]:
+    yield from shared_tflite(tuple(_MODELS))
+    yield from (path for path in shared_onnx() if path.stem == _SHARED_ONNX)
+    yield from zoo_files(_NETWORKS, folder)
+    path = folder / f"{_QUANTISED}_int8.tflite"
+    path.write_bytes(quantised_tflite(NETWORKS[_QUANTISED]()))
+    yield path
 
 
 def _subject(asked: Asked, model: Path) -> _Subject:

@@ -7,6 +7,7 @@ import onnx
 
 from bench.zoo.cells import darts, randwire, swiftnet
 from bench.zoo.classic import densenet121, inception_v3, resnet50, unet
+from bench.zoo.edge import bert_mini, deit_tiny, efficientnet_b0, mobilenet_v3, yolov8n
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
 from bench.zoo.mobilenets import deeplab_v3, mobilenet_v1, mobilenet_v2, posenet
 
@@ -48,3 +49,12 @@ SMALL: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v2-0.35-144": partial(mobilenet_v2, size=144, classes=1000, width=0.35, divisor=8)
 }
 """Networks for microcontrollers of which others publish figures."""
+
+EDGE: dict[str, Callable[[], onnx.ModelProto]] = {
+    "mobilenet-v3": mobilenet_v3,
+    "efficientnet-b0": efficientnet_b0,
+    "yolov8n": yolov8n,
+    "bert-mini": bert_mini,
+    "deit-tiny": deit_tiny,
+}
+"""Networks that edge devices run today."""

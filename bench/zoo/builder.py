@@ -66,12 +66,12 @@ class NetworkBuilder:
         extents = tuple(dilation * (extent - 1) + 1 for extent in (height, width))
         pads, (out_height, out_width) = self._window(x, extents, stride, padding)
         fan_in = self.shapes[x][1] // groups
-        y = self._node(
+        y = self.node(
             "Conv",
             [
                 x,
                 self._weight((channels, fan_in, height, width), activation),
-                self._constant(0.01 * self._normal(channels)),
+                self.constant(0.01 * self._normal(channels)),
             ],
             (1, channels, out_height, out_width),
             kernel_shape=[height, width],
@@ -95,10 +95,10 @@ class NetworkBuilder:
         """Double height and width by a transposed convolution, 2 x 2."""
         _, in_channels, height, width = self.shapes[x]
         scale = math.sqrt(1 / in_channels)
-        weight = self._constant(scale * self._normal(in_channels, channels, 2, 2))
-        bias = self._constant(0.01 * self._normal(channels))
+        weight = self.constant(scale * self._normal(in_channels, channels, 2, 2))
+        bias = self.constant(0.01 * self._normal(channels))
         shape = (1, channels, 2 * height, 2 * width)
-        return self._node("ConvTranspose", [x, weight, bias], shape, strides=[2, 2])
+        return self.node("ConvTranspose", [x, weight, bias], shape, strides=[2, 2])
 
     def activate(self, x: str, activation: Activation | None) -> str:
         """Apply the activation; None leaves the tensor as it is."""
@@ -106,48 +106,46 @@ class NetworkBuilder:
             case None:
                 return x
             case "relu":
-                return self._node("Relu", [x], self.shapes[x])
+                return self.node("Relu", [x], self.shapes[x])
             case "relu6":
                 low, high = (
-                    self._constant(np.float32(0), "zero"),
-                    self._constant(np.float32(6), "six"),
+                    self.constant(np.float32(0), "zero"),
+                    self.constant(np.float32(6), "six"),
                 )
-                return self._node("Clip", [x, low, high], self.shapes[x])
+                return self.node("Clip", [x, low, high], self.shapes[x])
 
     def prelu(self, x: str) -> str:
         """Keep what is positive, and scale what is negative by a slope of its channel."""
         slopes = np.abs(0.25 * self._normal(self.shapes[x][1], 1, 1))
-        return self._node("PRelu", [x, self._constant(slopes)], self.shapes[x])
+        return self.node("PRelu", [x, self.constant(slopes)], self.shapes[x])
 
     def batch_norm(self, x: str, *, activation: Activation | None = None) -> str:
         """Normalise by stored statistics: mean 0, variance 1, scales around 1."""
         channels = self.shapes[x][1]
         parameters = [
-            self._constant(1 + 0.01 * self._normal(channels)),
-            self._constant(0.01 * self._normal(channels)),
-            self._constant(np.zeros(channels, np.float32)),
-            self._constant(np.ones(channels, np.float32)),
+            self.constant(1 + 0.01 * self._normal(channels)),
+            self.constant(0.01 * self._normal(channels)),
+            self.constant(np.zeros(channels, np.float32)),
+            self.constant(np.ones(channels, np.float32)),
         ]
-        y = self._node("BatchNormalization", [x, *parameters], self.shapes[x])
+        y = self.node("BatchNormalization", [x, *parameters], self.shapes[x])
         return self.activate(y, activation)
 
     def add(self, a: str, b: str, *, activation: Activation | None = None) -> str:
         """Add two tensors of one shape."""
-        return self.activate(self._node("Add", [a, b], self.shapes[a]), activation)
+        return self.activate(self.node("Add", [a, b], self.shapes[a]), activation)
 
     def sum(self, tensors: Sequence[str]) -> str:
         """Add any number of tensors of one shape."""
         return (
-            tensors[0]
-            if len(tensors) == 1
-            else self._node("Sum", tensors, self.shapes[tensors[0]])
+            tensors[0] if len(tensors) == 1 else self.node("Sum", tensors, self.shapes[tensors[0]])
         )
 
     def concat(self, tensors: Sequence[str], axis: int = 1) -> str:
         """Join the tensors along `axis`."""
         shape = list(self.shapes[tensors[0]])
         shape[axis] = sum(self.shapes[tensor][axis] for tensor in tensors)
-        return self._node("Concat", tensors, tuple(shape), axis=axis)
+        return self.node("Concat", tensors, tuple(shape), axis=axis)
 
     def max_pool(self, x: str, kernel: int, stride: int, padding: Padding = "same") -> str:
         """Take the largest of each window."""
@@ -159,20 +157,20 @@ class NetworkBuilder:
 
     def global_average_pool(self, x: str) -> str:
         """Average each channel to 1 x 1."""
-        return self._node("GlobalAveragePool", [x], (*self.shapes[x][:2], 1, 1))
+        return self.node("GlobalAveragePool", [x], (*self.shapes[x][:2], 1, 1))
 
     def pad_channels(self, x: str, channels: int) -> str:
         """Append channels of zeros up to `channels`."""
         batch, present, height, width = self.shapes[x]
         pads = np.array([0, 0, 0, 0, 0, channels - present, 0, 0], np.int64)
-        return self._node("Pad", [x, self._constant(pads)], (batch, channels, height, width))
+        return self.node("Pad", [x, self.constant(pads)], (batch, channels, height, width))
 
     def resize(self, x: str, height: int, width: int, *, corners: bool = True) -> str:
         """Interpolate linearly, corners on corners or by the centres of pixels."""
         shape = (*self.shapes[x][:2], height, width)
-        return self._node(
+        return self.node(
             "Resize",
-            [x, "", "", self._constant(np.array(shape, np.int64))],
+            [x, "", "", self.constant(np.array(shape, np.int64))],
             shape,
             mode="linear",
             coordinate_transformation_mode="align_corners" if corners else "half_pixel",
@@ -180,27 +178,65 @@ class NetworkBuilder:
 
     def reshape(self, x: str, *shape: int) -> str:
         """Read the same elements in another shape."""
-        return self._node("Reshape", [x, self._constant(np.array(shape, np.int64))], shape)
+        return self.node("Reshape", [x, self.constant(np.array(shape, np.int64))], shape)
 
     def transpose(self, x: str, *order: int) -> str:
         """Permute the dimensions."""
         shape = tuple(self.shapes[x][axis] for axis in order)
-        return self._node("Transpose", [x], shape, perm=order)
+        return self.node("Transpose", [x], shape, perm=order)
 
     def dense(self, x: str, units: int) -> str:
         """Multiply the rows of a matrix by weights and add a bias."""
         rows, features = self.shapes[x]
         weight = self._weight((units, features), None)
-        bias = self._constant(0.01 * self._normal(units))
-        return self._node("Gemm", [x, weight, bias], (rows, units), transB=1)
+        bias = self.constant(0.01 * self._normal(units))
+        return self.node("Gemm", [x, weight, bias], (rows, units), transB=1)
 
     def sigmoid(self, x: str) -> str:
         """Squash each element to between 0 and 1."""
-        return self._node("Sigmoid", [x], self.shapes[x])
+        return self.node("Sigmoid", [x], self.shapes[x])
 
     def softmax(self, x: str) -> str:
         """Turn the last dimension into probabilities."""
-        return self._node("Softmax", [x], self.shapes[x], axis=-1)
+        return self.node("Softmax", [x], self.shapes[x], axis=-1)
+
+    def node(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        shape: tuple[int, ...],
+        **attributes: float | str | Sequence[int],
+    ) -> str:
+        """Apply an operator whose result has this shape."""
+        (name,) = self.nodes(op_type, inputs, (shape,), **attributes)
+        return name
+
+    def nodes(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        shapes: Sequence[tuple[int, ...]],
+        **attributes: float | str | Sequence[int],
+    ) -> list[str]:
+        """Apply an operator whose results have these shapes."""
+        name = f"{op_type.lower()}_{len(self._nodes)}"
+        names = [name if not index else f"{name}_{index}" for index in range(len(shapes))]
+        self._nodes.append(helper.make_node(op_type, inputs, names, name, **attributes))
+        self.shapes.update(zip(names, shapes, strict=True))
+        return names
+
+    def weights(self, *shape: int) -> str:
+        """Return random weights, of a variance that products over the first axis keep."""
+        return self.constant(math.sqrt(1 / shape[0]) * self._normal(*shape))
+
+    def constant(self, array: npt.ArrayLike, name: str | None = None) -> str:
+        """Return the initialiser of this name, made once, or a new one."""
+        name = name or f"constant_{len(self._initialisers)}"
+        if name not in self._initialisers:
+            array = np.asarray(array)
+            self._initialisers[name] = numpy_helper.from_array(array, name)
+            self.shapes[name] = array.shape
+        return name
 
     def build(self) -> onnx.ModelProto:
         """Return the network; the same bytes every time."""
@@ -223,7 +259,7 @@ class NetworkBuilder:
 
     def _pool(self, op_type: str, x: str, kernel: int, stride: int, padding: Padding) -> str:
         pads, extents = self._window(x, (kernel, kernel), stride, padding)
-        return self._node(
+        return self.node(
             op_type,
             [x],
             (*self.shapes[x][:2], *extents),
@@ -254,32 +290,13 @@ class NetworkBuilder:
             sizes.append((size + total - extent) // stride + 1)
         return [*before, *after], (sizes[0], sizes[1])
 
-    def _node(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        shape: tuple[int, ...],
-        **attributes: int | str | Sequence[int],
-    ) -> str:
-        name = f"{op_type.lower()}_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(op_type, inputs, [name], name, **attributes))
-        self.shapes[name] = shape
-        return name
-
     def _weight(self, shape: tuple[int, ...], activation: Activation | None) -> str:
         """Return weights that keep the variance: after He where a ReLU halves it."""
         gain = 1 if activation is None else 2
-        return self._constant(math.sqrt(gain / math.prod(shape[1:])) * self._normal(*shape))
+        return self.constant(math.sqrt(gain / math.prod(shape[1:])) * self._normal(*shape))
 
     def _normal(self, *shape: int) -> npt.NDArray[np.float32]:
         return self._random.standard_normal(shape, np.float32)
-
-    def _constant(self, array: npt.ArrayLike, name: str | None = None) -> str:
-        """Return the initialiser of this name, made once, or a new one."""
-        name = name or f"constant_{len(self._initialisers)}"
-        if name not in self._initialisers:
-            self._initialisers[name] = numpy_helper.from_array(np.asarray(array), name)
-        return name
 
     def _value(self, name: str, tensor: str) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, self.shapes[tensor])
