@@ -10,6 +10,7 @@ from bench.zoo.classic import densenet121, inception_v3, resnet50, unet
 from bench.zoo.edge import bert_mini, deit_tiny, efficientnet_b0, mobilenet_v3, yolov8n
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
 from bench.zoo.mobilenets import deeplab_v3, mobilenet_v1, mobilenet_v2, posenet
+from bench.zoo.sequences import espcn, recurrent, temporal, transformer, vocoder
 
 NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v1": mobilenet_v1,
@@ -44,6 +45,19 @@ MEDIAPIPE: dict[str, Callable[[], onnx.ModelProto]] = {
     "face-mesh": face_mesh,
 }
 """Networks of the kinds that MediaPipe publishes; BlazeFace is among the first."""
+
+SEQUENCES: dict[str, Callable[[], onnx.ModelProto]] = {
+    "lstm": partial(recurrent, "LSTM"),
+    "lstm-bidirectional": partial(recurrent, "LSTM", "bidirectional"),
+    "gru": partial(recurrent, "GRU"),
+    "gru-bidirectional": partial(recurrent, "GRU", "bidirectional"),
+    "encoder": transformer,
+    "decoder": partial(transformer, tokens=1, past=255),
+    "temporal": temporal,
+    "vocoder": vocoder,
+    "espcn": espcn,
+}
+"""Networks of sequences and of sound, and one that enlarges images."""
 
 SMALL: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v2-0.35-144": partial(mobilenet_v2, size=144, classes=1000, width=0.35, divisor=8)

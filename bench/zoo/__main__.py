@@ -6,9 +6,9 @@ from pathlib import Path
 
 import onnx
 
-from bench.zoo import CELLS, EDGE, MEDIAPIPE, NETWORKS, SMALL
+from bench.zoo import CELLS, EDGE, MEDIAPIPE, NETWORKS, SEQUENCES, SMALL
 
-_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE, **SMALL, **EDGE}
+_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE, **SMALL, **EDGE, **SEQUENCES}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

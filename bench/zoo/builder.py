@@ -30,8 +30,9 @@ class NetworkBuilder:
         shapes: Of every tensor made so far.
     """
 
-    def __init__(self, name: str, seed: int = 0) -> None:
+    def __init__(self, name: str, seed: int = 0, *, opset: int = OPSET) -> None:
         self.name = name
+        self._opset = opset
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._random = np.random.default_rng(seed)
         self._nodes: list[onnx.NodeProto] = []
@@ -71,7 +72,7 @@ class NetworkBuilder:
             [
                 x,
                 self._weight((channels, fan_in, height, width), activation),
-                self.constant(0.01 * self._normal(channels)),
+                self.constant(0.01 * self.normal(channels)),
             ],
             (1, channels, out_height, out_width),
             kernel_shape=[height, width],
@@ -95,8 +96,8 @@ class NetworkBuilder:
         """Double height and width by a transposed convolution, 2 x 2."""
         _, in_channels, height, width = self.shapes[x]
         scale = math.sqrt(1 / in_channels)
-        weight = self.constant(scale * self._normal(in_channels, channels, 2, 2))
-        bias = self.constant(0.01 * self._normal(channels))
+        weight = self.constant(scale * self.normal(in_channels, channels, 2, 2))
+        bias = self.constant(0.01 * self.normal(channels))
         shape = (1, channels, 2 * height, 2 * width)
         return self.node("ConvTranspose", [x, weight, bias], shape, strides=[2, 2])
 
@@ -116,15 +117,15 @@ class NetworkBuilder:
 
     def prelu(self, x: str) -> str:
         """Keep what is positive, and scale what is negative by a slope of its channel."""
-        slopes = np.abs(0.25 * self._normal(self.shapes[x][1], 1, 1))
+        slopes = np.abs(0.25 * self.normal(self.shapes[x][1], 1, 1))
         return self.node("PRelu", [x, self.constant(slopes)], self.shapes[x])
 
     def batch_norm(self, x: str, *, activation: Activation | None = None) -> str:
         """Normalise by stored statistics: mean 0, variance 1, scales around 1."""
         channels = self.shapes[x][1]
         parameters = [
-            self.constant(1 + 0.01 * self._normal(channels)),
-            self.constant(0.01 * self._normal(channels)),
+            self.constant(1 + 0.01 * self.normal(channels)),
+            self.constant(0.01 * self.normal(channels)),
             self.constant(np.zeros(channels, np.float32)),
             self.constant(np.ones(channels, np.float32)),
         ]
@@ -189,8 +190,34 @@ class NetworkBuilder:
         """Multiply the rows of a matrix by weights and add a bias."""
         rows, features = self.shapes[x]
         weight = self._weight((units, features), None)
-        bias = self.constant(0.01 * self._normal(units))
+        bias = self.constant(0.01 * self.normal(units))
         return self.node("Gemm", [x, weight, bias], (rows, units), transB=1)
+
+    def recurrent(
+        self,
+        x: str,
+        op_type: Literal["LSTM", "GRU"],
+        units: int,
+        direction: Literal["forward", "bidirectional"],
+    ) -> str:
+        """Run a recurrent layer over the first axis; its directions are joined at the end."""
+        steps, batch, features = self.shapes[x]
+        directions = 1 if direction == "forward" else 2
+        rows = {"LSTM": 4, "GRU": 3}[op_type] * units
+        scale = math.sqrt(1 / units)
+        inputs = [
+            self.constant(scale * self.normal(directions, rows, features)),
+            self.constant(scale * self.normal(directions, rows, units)),
+            self.constant(0.01 * self.normal(directions, 2 * rows)),
+        ]
+        shape = (steps, directions, batch, units)
+        reset = {"linear_before_reset": 1} if op_type == "GRU" else {}
+        y = self.node(
+            op_type, [x, *inputs], shape, hidden_size=units, direction=direction, **reset
+        )
+        if directions == 1:
+            return self.reshape(y, steps, batch, units)
+        return self.reshape(self.transpose(y, 0, 2, 1, 3), steps, batch, directions * units)
 
     def sigmoid(self, x: str) -> str:
         """Squash each element to between 0 and 1."""
@@ -227,7 +254,7 @@ class NetworkBuilder:
 
     def weights(self, *shape: int) -> str:
         """Return random weights, of a variance that products over the first axis keep."""
-        return self.constant(math.sqrt(1 / shape[0]) * self._normal(*shape))
+        return self.constant(math.sqrt(1 / shape[0]) * self.normal(*shape))
 
     def constant(self, array: npt.ArrayLike, name: str | None = None) -> str:
         """Return the initialiser of this name, made once, or a new one."""
@@ -254,7 +281,7 @@ class NetworkBuilder:
             graph,
             producer_name="arenite-zoo",
             ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            opset_imports=[helper.make_opsetid("", self._opset)],
         )
 
     def _pool(self, op_type: str, x: str, kernel: int, stride: int, padding: Padding) -> str:
@@ -293,9 +320,10 @@ class NetworkBuilder:
     def _weight(self, shape: tuple[int, ...], activation: Activation | None) -> str:
         """Return weights that keep the variance: after He where a ReLU halves it."""
         gain = 1 if activation is None else 2
-        return self.constant(math.sqrt(gain / math.prod(shape[1:])) * self._normal(*shape))
+        return self.constant(math.sqrt(gain / math.prod(shape[1:])) * self.normal(*shape))
 
-    def _normal(self, *shape: int) -> npt.NDArray[np.float32]:
+    def normal(self, *shape: int) -> npt.NDArray[np.float32]:
+        """Return the next random numbers."""
         return self._random.standard_normal(shape, np.float32)
 
     def _value(self, name: str, tensor: str) -> onnx.ValueInfoProto:

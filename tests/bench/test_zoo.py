@@ -12,7 +12,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not
 from arenite.planner.importers.onnx import read_onnx  # noqa: E402
 from arenite.planner.programs.rules import Rules  # noqa: E402
 from arenite.strategies import find_order  # noqa: E402
-from bench.zoo import CELLS, NETWORKS  # noqa: E402
+from bench.zoo import CELLS, NETWORKS, SEQUENCES  # noqa: E402
 from bench.zoo.__main__ import main  # noqa: E402
 from bench.zoo.builder import NetworkBuilder  # noqa: E402
 
@@ -51,6 +51,20 @@ def test_a_cell_runs_and_its_best_order_is_proved(name: str, tmp_path: Path) -> 
     feeds = {i.name: generator.random(i.shape, np.float32) for i in session.get_inputs()}
     (result,) = session.run(None, feeds)
     assert np.isfinite(result).all()
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_network_of_sequences_runs(name: str) -> None:
+    network = SEQUENCES[name]()
+    onnx.checker.check_model(network, full_check=True)
+    session = onnxruntime.InferenceSession(
+        network.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    generator = np.random.default_rng(1)
+    feeds = {i.name: generator.random(i.shape, np.float32) for i in session.get_inputs()}
+    for stated, found in zip(session.get_outputs(), session.run(None, feeds), strict=True):
+        assert found.shape == tuple(stated.shape)
+        assert np.isfinite(found).all()
 
 
 def test_the_same_network_has_the_same_bytes() -> None:

@@ -27,7 +27,8 @@ GENERATOR = np.random.default_rng(11)
 
 
 def random_matmul():
-    rows, depth, columns, batch = map(int, GENERATOR.integers(1, 70, 4))
+    depth, columns, batch = map(int, GENERATOR.integers(1, 70, 3))
+    rows = int(GENERATOR.integers(2, 70))
     operator = MatMul(transpose_a=bool(rows % 2), transpose_b=bool(columns % 3))
     a = (depth, rows) if operator.transpose_a else (rows, depth)
     b = (columns, depth) if operator.transpose_b else (depth, columns)
@@ -179,6 +180,16 @@ def test_the_plan_has_the_working_memory(tmp_path):
         assert session.arena_bytes >= sum(record.size for record in problem.records)
         feeds = random_feeds(session)
         assert_same(session.run(feeds), reference_outputs(path, feeds))
+
+
+@pytest.mark.parametrize("function", ["MatMul(x, y)", "MatMul(x, t)"])
+def test_a_row_is_multiplied_without_working_memory(tmp_path, function):
+    text = (
+        "(float[3,1,40] x, float[3,40,40] y) => (z) "
+        f"{{ t = Transpose<perm=[0,2,1]>(y) z = {function} }}"
+    )
+    problem = compile_model(save(tmp_path, parse(text))).source.problem
+    assert all(record.tensors for record in problem.records)
 
 
 class Mallinfo(ctypes.Structure):

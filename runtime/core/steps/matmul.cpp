@@ -77,13 +77,18 @@ class MatMulStep final : public Step {
                           : operands.outputs[0]->num_elements() / (rows * columns)),
         transpose_a_(operands.step.kernel_as_MatMul()->transpose_a()),
         transpose_b_(operands.step.kernel_as_MatMul()->transpose_b()),
-        packed_(require_scratch_of<float>(operands, gemm_scratch(columns, depth))),
+        packed_(rows == 1 ? nullptr
+                          : require_scratch_of<float>(operands, gemm_scratch(columns, depth))),
         threads_(operands.threads) {}
 
   void run() override {
     std::size_t packed = 0;
     for (std::size_t i = 0; i < num_products_; ++i) {
       const auto [a, b] = batches_.start(i);
+      if (rows_ == 1) {
+        multiply_row(a_ + a, b_ + b, c_ + i * columns_);
+        continue;
+      }
       if (i == 0 || b != packed) {
         pack(b_ + b);
         packed = b;
@@ -109,6 +114,13 @@ class MatMulStep final : public Step {
     });
   }
 
+  // Packing would take longer than the product.
+  void multiply_row(const float* a, const float* b, float* c) const {
+    in_blocks(columns_, 4 * kGemmPanel, depth_, [=, this](std::size_t first, std::size_t count) {
+      gemm_row(a, b, transpose_b_, columns_, depth_, first, count, c);
+    });
+  }
+
   // Calls work(first, count) on whole blocks of [0, total); `cost` is of one index.
   template <typename Work>
   void in_blocks(std::size_t total, std::size_t block, std::size_t cost, const Work& work) const {
@@ -128,7 +140,7 @@ class MatMulStep final : public Step {
   std::size_t num_products_;
   bool transpose_a_;
   bool transpose_b_;
-  float* packed_;  // working memory
+  float* packed_;  // working memory; null for a single row
   pthreadpool_t threads_;
 };
 

@@ -55,6 +55,10 @@ CASES = {
     "matmul of a transposed": "(float[2,3,5] a, float[2,7,5] b) => (y) "
     "{t = Transpose<perm=[0,2,1]>(b) y = MatMul(a, t)}",
     "matmul broadcast": "(float[4,2,3,5] a, float[2,5,7] b) => (y) {y = MatMul(a, b)}",
+    "matmul of a row": "(float[2,1,50] a, float[2,50,151] b) => (y) {y = MatMul(a, b)}",
+    "matmul of a row with few columns": "(float[1,5] a, float[5,3] b) => (y) {y = MatMul(a, b)}",
+    "matmul of a row with columns": "(float[2,1,50] a, float[2,39,50] b) => (y) "
+    "{t = Transpose<perm=[0,2,1]>(b) y = MatMul(a, t)}",
     "max pool": "(float[1,6,9,11] x) => (y) "
     "{y = MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x)}",
     "max pool rounded up": "(float[1,6,9,12] x) => (y) "
