@@ -24,6 +24,25 @@ struct Bounds {
 };
 extern const Bounds kBounds;
 
+// The lesser and the greater number; where one is NaN, either may be the result. On ARM64 GCC takes
+// one instruction for these, and seven to keep NaN as std::min and std::max do.
+#ifdef __aarch64__
+inline float lesser(float a, float b) { return std::fmin(a, b); }
+inline float greater(float a, float b) { return std::fmax(a, b); }
+#else
+inline float lesser(float a, float b) { return std::min(a, b); }
+inline float greater(float a, float b) { return std::max(a, b); }
+#endif
+
+// The nearest number of [low, high]; NaN stays NaN.
+inline float bounded(float x, float low, float high) {
+#ifdef __aarch64__
+  return x != x ? x : lesser(greater(x, low), high);
+#else
+  return std::min(std::max(x, low), high);
+#endif
+}
+
 // e^x for x in [-87, 88.3], in fewer instructions: a polynomial fitted to it about each multiple of
 // log(2).
 inline float exponential_within(float x) {
@@ -44,18 +63,17 @@ inline float exponential_within(float x) {
 
 // The same of any x up to 88, above all of those up to 0; 0 where it is below 1e-37.
 inline float exponential_below(float x) {
-  const float made =
-      exponential_within(std::min(std::max(x, kBounds.lowest_power), kBounds.highest_power));
+  const float made = exponential_within(bounded(x, kBounds.lowest_power, kBounds.highest_power));
   return x < -86.5f ? 0.0f : made;
 }
 
 // e^x - 1 of x up to 88, above all of those up to 0. Near 0 it loses nothing.
 inline float exponential_less_one_below(float x) {
   constexpr float kRounder = 12'582'912.0f + 127.0f;
-  const float bounded = std::max(x, kBounds.lowest_less_one);
-  const float shifted = bounded * 1.44269504f + kRounder;
+  const float above = std::max(x, kBounds.lowest_less_one);
+  const float shifted = above * 1.44269504f + kRounder;
   const float power = shifted - kRounder;
-  const float r = (bounded - power * 0.693359375f) + power * 2.12194440e-4f;
+  const float r = (above - power * 0.693359375f) + power * 2.12194440e-4f;
   const float series =
       1.0f + r * (0.49999997f +
                   r * (0.16666506f + r * (0.041667137f + r * (0.0083691040f + r * 0.0013888872f))));
@@ -78,10 +96,10 @@ struct SplitExponential {
     constexpr float kRounder = 12'582'912.0f;  // leaves the nearest integer in the last bits
     constexpr float kLogOfTwoHigh = 0.693359375f;
     constexpr float kLogOfTwoLow = -2.12194440e-4f;
-    const float bounded = std::min(std::max(x, kBounds.lowest), kBounds.highest);
-    const float shifted = bounded * 1.44269504f + kRounder;
+    const float inside = bounded(x, kBounds.lowest, kBounds.highest);
+    const float shifted = inside * 1.44269504f + kRounder;
     const float power = shifted - kRounder;
-    const float r = (bounded - power * kLogOfTwoHigh) - power * kLogOfTwoLow;
+    const float r = (inside - power * kLogOfTwoHigh) - power * kLogOfTwoLow;
     const float series =
         1 / 2.f +
         r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f + r * (1 / 5040.f)))));
@@ -107,7 +125,7 @@ inline float exponential_less_one(float x) {
 }
 
 inline float hyperbolic_tangent(float x) {
-  const float e = exponential_less_one(2.0f * std::min(std::max(x, -kBounds.ten), kBounds.ten));
+  const float e = exponential_less_one(2.0f * bounded(x, -kBounds.ten, kBounds.ten));
   return e / (e + 2.0f);
 }
 
@@ -121,14 +139,14 @@ inline float logarithm_of_one_and(float x) {
 // Polynomials fitted to erf(x) / x in x^2, and to log(1 - erf(x)).
 inline float error_function(float x) {
   const float t = std::abs(x);
-  const float s = std::min(t * t, kBounds.one);
+  const float s = lesser(t * t, kBounds.one);
   const float near =
       x *
       (1.1283791f + s * (-0.37612626f +
                          s * (0.112835854f +
                               s * (-2.6853811e-2f +
                                    s * (5.1883277e-3f + s * (-8.010193e-4f + s * 7.85386e-5f))))));
-  const float u = std::min(t, kBounds.four);
+  const float u = lesser(t, kBounds.four);
   const float logarithm =
       -3.5372583e-4f +
       u * (-1.12704f + u * (-0.63822573f +

@@ -9,11 +9,17 @@
 
 namespace arenite {
 
-inline float within_one(float x) { return std::min(std::max(x, kBounds.zero), kBounds.one); }
+inline float within_one(float x) { return bounded(x, kBounds.zero, kBounds.one); }
+// 1 / (1 + e^x) of any x that lies within the bounds of exponential_within.
+inline float logistic_within(float x) { return 1.0f / (1.0f + exponential_within(x)); }
 // Beyond the bounds it is 1 or, nearly, 0.
 inline float sigmoid(float x) {
-  return 1.0f / (1.0f + exponential_within(
-                            std::min(std::max(-x, kBounds.lowest_power), kBounds.highest_power)));
+  return logistic_within(bounded(-x, kBounds.lowest_power, kBounds.highest_power));
+}
+// x times the sigmoid of -slope x; of NaN the product is NaN.
+inline float swish(float x, float slope) {
+  return x *
+         logistic_within(lesser(greater(slope * x, kBounds.lowest_power), kBounds.highest_power));
 }
 inline float softplus(float x) {
   return std::max(x, 0.0f) + logarithm_of_one_and(exponential(-std::abs(x)));
@@ -58,7 +64,7 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
       return use([=](float x) { return within_one(alpha * x + beta); });
     case UnaryFunction::hard_swish:
       return use([](float x) { return x * within_one(x * kSixth + 0.5f); });
-    case UnaryFunction::swish: return use([=](float x) { return x * sigmoid(alpha * x); });
+    case UnaryFunction::swish: return use([=](float x) { return swish(x, -alpha); });
     case UnaryFunction::elu:
       return use([=](float x) { return x > 0 ? x : alpha * exponential_less_one_below(x); });
     case UnaryFunction::celu:
