@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "halves.hpp"
 #include "operand_checks.hpp"
 
 namespace arenite {
@@ -56,6 +57,7 @@ Registration::Registration(Operator kind, MakeStep make, KernelSet kernels) {
 }
 
 std::unique_ptr<Step> make_step(const Operands& operands) {
+  if (computes_halves(operands)) { return step_of_halves(operands, make_step); }
   const auto found = makers().find(operands.step.kernel_type());
   if (found == makers().end()) { refuse(operands, "no kernel runs it in this build"); }
   const bool by_rows = is_by_rows(operands);

@@ -109,7 +109,8 @@ void Session::make_steps() {
                       threads_->pool,
                       constants_.decoder_of(*step),
                       file_.get(),
-                      tuning_};
+                      tuning_,
+                      &tensors_};
     if (step->inputs() != nullptr) {
       for (const auto index : *step->inputs()) { operands.inputs.push_back(find(index)); }
     }

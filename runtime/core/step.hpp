@@ -25,12 +25,13 @@ struct Operands {
   const program::Step& step;
   std::vector<const TensorView*> inputs;
   std::vector<const TensorView*> outputs;
-  const TensorView* scratch;  // working memory of the step; null if it has none
-  bool in_bands;              // some turn of it makes a few rows
-  pthreadpool* threads;       // null: the calling thread alone
-  SymbolDecoder* decoder;     // of coded weights
-  const MappedFile* file;     // where constants lie
-  Tuning tuning;              // of the program
+  const TensorView* scratch;               // working memory of the step; null if it has none
+  bool in_bands;                           // some turn of it makes a few rows
+  pthreadpool* threads;                    // null: the calling thread alone
+  SymbolDecoder* decoder;                  // of coded weights
+  const MappedFile* file;                  // where constants lie
+  Tuning tuning;                           // of the program
+  const std::vector<TensorView>* tensors;  // of the program, which the step names by index
 };
 
 // Heap bytes of a vector, including those of vectors in it and of elements that state theirs.

@@ -17,7 +17,7 @@ from arenite.pipeline.making.planning import PlannedModel, plan_model
 from arenite.pipeline.making.programs import code_of
 from arenite.planner import Boundary, Budget, Strategy
 from arenite.planner.units import parse_size
-from arenite.runtime.rewrites import WeightBudget
+from arenite.runtime.rewrites import Activations, WeightBudget
 from arenite.strategies import find, known
 
 ModelPath: TypeAlias = Path | str
@@ -35,6 +35,7 @@ def plan(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     values: Mapping[str, float] | None = None,
     capacity: Size | None = None,
+    activations: str | None = None,
     time_limit_s: float | None = None,
     seed: int | None = None,
 ) -> PlannedModel:
@@ -50,6 +51,7 @@ def plan(
         shapes: Shapes of inputs, by name.
         values: Inputs fixed at a value, by name.
         capacity: Most bytes that the arena may take; None for no limit.
+        activations: Type that results are stored as between operators: `fp16` or `fp32`.
         time_limit_s: Seconds after which a search keeps its best result; None for no limit.
         seed: Seed of a strategy that draws random numbers.
 
@@ -58,7 +60,10 @@ def plan(
         PlanError: There is no plan.
         UnknownStrategyError: There is no strategy or order of that name.
     """
-    reading = _reading(dims, shapes, values, target=target, order=order, time_limit_s=time_limit_s)
+    reading = _reading(
+        dims, shapes, values, target=target, order=order, activations=activations,
+        time_limit_s=time_limit_s,
+    )  # fmt: skip
     return plan_model(
         Path(model),
         reading,
@@ -80,6 +85,7 @@ def build(
     capacity: Size | None = None,
     weights: Size | None = None,
     code_weights: bool = False,
+    activations: str | None = None,
     whole: bool = False,
     time_limit_s: float | None = None,
 ) -> Built:
@@ -102,8 +108,9 @@ def build(
         OutputError: The file cannot be written.
     """
     reading = _reading(
-        dims, shapes, values, order=order, weights=weights, time_limit_s=time_limit_s
-    )
+        dims, shapes, values, order=order, weights=weights, activations=activations,
+        time_limit_s=time_limit_s,
+    )  # fmt: skip
     if plan is not None:
         built = build_by_plan(Path(model), Path(plan), reading)
     else:
@@ -130,6 +137,7 @@ def fit(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     values: Mapping[str, float] | None = None,
     weights: Size | None = None,
+    activations: str | None = None,
     time_limit_s: float | None = None,
 ) -> FittedModel:
     """Fit a model into a budget of memory at the least predicted price in time.
@@ -153,7 +161,7 @@ def fit(
         raise OptionsError("fit takes a budget or a slowdown; fit_frontier shows all sizes")
     reading = _reading(
         dims, shapes, values, boundary=boundary, order=order, weights=weights,
-        time_limit_s=time_limit_s,
+        activations=activations, time_limit_s=time_limit_s,
     )  # fmt: skip
     wanted = None if budget is None else Budget.parse(str(budget))
     return fit_model(Fitting(Path(model), reading), wanted, slowdown=slowdown, policy=policy)
@@ -168,6 +176,7 @@ def fit_frontier(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     values: Mapping[str, float] | None = None,
     weights: Size | None = None,
+    activations: str | None = None,
     time_limit_s: float | None = None,
 ) -> FittedFrontier:
     """Return the time that each size of the arena costs, from the whole program to the least.
@@ -176,7 +185,7 @@ def fit_frontier(
     """
     reading = _reading(
         dims, shapes, values, boundary=boundary, order=order, weights=weights,
-        time_limit_s=time_limit_s,
+        activations=activations, time_limit_s=time_limit_s,
     )  # fmt: skip
     fitting = Fitting(Path(model), reading)
     return FittedFrontier(fitting, tuple(fitting.frontier()))
@@ -238,6 +247,7 @@ def _reading(
     boundary: str = "include",
     order: str | None = None,
     weights: Size | None = None,
+    activations: str | None = None,
     time_limit_s: float | None = None,
 ) -> Reading:
     return Reading(
@@ -248,6 +258,7 @@ def _reading(
         order_name=order,
         target=target,
         weight_budget=None if weights is None else WeightBudget.parse(str(weights)),
+        activations=None if activations is None else Activations(activations),
         limits=SearchLimits(time_limit_s),
     )
 

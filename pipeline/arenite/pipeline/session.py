@@ -25,6 +25,7 @@ class Session(ProgramSession):
         dims: Values of free dimensions of a model, by name.
         shapes: Shapes of a model's inputs, by name.
         values: Inputs of a model fixed at a value, by name.
+        activations: Type that results are stored as between operators: `fp16` or `fp32`.
         threads: Number of threads that run kernels, at most 256. More than 1 helps large models on
             an otherwise idle machine; a child process that is forked later cannot use the session.
         poison: Byte to fill dead memory with, which shows a wrong plan.
@@ -49,6 +50,7 @@ class Session(ProgramSession):
         dims: Mapping[str, int] | None = None,
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         values: Mapping[str, float] | None = None,
+        activations: str | None = None,
         threads: int = 1,
         poison: int | None = None,
         guard: bool = False,
@@ -72,8 +74,12 @@ class Session(ProgramSession):
         from arenite.pipeline.base.reading import Reading
         from arenite.pipeline.making.building import build_model
         from arenite.runtime.program import program_pieces
+        from arenite.runtime.rewrites import Activations
 
-        reading = Reading(dims or {}, shapes or {}, values or {})
+        reading = Reading(
+            dims or {}, shapes or {}, values or {},
+            activations=None if activations is None else Activations(activations),
+        )  # fmt: skip
         built = build_model(path, reading, strategy=strategy)
         pieces = program_pieces(built.compiled.assemble(built.outcome.plan))
         self._open_pieces(pieces, path.name, SessionOptions(threads, poison, guard, buffers))

@@ -1,6 +1,7 @@
 // 16-bit floats.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -48,5 +49,9 @@ inline Half narrowed(float value) {
                                                         : normal;
   return {static_cast<std::uint16_t>(sign | made)};
 }
+
+// The same of many numbers, by the instructions of the processor.
+void widen(const Half* source, float* target, std::size_t count);
+void narrow(const float* source, Half* target, std::size_t count);
 
 }  // namespace arenite

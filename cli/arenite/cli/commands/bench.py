@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from arenite.cli.console.observer import TERMINAL
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.options.common import json_option, threads_option
-from arenite.cli.options.model import sizes_options
+from arenite.cli.options.model import activations_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import SECONDS, number_type
 from arenite.cli.render.facts import listing, name
@@ -32,11 +33,15 @@ from arenite.pipeline.contest import (
 from arenite.pipeline.making import SUFFIX, build_program, random_inputs, with_fixed
 from arenite.planner import model_format
 from arenite.planner.errors import MissingDependencyError
+from arenite.runtime.rewrites import Activations
 
 _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 
 
-@click.command(cls=SectionedCommand, sections={"Reading the model": ("dims", "shapes", "values")})
+@click.command(
+    cls=SectionedCommand,
+    sections={"Reading the model": ("dims", "shapes", "values", "activations")},
+)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
     "--against",
@@ -62,6 +67,7 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
     help="Seed of the random inputs.",
 )
 @sizes_options
+@activations_option
 @json_option
 def bench(
     reading: Reading,
@@ -71,6 +77,7 @@ def bench(
     rounds: int,
     seconds: float,
     seed: int,
+    activations: Activations | None,
     as_json: bool,
 ) -> None:
     """Measure the latency and memory of MODEL on our runtime and on others.
@@ -86,7 +93,7 @@ def bench(
     engines = (OURS, *_opponents(kind, against))
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         program = Path(folder) / "model.arena"
-        compiled = build_program(model, program, reading=reading)
+        compiled = build_program(model, program, reading=replace(reading, activations=activations))
         inputs = Path(folder) / "inputs.npz"
         arrays = random_inputs(compiled.program, seed)
         np.savez(inputs, *arrays.values())

@@ -20,6 +20,7 @@ from arenite.cli.options.common import (
     time_limit_option,
 )
 from arenite.cli.options.model import (
+    activations_option,
     huffman_option,
     memories_option,
     order_option,
@@ -38,16 +39,16 @@ from arenite.cli.render.facts import (
     weights_rows,
 )
 from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural
-from arenite.pipeline.making import build_by_plan, build_model, code_of, tuned
+from arenite.pipeline.making import build_by_plan, build_model, code_of, rounding_error, tuned
 from arenite.planner import Step
 from arenite.planner.operators import Band
 from arenite.planner.programs import CostedMemory
-from arenite.runtime.rewrites import Kernels, WeightBudget, num_by_tile
+from arenite.runtime.rewrites import Activations, Kernels, WeightBudget, num_by_tile
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
     "requested", "order_name", "dims", "shapes", "values", "capacity", "memories", "time_limit_s",
-    "seed", "weight_budget", "kernels", "tune", "is_whole",
+    "seed", "weight_budget", "activations", "kernels", "tune", "is_whole",
 )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ _DECIDED_BY_PLAN = (
         "Reading the model": ("order_name", "dims", "shapes", "values"),
         **SEARCH,
         "Weights": ("code_weights", "huffman", "weight_budget"),
-        "Kernels": ("kernels", "tune", "is_whole"),
+        "Kernels": ("activations", "kernels", "tune", "is_whole"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -80,6 +81,7 @@ _DECIDED_BY_PLAN = (
     help="Store weights with few distinct values compressed, such as those of 'arenite compress'.",
 )  # fmt: skip
 @huffman_option
+@activations_option
 @click.option(
     "--kernels", type=click.Choice([str(each) for each in Kernels]), default=str(Kernels.QUICK),
     show_default=True,
@@ -111,6 +113,7 @@ def build(
     weight_budget: WeightBudget | None,
     code_weights: bool,
     huffman: bool,
+    activations: Activations | None,
     kernels: str,
     tune: bool,
     is_whole: bool,
@@ -128,7 +131,7 @@ def build(
     if plan_path is None:
         reading = replace(
             reading, order_name=order_name, weight_budget=weight_budget,
-            limits=watched(time_limit_s),
+            activations=activations, limits=watched(time_limit_s),
         )  # fmt: skip
         if memories:
             refuse_beside("--memory", "capacity")
@@ -145,6 +148,9 @@ def build(
     with results.file(output) as file:
         held = built.write(file, code)
         file_bytes = file.stat().st_size
+    rounding = None
+    if reading.activations is Activations.FP16:
+        rounding = rounding_error(model, reading, compiled, plan)
     problem = compiled.source.problem
     kinds_by_step = {_step_of(step): step.operator.label for step in compiled.program.steps}
     operators = Counter(kinds_by_step.values())
@@ -163,6 +169,7 @@ def build(
             *_whole_rows(built.height, plan.height),
             *memory_rows(problem, plan),
             *weights_rows(compiled),
+            *_rounding_rows(rounding),
             *_tiles_rows(tiles, tuned_on, tuned_tiles),
             held_row(held),
             ("file", both(file_bytes)),
@@ -184,6 +191,7 @@ def build(
             "memories": memories_as_json(problem, plan),
             "file_bytes": file_bytes,
             "weights": weights_as_json(compiled),
+            "rounding_error": rounding,
             "held": held_as_json(held),
             "tiles": {str(tile): count for tile, count in tiles.items()},
             "tuned_on": tuned_on,
@@ -210,6 +218,12 @@ def _turns_rows(num_turns: int, num_steps: int) -> list[tuple[str, str]]:
 def _whole_rows(height: int, arena_bytes: int) -> list[tuple[str, str]]:
     """Return the row of the arena with whole steps, if that is larger."""
     return [("whole", both(height))] if height > arena_bytes else []
+
+
+def _rounding_rows(error: float | None) -> list[tuple[str, str]]:
+    if error is None:
+        return []
+    return [("rounding", f"changes outputs by {error:.1e} of the largest, on random input")]
 
 
 def _tiles_rows(

@@ -22,7 +22,7 @@ from arenite.pipeline.base import Reading
 from arenite.pipeline.targets import ARENITE, GENERIC, TARGETS
 from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, Boundary, Memory
 from arenite.planner.programs import CostedMemory
-from arenite.runtime.rewrites import WeightBudget
+from arenite.runtime.rewrites import Activations, WeightBudget
 from arenite.strategies import ORDERS
 
 _P = ParamSpec("_P")
@@ -135,6 +135,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
     @_align_option
     @_alias_option
     @weight_budget_option
+    @activations_option
     @functools.wraps(function)
     def with_reading(
         sizes: Reading,
@@ -143,6 +144,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         aliases: tuple[AliasKind, ...] | None,
         order_name: str | None,
         weight_budget: WeightBudget | None,
+        activations: Activations | None,
         target: str | None,
         *args: _P.args,
         **kwargs: _P.kwargs,
@@ -150,6 +152,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         reading = replace(
             sizes, boundary=Boundary(boundary), alignment=alignment, aliases=aliases,
             order_name=order_name, target=target, weight_budget=weight_budget,
+            activations=activations,
         )  # fmt: skip
         return function(reading, *args, **kwargs)
 
@@ -170,6 +173,14 @@ weight_budget_option = click.option(
     help="Keep at most this many bytes of weights resident and stream the others from the file: "
     "',beside' loads them during the computation, ',in-turn' between its steps.  [default: all "
     "resident; the faster of the two ways]",
+)
+
+activations_option = click.option(
+    "--activations",
+    type=click.Choice([str(each) for each in Activations]),
+    callback=lambda _context, _parameter, name: None if name is None else Activations(name),
+    help="Type that results are stored as between operators: fp16 halves their bytes and rounds "
+    "each result; operators compute with 32 bits.  [default: fp32]",
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.planner import AliasKind, Boundary, InputValues, PlanFile, Program, Shapes, load
-from arenite.runtime.rewrites import WeightBudget
+from arenite.runtime.rewrites import Activations, WeightBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Reading:
         aliases: Kinds of sharing of storage.
         target: Whose memory is planned.
         weight_budget: Weights that may be resident in a run; None for all.
+        activations: What tensors between steps are kept as; None for the types of the model.
         limits: Limits of each search, and its observer.
     """
 
@@ -34,6 +35,7 @@ class Reading:
     order_name: str | None = None
     target: str | None = None
     weight_budget: WeightBudget | None = None
+    activations: Activations | None = None
     limits: SearchLimits = field(default=UNLIMITED, compare=False)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         compile_by_plan,
         random_array,
         random_inputs,
+        rounding_error,
         session_by_plan,
         with_fixed,
         write_program,
@@ -42,6 +43,6 @@ __all__ = [
     "ProgramFile", "Rescheduled", "TurnsByRows", "backends", "build_by_plan", "build_model",
     "build_program", "cache_file", "code_of", "compile_by_plan", "costs_of",
     "export_for_tflm", "fit_model", "in_speeds", "measured", "measured_link", "plan_model",
-    "random_array", "random_inputs", "session_by_plan", "table", "tuned", "with_fixed",
-    "with_measured", "write_c", "write_program",
+    "random_array", "random_inputs", "rounding_error", "session_by_plan", "table", "tuned",
+    "with_fixed", "with_measured", "write_c", "write_program",
 ]  # fmt: skip

@@ -253,7 +253,7 @@ class Fitting:
         return PlanFile(
             ModelReference(
                 self.lowered.name, self.lowered.digest, reading.dims, reading.shapes,
-                "" if budget is None else str(budget), reading.values,
+                "" if budget is None else str(budget), reading.values, reading.activations or "",
             ),
             ARENITE.name,
             Boundary.INCLUDE,

@@ -84,6 +84,7 @@ class PlannedModel:
                 reading.shapes,
                 "" if reading.weight_budget is None else str(reading.weight_budget),
                 reading.values,
+                reading.activations or "",
             ),
             self.chosen.target.name,
             reading.boundary,

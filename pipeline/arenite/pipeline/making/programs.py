@@ -15,7 +15,7 @@ from arenite.pipeline.base.placing import Outcome
 from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
 from arenite.pipeline.targets.choice import ARENITE
-from arenite.pipeline.targets.compiling import Compiled, rules
+from arenite.pipeline.targets.compiling import Compiled, lower_model, rules
 from arenite.planner import (
     Candidate,
     Memory,
@@ -33,6 +33,7 @@ from arenite.planner.planfile import StaleRecordsError
 from arenite.planner.programs import in_memories
 from arenite.runtime import ProgramError, Session, SessionMemory
 from arenite.runtime.program import Code, program_pieces, write_assembly
+from arenite.runtime.rewrites import Activations
 from arenite.strategies import find
 
 SUFFIX = ".arena"
@@ -192,6 +193,33 @@ def session_of(program: Program) -> Session:
         UnloadableError: No session runs it.
     """
     return session_by_plan(Compiled(Source.derived(program.name, "", derive(program, rules()))))
+
+
+def rounding_error(model: Path, reading: Reading, compiled: Compiled, plan: Plan) -> float:
+    """Return what a program with results of fewer bits loses on random inputs.
+
+    It is the largest difference between its outputs and those of 32-bit floats, over the largest
+    number of that output.
+
+    Raises:
+        ModelError: The model cannot be read or run.
+        UnloadableError: No session runs it.
+    """
+    exact = lower_model(
+        model, replace(reading, activations=Activations.FP32, weight_budget=None)
+    ).program
+    arrays = random_inputs(exact, 0)
+    with session_of(exact) as session:
+        expected = session.run(arrays)
+    with session_by_plan(compiled, plan) as session:
+        made = session.run(arrays)
+    worst = 0.0
+    for name, right in expected.items():
+        largest = np.abs(right.astype(np.float64)).max(initial=0.0)
+        if right.dtype.kind == "f" and largest:
+            apart = np.abs(right.astype(np.float64) - made[name]).max(initial=0.0)
+            worst = max(worst, float(apart / largest))
+    return worst
 
 
 def random_inputs(program: Program, seed: int) -> dict[str, NDArray[Any]]:

@@ -157,7 +157,7 @@ ARENITE: Final = Target(
     "arenite",
     "our own runtime",
     _MODELS,
-    _SIZES | {"order_name", "weight_budget"},
+    _SIZES | {"order_name", "weight_budget", "activations"},
     lambda reading, path, capacity: compiled_for(reading, path, capacity).source,
     lambda reading, path, plan_file: compiled_by(reading, path, plan_file).source,
 )
@@ -189,7 +189,7 @@ TARGETS: Final[dict[str, Target]] = {
 _WORDS = {
     "dims": "dimensions", "values": "values of inputs", "boundary": "boundary",
     "alignment": "alignment", "aliases": "sharing", "order_name": "order",
-    "weight_budget": "weight budget",
+    "weight_budget": "weight budget", "activations": "activations",
 }  # fmt: skip
 """Fields of a `Reading`, as messages call them."""
 
@@ -293,8 +293,9 @@ def _read(target: Target, reading: Reading, path: Path, capacity: int | None) ->
 
 def _check(target: Target, reading: Reading) -> None:
     refused = _asked_for(reading) - target.open_fields
-    if refused == {"weight_budget"}:
-        raise OptionsError(f"--weights is for --target {ARENITE.name}")
+    for field, option in (("weight_budget", "--weights"), ("activations", "--activations")):
+        if refused == {field}:
+            raise OptionsError(f"{option} is for --target {ARENITE.name}")
     if refused:
         decided = [word for field, word in _WORDS.items() if field not in target.open_fields]
         raise OptionsError(

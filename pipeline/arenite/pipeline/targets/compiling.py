@@ -27,11 +27,13 @@ from arenite.runtime import supported_operators
 from arenite.runtime.operators import RuntimeOperator
 from arenite.runtime.program import Assembly, Code, assemble
 from arenite.runtime.rewrites import (
+    Activations,
     Kernels,
     Prefer,
     Streaming,
     derive_ahead,
     fuse_sums,
+    keep_halves,
     pack_filters,
     stream_weights,
     with_tiles,
@@ -204,6 +206,8 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
     reading = reading or Reading()
     with about_file(path):
         program = fuse_sums(lower(read_graph(path, reading)))
+    if reading.activations is Activations.FP16:
+        program = keep_halves(program)
     streaming, budget = None, reading.weight_budget
     if budget is not None:
         streaming = stream_weights(program, budget.bytes_of(program), budget.loading)
@@ -213,10 +217,12 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
 
 def runs_by_rows(program: Program, row_step: RowStep) -> bool:
     """Tell whether the core has a kernel that makes rows of a step apart."""
-    operator = row_step.step.operator
-    return isinstance(operator, RuntimeOperator) and operator.has_kernel_by_rows(
-        program.operands(row_step.step)
-    )
+    operator, operands = row_step.step.operator, program.operands(row_step.step)
+    if not isinstance(operator, RuntimeOperator):
+        return False
+    if operator.computes_halves(operands):
+        return row_step.scratch > 0
+    return operator.has_kernel_by_rows(operands)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # weights that are not finite stay so

@@ -48,6 +48,7 @@ class Band(Operator):
         sums: Whether it sums up rows. Only the last turn writes the result.
         work: Multiply-adds of these rows.
         wider: Name of the step that `step` is a strip of; empty if it is none.
+        working_memory: Bytes that it needs at each turn, beside the sums.
     """
 
     operator: Operator
@@ -60,6 +61,7 @@ class Band(Operator):
     sums: bool = False
     work: int = 0
     wider: str = ""
+    working_memory: int = 0
 
     @property
     def model_step(self) -> str:
@@ -94,6 +96,9 @@ class Band(Operator):
 
     def multiply_adds(self, operands: Operands) -> int:
         return self.work
+
+    def scratch(self, operands: Operands) -> int:
+        return self.working_memory
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
         """Return the only piece of each operand that has the rows of the only piece made."""

@@ -33,6 +33,7 @@ class ModelReference:
         weight_budget: How much of the weights may be resident during a run, in bytes or per
             cent, such as `4194304` or `25%`; empty for no limit.
         values: Inputs that were fixed at a value, by name.
+        activations: Type that results are stored as, such as `fp16`; empty for that of the model.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ModelReference:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     weight_budget: str = ""
     values: Mapping[str, float] = field(default_factory=dict)
+    activations: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class PlanFile:
                 "shapes": {k: list(v) for k, v in sorted(self.model.shapes.items())},
                 **({"values": fixed} if fixed else {}),
                 **({"weight_budget": budget} if budget else {}),
+                **({"activations": kept} if (kept := self.model.activations) else {}),
             },
             "target": self.target,
             "boundary": self.boundary.value,

@@ -87,7 +87,7 @@ def _document(path: Path) -> Object:
 
 
 def _model(model: Object) -> ModelReference:
-    values.check_fields(model, "model", _MODEL_FIELDS, ("weight_budget", "values"))
+    values.check_fields(model, "model", _MODEL_FIELDS, ("weight_budget", "values", "activations"))
     budget = values.text(model, "weight_budget") if "weight_budget" in model else ""
     if "weight_budget" in model and not _BUDGET.fullmatch(budget):
         raise WrongTypeError(
@@ -109,6 +109,7 @@ def _model(model: Object) -> ModelReference:
         },
         budget,
         _fixed(values.member(model, "values") if "values" in model else {}),
+        values.choice(model, "activations", ("fp16", "fp32")) if "activations" in model else "",
     )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, TypeAlias
 from arenite.planner import DType, Tensor
 from arenite.planner.operators import Operands, Operator, Region
 from arenite.planner.tensors import ROW_AXIS
+from arenite.runtime.operators.halves import has_halves, scratch_of_all, scratch_of_rows
 
 Pair: TypeAlias = tuple[int, int]
 Sides: TypeAlias = tuple[int, int, int, int]
@@ -32,12 +33,35 @@ class RuntimeOperator(Operator):
 
     Attributes:
         number: Its number in the program file, never given to another operator.
+        moves_halves: Whether it moves or converts 16-bit floats; the others compute with 32 bits.
     """
 
     __slots__ = ()
 
     number: ClassVar[int]
     repeatable: ClassVar[bool] = True
+    moves_halves: ClassVar[bool] = False
+
+    def kernel_scratch(self, operands: Operands) -> int:
+        """Return the bytes of working memory of its kernel, which knows no 16-bit floats."""
+        return 0
+
+    def computes_halves(self, operands: Operands) -> bool:
+        """Tell whether the core converts operands of 16-bit floats for its kernel."""
+        return not self.moves_halves and has_halves(operands)
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of its kernel, or of 16-bit operands that are converted."""
+        if not self.computes_halves(operands):
+            return self.kernel_scratch(operands)
+        everything = scratch_of_all(self, operands)
+        rows = scratch_of_rows(self, operands)
+        return everything if rows is None else min(rows, everything)
+
+    def row_scratch(self, operands: Operands) -> int:
+        if not self.computes_halves(operands):
+            return 0
+        return scratch_of_rows(self, operands) or 0
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
         """Tell whether the core makes rows of it apart, if that can be (`makes_rows`)."""

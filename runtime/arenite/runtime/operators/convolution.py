@@ -18,6 +18,7 @@ from arenite.runtime.operators.base import (
     has_16_bits,
     makes_one_image,
 )
+from arenite.runtime.operators.halves import has_halves
 
 _PRODUCT_COLUMNS = 2 * PANEL
 _MOST_FILTER_BYTES = 5 << 19
@@ -141,7 +142,7 @@ class Conv2D(Convolution):
             return 0
         return result.num_elements * math.prod(kernel) * (source.shape[-1] // self.groups)
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of tiles that are taken apart, and of panels of the filter."""
         source, result = operands.source, operands.result
         if source is None or result is None or self.sliding(operands) is None:
@@ -164,6 +165,7 @@ class Conv2D(Convolution):
             weights is not None
             and weights.shape[1:3] == (3, 3)
             and (self.strides, self.dilations, self.groups) == ((1, 1), (1, 1), 1)
+            and not has_halves(operands)
             and self.sliding(operands) is not None
         )
 
@@ -251,7 +253,7 @@ class TransposedConv2D(Clamped):
             return 0
         return source.num_elements * weights.num_elements // source.shape[-1]
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of a filter packed in the run, or of the products of some pixels.
 
         A packed filter is that of one phase of the strides. Products are made of floats and few

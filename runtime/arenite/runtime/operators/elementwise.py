@@ -119,6 +119,7 @@ class Convert(RowWise, ElementWise, RuntimeOperator):
     """
 
     number: ClassVar[int] = 21
+    moves_halves: ClassVar[bool] = True
 
     rescales: bool = False
 

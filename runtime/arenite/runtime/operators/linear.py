@@ -62,7 +62,7 @@ class MatMul(RuntimeOperator):
             return 0
         return result.num_elements * source.shape[-2 if self.transpose_a else -1]
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of the second matrix, packed in panels of columns for several rows."""
         other, result = operands.input(1), operands.result
         if other is None or len(other.shape) < 2 or result is None or result.shape[-2] == 1:

@@ -161,6 +161,7 @@ class Copy(RuntimeOperator):
     """Moves elements, after filling the outputs with the element `fill`, if there is one."""
 
     number: ClassVar[int] = 18
+    moves_halves: ClassVar[bool] = True
 
     moves: tuple[Move, ...]
     fill: bytes = b""
@@ -265,6 +266,7 @@ class Gather(RuntimeOperator):
     """Reads data and indices: slices of the data along an axis."""
 
     number: ClassVar[int] = 19
+    moves_halves: ClassVar[bool] = True
 
     axis: int
     batch_axes: int = 0
@@ -320,6 +322,7 @@ class LoadWeights(RuntimeOperator):
     """
 
     number: ClassVar[int] = 27
+    moves_halves: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +330,7 @@ class Spill(RuntimeOperator):
     """Copies x to a memory that is spilled to."""
 
     number: ClassVar[int] = 33
+    moves_halves: ClassVar[bool] = True
 
     def bytes_moved(self, operands: Operands) -> tuple[int, int]:
         return _size(operands), 0
@@ -337,6 +341,7 @@ class Fetch(RuntimeOperator):
     """Copies x, which was spilled, back."""
 
     number: ClassVar[int] = 34
+    moves_halves: ClassVar[bool] = True
 
     def bytes_moved(self, operands: Operands) -> tuple[int, int]:
         return 0, _size(operands)
@@ -347,6 +352,7 @@ class Wait(RuntimeOperator):
     """Computes nothing: the steps that it awaits are done before it."""
 
     number: ClassVar[int] = 35
+    moves_halves: ClassVar[bool] = True
 
     def bytes_touched(self, operands: Operands) -> int:
         return 0

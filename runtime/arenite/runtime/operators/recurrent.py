@@ -49,7 +49,7 @@ class Lstm(RuntimeOperator):
     def updates(self) -> tuple[int, ...]:
         return (4, 5) if self.keeps_state else ()
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of gates; integers need none."""
         if operands.source is not None and operands.source.dtype is DType.INT8:
             return 0
@@ -73,7 +73,7 @@ class DynamicLstm(RuntimeOperator):
 
     reverse: bool = False
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of several times, of products and of a quantised state."""
         if operands.result is None or len(operands.result.shape) != 4:
             return 0
@@ -99,7 +99,7 @@ class Gru(RuntimeOperator):
     batch_major: bool = False
     reset_after: bool = False
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of gates, and of candidates or reset states beside them."""
         vectors, tiles, batch, units = _held(
             operands, batch_major=self.batch_major, all_tiles=not self.reset_after

@@ -19,6 +19,7 @@ from arenite.runtime.operators.base import (
     is_one_image,
     makes_one_image,
 )
+from arenite.runtime.operators.halves import has_halves
 
 
 class PoolKind(StrEnum):
@@ -63,19 +64,24 @@ class Pool2D(Clamped):
 
     def makes_rows(self, operands: Operands) -> bool:
         is_image = self.sliding(operands) is not None and makes_one_image(operands)
-        return is_image and not self.accumulates_rows(operands)
+        return is_image and not self._has_one_row(operands)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
         return not has_16_bits(operands)
 
     def accumulates_rows(self, operands: Operands) -> int:
         """Return the bytes of a sum for each element, if the result of an average has one row."""
-        sliding, result = self.sliding(operands), operands.result
-        if sliding is None or result is None or self.kind is not PoolKind.AVERAGE:
-            return 0
-        if sliding.rows.count != 1 or not makes_one_image(operands):
+        result = operands.result
+        if result is None or has_halves(operands) or not self._has_one_row(operands):
             return 0
         return FLOAT_BYTES * result.num_elements
+
+    def _has_one_row(self, operands: Operands) -> bool:
+        """Tell whether it is an average whose result is one row of an image."""
+        sliding = self.sliding(operands)
+        if sliding is None or self.kind is not PoolKind.AVERAGE:
+            return False
+        return sliding.rows.count == 1 and makes_one_image(operands)
 
 
 _MOST_SUMMED = 1 << 23

@@ -35,7 +35,7 @@ class DetectionPostProcess(RuntimeOperator):
     overlap_threshold: float = 0.5
     scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of the boxes, their scores, order and marks, and of two lists."""
         scores = operands.input(1)
         if scores is None or len(scores.shape) != 3:
@@ -72,7 +72,7 @@ class NonMaxSuppression(RuntimeOperator):
     by_centre: bool = False
     sigma: float = 0.0
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of the boxes of a class that are in question."""
         boxes = operands.source
         return _CANDIDATE_BYTES * boxes.shape[-2] if boxes and len(boxes.shape) > 1 else 0
@@ -95,7 +95,7 @@ class Rfft2D(RuntimeOperator):
     rows: int
     columns: int
 
-    def scratch(self, operands: Operands) -> int:
+    def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of a row or column, and of all of them if there are several rows."""
         line = max(self.rows, self.columns // 2)
         grid = self.rows * (self.columns // 2 + 1) if self.rows > 1 else 0

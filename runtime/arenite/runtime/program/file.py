@@ -159,17 +159,22 @@ class _Assembler:
         """Return the steps, those that run in bands once, and all turns if there are such."""
         steps: list[dict[str, Any]] = []
         turns: list[dict[str, int]] = []
-        banded: dict[tuple[str, int], int] = {}
+        banded: dict[tuple[str, int, tuple[str, int] | None], int] = {}
         for number, step in enumerate(self._program.steps):
             band = step.operator
             if not isinstance(band, Band):
                 turns.append({"step": len(steps), "first": 0, "count": 0})
                 steps.append(self._step(number, step) | self._lane(step, len(steps)))
                 continue
-            key = band.step, self._row_variants.of(step.name)
+            scratch = self._scratch[number] if band.working_memory else None
+            key = band.step, self._row_variants.of(step.name), scratch
             if key not in banded:
                 banded[key] = len(steps)
-                steps.append(self._banded_step(band, step) | self._lane(step, len(steps)))
+                entry = self._banded_step(band, step)
+                if scratch is not None:
+                    place = self._place_of(scratch, 0)
+                    entry["scratch"] = self._working_memory(band.step, band.working_memory, place)
+                steps.append(entry | self._lane(step, len(steps)))
             turns.append({"step": banded[key], "first": band.first, "count": band.rows})
         return steps, turns if banded else []
 

@@ -176,6 +176,7 @@ class _Expansion:
             tuple(p for p, name in enumerate(step.inputs) if name in row_step.overwritable),
             bool(row_step.accumulators),
             row_step.multiply_adds * turn.rows // row_step.num_rows,
+            working_memory=row_step.scratch,
         )
         label = f"{step.name}/rows {turn.first}"
         if turn.rows > 1:

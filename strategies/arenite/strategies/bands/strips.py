@@ -224,6 +224,7 @@ class _StripSteps:
             (Pieces(self._label(narrow.result), narrow.result.shape, (first,), result.name),),
             work=narrow.operator.multiply_adds(narrow.operands) * count // num_rows(narrow.result),
             wider=layer.name,
+            working_memory=narrow.operator.row_scratch(narrow.operands),
         )
         inputs = (*(name for _, name in sources), *(name or "" for name in constants))
         label = f"{narrow.name}/rows {first}" + f" to {first + count}" * (count > 1)

@@ -11,6 +11,7 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option, refuse_beside, time_limit_option
 from arenite.cli.options.fitting import link_option
 from arenite.cli.options.model import (
+    activations_option,
     boundary_option,
     memories_option,
     order_option,
@@ -24,7 +25,7 @@ from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
 from arenite.pipeline.report import as_svg, check_packages, maps_of
 from arenite.planner import Boundary, Budget, Link
 from arenite.planner.programs import CostedMemory
-from arenite.runtime.rewrites import WeightBudget
+from arenite.runtime.rewrites import Activations, WeightBudget
 from arenite.strategies import find_policy
 
 _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
@@ -44,6 +45,7 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
     help="Size limit of the arena, such as 256KiB, or a share of its size without bands, 50%.",
 )  # fmt: skip
 @weight_budget_option
+@activations_option
 @click.option(
     "--slowdown", type=PERCENT, metavar="N%",
     help="Limit of the additional time, as predicted by the costs of the machine.",
@@ -83,6 +85,7 @@ def fit(
     model: Path,
     budget: Budget | None,
     weight_budget: WeightBudget | None,
+    activations: Activations | None,
     slowdown: float | None,
     output: Path | None,
     measure: bool,
@@ -136,7 +139,7 @@ def fit(
         check_packages()
     reading = replace(
         reading, boundary=Boundary(boundary), order_name=order_name, weight_budget=weight_budget,
-        limits=watched(time_limit_s),
+        activations=activations, limits=watched(time_limit_s),
     )  # fmt: skip
     fitting = Fitting(model, reading, MachineCosts.known(costs_path), link)
     if is_frontier:

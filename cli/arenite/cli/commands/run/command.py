@@ -4,7 +4,7 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from arenite.cli.commands.run.training import run_steps
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note
 from arenite.cli.options.common import json_option, refuse_beside, strategy_option, threads_option
-from arenite.cli.options.model import sizes_options
+from arenite.cli.options.model import activations_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import Parsed, number_type
 from arenite.cli.render.facts import facts, listing, tuned_as_json, tuned_rows
@@ -29,6 +29,7 @@ from arenite.pipeline.making import SUFFIX, build_program, compile_by_plan, writ
 from arenite.planner import Array
 from arenite.planner.errors import named_instead
 from arenite.runtime import DeadMemoryError, Session, StepProfile, Tuned, chrome_trace
+from arenite.runtime.rewrites import Activations
 from arenite.strategies import find
 
 _NAN, _LARGE = 0xFF, 0x4B
@@ -84,7 +85,7 @@ class _Result:
     cls=SectionedCommand,
     sections={
         "Pictures and classes": ("mean", "std", "labels_path", "top"),
-        "Planning": ("plan_path", "requested", "dims", "shapes", "values"),
+        "Planning": ("plan_path", "requested", "dims", "shapes", "values", "activations"),
         "Training": ("num_steps", "state_path"),
         "Diagnosis": ("profile", "trace", "poison"),
     },
@@ -140,6 +141,7 @@ class _Result:
 )  # fmt: skip
 @strategy_option
 @sizes_options
+@activations_option
 @json_option
 def run(
     reading: Reading,
@@ -158,6 +160,7 @@ def run(
     trace: Path | None,
     poison: bool,
     requested: str,
+    activations: Activations | None,
     as_json: bool,
 ) -> None:
     """Run MODEL once: an .onnx or .tflite file, or an .arena file from 'arenite build'.
@@ -179,7 +182,9 @@ def run(
     )
     labels = None if labels_path is None else read_labels(labels_path)
     with (
-        _program(model, plan_path, requested, reading) as program,
+        _program(
+            model, plan_path, requested, replace(reading, activations=activations)
+        ) as program,
         Session(
             program, threads=threads, poison=_NAN if poison else None, guard=poison
         ) as session,
@@ -227,7 +232,10 @@ def _program(
 ) -> Iterator[Path]:
     """Give the program file of a model while the block runs."""
     if model.suffix == SUFFIX:
-        refuse_beside(f"the {SUFFIX} file", "plan_path", "requested", "dims", "shapes", "values")
+        refuse_beside(
+            f"the {SUFFIX} file", "plan_path", "requested", "dims", "shapes", "values",
+            "activations",
+        )  # fmt: skip
         yield model
         return
     strategy = find(requested)
@@ -236,7 +244,7 @@ def _program(
         if plan_path is None:
             build_program(model, program, reading=reading, strategy=strategy)
         else:
-            refuse_beside("--plan", "requested")
+            refuse_beside("--plan", "requested", "activations")
             write_program(program, *compile_by_plan(model, plan_path, reading))
         with named_instead(program, model):
             yield program

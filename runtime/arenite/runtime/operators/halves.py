@@ -1,0 +1,146 @@
+"""Working memory of steps with operands of 16-bit floats.
+
+The core converts a few rows of them to 32-bit floats, computes, and converts the result back
+(`halves.cpp`).
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.planner import DType, Tensor
+from arenite.planner.operators import Operands
+from arenite.planner.tensors import has_rows, num_rows
+from arenite.planner.units import align_up
+
+if TYPE_CHECKING:
+    from arenite.runtime.operators.base import RuntimeOperator
+
+IntArray: TypeAlias = NDArray[np.int64]
+
+_FLOAT_BYTES = 4
+_ALIGNMENT = 64
+"""Bytes that the core rounds each converted operand up to."""
+_CACHED = 64 * 1024
+"""Bytes of converted rows that stay in the cache of a core, beside the weights."""
+_SHARE = 8
+"""Over which part of all operands the converted rows take, unless one row takes more."""
+_LEAST_RANK = 3
+
+
+def is_half(tensor: Tensor | None) -> bool:
+    """Tell whether a tensor is of 16-bit floats."""
+    return tensor is not None and tensor.dtype is DType.FLOAT16
+
+
+def has_halves(operands: Operands) -> bool:
+    """Tell whether some operand is of 16-bit floats."""
+    return any(map(is_half, (*operands.inputs, *operands.outputs)))
+
+
+def scratch_of_all(operator: "RuntimeOperator", operands: Operands) -> int:
+    """Return the bytes of all 16-bit operands as 32-bit floats, and of what the kernel needs."""
+    kept = [each for each in (*operands.inputs, *operands.outputs) if each and is_half(each)]
+    images = sum(_image_bytes(each.num_elements) for each in kept)
+    return images + align_up(operator.kernel_scratch(_widened(operands)), _ALIGNMENT)
+
+
+@lru_cache(maxsize=4096)
+def scratch_of_rows(operator: "RuntimeOperator", operands: Operands) -> int | None:
+    """Return the bytes of a few converted rows, None if the step cannot run by rows."""
+    images = _images(operator, operands)
+    if images is None:
+        return None
+    wanted = min(_CACHED, scratch_of_all(operator, operands) // _SHARE)
+    counts = range(1, images.num_rows + 1)
+    fitting = bisect_right(counts, wanted, key=images.bytes_of)
+    return images.bytes_of(max(fitting, 1))
+
+
+class _Images:
+    """The converted operands of a step that runs by rows.
+
+    Attributes:
+        num_rows: Rows that its turns count.
+    """
+
+    def __init__(self, counted: int, fixed: int) -> None:
+        self.num_rows = counted
+        self._fixed = fixed
+        self._reads: list[tuple[int, int, IntArray, IntArray]] = []
+
+    def add(self, tensor: Tensor, reads: Iterable[tuple[int, int]] | None) -> None:
+        """Add an operand.
+
+        Args:
+            tensor: The operand.
+            reads: The rows of it that each row reads, from the first to before the last; None if
+                all of it is converted at once.
+        """
+        if reads is None:
+            self._fixed += _image_bytes(tensor.num_elements)
+            return
+        extent = num_rows(tensor)
+        rows = np.array([each if each[0] < each[1] else (extent, 0) for each in reads])
+        first = np.minimum.accumulate(rows[::-1, 0])[::-1]
+        stop = np.maximum.accumulate(rows[:, 1])
+        self._reads.append((tensor.num_elements // extent, extent, first, stop))
+
+    def bytes_of(self, count: int) -> int:
+        """Return the bytes for so many rows of the result at a time."""
+        found = self._fixed
+        for elements, extent, first, stop in self._reads:
+            ends = stop[np.minimum(np.arange(count - 1, count - 1 + len(stop)), len(stop) - 1)]
+            most = int((ends - first).max())
+            found += _image_bytes(elements * min(max(most, 1), extent))
+        return found
+
+
+def _images(operator: "RuntimeOperator", operands: Operands) -> _Images | None:
+    wide = _widened(operands)
+    sums = operator.accumulates_rows(wide)
+    counted = operands.source if sums else operands.result
+    if counted is None or not _is_image(counted) or len(operands.outputs) != 1:
+        return None
+    if not sums and not (operator.makes_rows(wide) and operator.has_kernel_by_rows(wide)):
+        return None
+    if operator.kernel_scratch(wide):
+        return None
+    result = operands.result
+    assert result is not None
+    found = _Images(num_rows(counted), _image_bytes(result.num_elements) if sums else 0)
+    each_row = [(row, row + 1) for row in range(num_rows(counted))]
+    for position, tensor in enumerate(operands.inputs):
+        if tensor is None or not is_half(tensor):
+            continue
+        reads: Iterable[tuple[int, int]] | None = None
+        if sums:
+            reads = each_row
+        elif _is_image(tensor) and operator.reads_rows(position):
+            reads = operator.rows_read(wide, position)
+        found.add(tensor, reads)
+    if is_half(result):
+        found.add(result, None if sums else each_row)
+    return found
+
+
+def _is_image(tensor: Tensor) -> bool:
+    return len(tensor.shape) >= _LEAST_RANK and has_rows(tensor)
+
+
+def _image_bytes(num_elements: int) -> int:
+    return align_up(_FLOAT_BYTES * num_elements, _ALIGNMENT)
+
+
+def _widened(operands: Operands) -> Operands:
+    def wide(tensor: Tensor | None) -> Tensor | None:
+        if tensor is None or not is_half(tensor):
+            return tensor
+        return replace(tensor, dtype=DType.FLOAT32)
+
+    return Operands(tuple(map(wide, operands.inputs)), tuple(map(wide, operands.outputs)))
