@@ -26,7 +26,7 @@ class ArgReduceStep final : public Step {
         rows_(operands),
         has_rows_(rows_.has_rows && split.inner == 1 &&
                   rows_.source.row_stride == rows_.target.row_stride * split.length),
-        is_short_(sizeof(Source) == 1 && split.inner == 1 && split.length <= kShort),
+        is_short_(split.inner == 1 && split.length <= kShort),
         threads_(operands.threads) {}
 
   void run() override {
@@ -64,9 +64,11 @@ class ArgReduceStep final : public Step {
   static constexpr std::size_t kShort = std::size_t{1} << 16;
 
   void find_each(const Source* source, Target* target, std::size_t count) const {
-    if (is_short_) {
-      with_widest_vectors([=] { find_all(source, target, count); });
-      return;
+    if constexpr (sizeof(Source) == 1) {
+      if (is_short_) {
+        with_widest_vectors([=] { find_all(source, target, count); });
+        return;
+      }
     }
     for (std::size_t i = 0; i < count; ++i) {
       target[i] = static_cast<Target>(find(source + i * split_.length));

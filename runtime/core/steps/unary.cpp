@@ -38,6 +38,14 @@ std::unique_ptr<Step> make_map(const Operands& operands, Function function) {
   return std::make_unique<MapStep<Source, Target, Function>>(operands, function);
 }
 
+using Numbers = std::array<float, 256>;
+
+void apply(const program::Unary& attributes, Numbers& numbers) {
+  with_function(attributes.function(), attributes.alpha(), attributes.beta(), [&](auto function) {
+    for (float& each : numbers) { each = function(each); }
+  });
+}
+
 // Any function of 8-bit integers is a table of 256.
 template <typename T>
 std::unique_ptr<Step> make_table(const Operands& operands, const program::Unary& attributes) {
@@ -49,26 +57,29 @@ std::unique_ptr<Step> make_table(const Operands& operands, const program::Unary&
     const T high = target.template quantise<T>(attributes.beta());
     return make_map<T, T>(operands, [=](T x) { return std::min(std::max(x, low), high); });
   }
+  Numbers numbers;
+  for (std::size_t bits = 0; bits < numbers.size(); ++bits) {
+    numbers[bits] = source.dequantise(static_cast<T>(static_cast<std::uint8_t>(bits)));
+  }
+  apply(attributes, numbers);
   std::array<T, 256> table{};
-  with_function(attributes.function(), attributes.alpha(), attributes.beta(), [&](auto function) {
-    for (std::size_t bits = 0; bits < table.size(); ++bits) {
-      const auto value = static_cast<T>(static_cast<std::uint8_t>(bits));
-      table[bits] = target.quantise<T>(function(source.dequantise(value)));
-    }
-  });
+  for (std::size_t bits = 0; bits < table.size(); ++bits) {
+    table[bits] = target.quantise<T>(numbers[bits]);
+  }
   return make_map<T, T>(operands,
                         [table](T value) { return table[static_cast<std::uint8_t>(value)]; });
 }
 
 template <typename T>
 std::unique_ptr<Step> make_of_integers(const Operands& operands, const program::Unary& attributes) {
+  // Networks spend no time on these: their loop is compiled once for all of them.
+  using Called = T (*)(T);
+  const auto make = [&](Called function) { return make_map<T, T>(operands, function); };
   switch (attributes.function()) {
-    case UnaryFunction::absolute: return make_map<T, T>(operands, [](T x) { return magnitude(x); });
-    case UnaryFunction::negate:
-      return make_map<T, T>(operands, [](T x) { return difference(T{0}, x); });
-    case UnaryFunction::sign:
-      return make_map<T, T>(operands, [](T x) { return static_cast<T>((x > 0) - (x < 0)); });
-    case UnaryFunction::square: return make_map<T, T>(operands, [](T x) { return product(x, x); });
+    case UnaryFunction::absolute: return make([](T x) { return magnitude(x); });
+    case UnaryFunction::negate: return make([](T x) { return difference(T{0}, x); });
+    case UnaryFunction::sign: return make([](T x) { return static_cast<T>((x > 0) - (x < 0)); });
+    case UnaryFunction::square: return make([](T x) { return product(x, x); });
     case UnaryFunction::clamp: {
       const T low = saturate<T>(attributes.alpha());
       const T high = saturate<T>(attributes.beta());
