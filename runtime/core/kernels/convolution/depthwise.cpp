@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "kernels/highway_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -5,6 +7,7 @@
 #include "hwy/foreach_target.h"
 // After them: compiled for each kind of processor.
 #include "kernels/convolution/depthwise.hpp"
+#include "kernels/convolution/depthwise_pixels_neon.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/parallel.hpp"
 
@@ -347,7 +350,7 @@ HWY_NOINLINE void make_known_row(const Strip& strip, std::size_t end_whole) {
   }
 }
 
-void make_row(const Strip& strip) {
+void make_row_of_any(const Strip& strip) {
   const std::size_t num_channels = strip.end_channel - strip.first_channel;
   const std::size_t whole = strip.multiplier == 1 ? num_channels / kTogether * kTogether : 0;
   const std::size_t end_whole = strip.first_channel + whole;
@@ -359,6 +362,76 @@ void make_row(const Strip& strip) {
     case 5 * 4 + 2: make_known_row<5, 2>(strip, end_whole); break;
     default: make_any_row(strip, end_whole);
   }
+}
+
+#if HWY_ARCH_ARM_A64
+// Makes channels of a row by windows of three columns, from the first on, and returns the first
+// that is left.
+HWY_NOINLINE std::size_t make_row_of_three(const Strip& strip) {
+  constexpr std::size_t kMostRows = 3;
+  constexpr std::size_t kBytes = sizeof(float);
+  const std::size_t num_channels =
+      (strip.end_channel - strip.first_channel) / kChannelsOfThree * kChannelsOfThree;
+  const std::ptrdiff_t last =
+      static_cast<std::ptrdiff_t>((strip.result_columns - 1) * strip.stride) - strip.margin + 2;
+  const auto columns = static_cast<std::ptrdiff_t>(strip.source_columns);
+  if (strip.addend != nullptr || strip.num_rows == 0 || strip.num_rows > kMostRows ||
+      strip.margin < 0 || strip.margin > 1 || last > columns) {
+    return strip.first_channel;
+  }
+  const float* rows[kMostRows];
+  for (std::size_t r = 0; r < strip.num_rows; ++r) {
+    rows[r] = reinterpret_cast<const float*>(
+        reinterpret_cast<const char*>(strip.source + r * strip.row_step) +
+        strip.row_offsets[r * strip.offset_step]);
+  }
+  static constexpr float kNoBias[kChannelsOfThree] = {};
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const float limits[2] = {strip.min, strip.max};
+  const int flags =
+      (strip.min == -kInfinite ? 0 : kHasLeast) | (strip.max == kInfinite ? 0 : kHasLargest);
+  PixelsOfThree made{};
+  made.rows = rows;
+  made.num_rows = strip.num_rows;
+  made.pixel_step = strip.pixel_stride * kBytes;
+  made.filter = strip.filter + strip.first_channel;
+  made.tap_step = strip.channels * kBytes;
+  made.bias = strip.bias == nullptr ? kNoBias : strip.bias + strip.first_channel;
+  made.result_step = strip.result_stride * kBytes;
+  made.limits = limits;
+  const std::size_t num_tiles = (strip.result_columns + kPixelsOfThree - 1) / kPixelsOfThree;
+  const std::size_t least = strip.result_columns / num_tiles;
+  std::size_t larger = strip.result_columns % num_tiles;
+  for (std::size_t column = 0; column < strip.result_columns;) {
+    const std::size_t num_pixels = larger > 0 ? least + 1 : least;
+    if (larger > 0) { --larger; }
+    const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(column * strip.stride) - strip.margin;
+    const bool lacks_last = column + num_pixels == strip.result_columns && last == columns;
+    made.flags = flags | (left < 0 ? kLacksFirst : 0) | (lacks_last ? kLacksLast : 0);
+    made.offset =
+        (static_cast<std::size_t>(left < 0 ? 0 : left) * strip.pixel_stride + strip.first_channel) *
+        kBytes;
+    made.result = strip.result + column * strip.result_stride + strip.first_channel;
+    kMakeChannels[strip.stride - 1][num_pixels - 1](made, num_channels,
+                                                    strip.bias == nullptr ? 0 : kChannelsOfThree);
+    column += num_pixels;
+  }
+  return strip.first_channel + num_channels;
+}
+#endif
+
+void make_row(Strip& strip) {
+#if HWY_ARCH_ARM_A64
+  if (strip.multiplier == 1 && strip.dilation == 1 && strip.window_columns == 3 &&
+      strip.stride <= 2) {
+    const std::size_t first = strip.first_channel;
+    strip.first_channel = make_row_of_three(strip);
+    if (strip.first_channel < strip.end_channel) { make_row_of_any(strip); }
+    strip.first_channel = first;
+    return;
+  }
+#endif
+  make_row_of_any(strip);
 }
 
 void make_rows(const DepthwiseConvolution& convolution, const Image<const float>& source,
