@@ -167,6 +167,13 @@ OWN_KERNELS = {
     "depthwise": "(float[1,20,15,21] x) => (a, b, c) <float[20,1,3,3] w, float[20,1,5,5] v> "
     "{ a = Conv<group=20, pads=[1,1,1,1]>(x, w) b = Conv<group=20, strides=[2,2]>(x, w) "
     "c = Conv<group=20, pads=[2,1,2,2], strides=[2,2]>(x, v) }",
+    "depthwise, three columns": "(float[1,40,9,13] x, float[1,40,3,1] y) => (a, b, c, d, e, f) "
+    "<float[40,1,3,3] w, float[40] v> { a = Conv<group=40, pads=[1,1,1,1]>(x, w, v) "
+    "b = Conv<group=40, pads=[0,0,1,1], strides=[2,2]>(x, w) g = Conv<group=40>(x, w, v) "
+    "c = Relu(g) d = Conv<group=40, pads=[1,1,1,1], strides=[1,2]>(x, w) "
+    "e = Conv<group=40, pads=[1,1,1,1]>(y, w) f = Conv<group=40, pads=[2,2,2,2]>(y, w) }",
+    "one pixel": "(float[1,24,15,21] x) => (a, b) <float[40,24,1,1] w, float[44,12,1,1] v> "
+    "{ a = Conv<strides=[2,3]>(x, w) b = Conv<group=2, strides=[1,2]>(x, v) }",
     "3 x 3": "(float[1,20,24,24] x) => (y) <float[20,20,3,3] w, float[21,20,1,1] v> "
     "{ a = Conv<pads=[1,1,1,1]>(x, w) y = Conv(a, v) }",
     "products": "(float[2,27,22] x, float[2,22,19] y) => (z, t) { z = MatMul(x, y) "

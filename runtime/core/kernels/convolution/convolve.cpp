@@ -32,6 +32,7 @@ struct Scratch {
   alignas(64) float copies[kCopies];
   alignas(64) float packed[kPacksPixels ? packed_pixels_size(kTileDepth) : 1];
   const float* runs[kMostRuns];
+  const float* pixels[kPackedPixels];
   const float* kept[kMostRuns];  // rows of the window of the first pixel in a row
   std::size_t held[kMostRuns];
   // Sums and addends of panels that reach beyond the last channel.
@@ -64,6 +65,7 @@ class Run {
   Run(const Convolution& convolution, const Image<const float>& source, const Image<float>& result,
       RowRange rows, std::size_t num_threads)
       : convolution_(convolution),
+        source_(source),
         result_(result),
         rows_(rows),
         kernels_(tile_kernels()),
@@ -106,6 +108,14 @@ class Run {
   // lie evenly in the result.
   void choose_tiles() {
     const std::size_t most = panels_ == 1 ? kernels_.pixels_of_panel : kernels_.pixels;
+    is_pointwise_ = kPacksPixels && depth_ == channels_ && !convolution_.window.has_padding();
+    if (is_pointwise_) {
+      num_lines_ = 1;
+      line_ = rows_.count * result_.columns;
+      tiles_of_line_ = divide_up(line_, most);
+      reads_runs_ = false;
+      return;
+    }
     num_lines_ = rows_.count;
     line_ = result_.columns;
     tiles_of_line_ = divide_up(line_, most);
@@ -192,6 +202,13 @@ class Run {
       for (std::size_t i = 0; i < tiles.count; ++i) {
         const Range pixels{in_line * least + std::min(in_line, rest),
                            least + (in_line < rest ? 1 : 0)};
+        if constexpr (kPacksPixels) {
+          if (is_pointwise_) {
+            multiply_pointwise(group, panels, pixels, depth, tile, scratch);
+            ++in_line;
+            continue;
+          }
+        }
         if (!reads_runs_) {
           scratch.runs[0] = scratch.copies;
           windows_.copy(row, pixels.first, pixels.count, group * channels_, depth, units.count,
@@ -236,15 +253,17 @@ class Run {
   void multiply_after_packing(std::size_t group, Range panels, std::size_t row, Range pixels,
                               std::size_t depth, const Tile& found, Scratch& scratch) const {
     const FloatStore& store = convolution_.store;
-    const std::size_t first = panels.first * kPanel;
-    const std::size_t channel = group * outputs_ + first;
+    const std::size_t channel = group * outputs_ + panels.first * kPanel;
     float* packed = scratch.packed;
+    // Behind copies is room to go on to a whole vector.
+    const std::size_t packed_depth =
+        reads_runs_ ? found.run_length : round_up(found.run_length, kPackedSteps);
     for (std::size_t run = 0; run < found.num_runs; ++run) {
       const float* sources[kPackedPixels];
       for (std::size_t i = 0; i < pixels.count; ++i) {
         sources[i] = found.runs[run] + i * found.source_step;
       }
-      pack_pixels(sources, pixels.count, found.run_length, packed);
+      pack_pixels(sources, pixels.count, packed_depth, packed);
       packed += found.run_length * round_up(pixels.count, 2);
     }
     float* results[kPackedPixels] = {};
@@ -255,9 +274,53 @@ class Run {
         addends[i] = store.addend->row(row) + (pixels.first + i) * found.addend_step + channel;
       }
     }
+    multiply_packed_pixels(group, panels, depth, pixels.count, found, scratch.packed, results,
+                           addends);
+  }
+
+  // Packs pixels of any rows where they lie, and multiplies them: windows of one pixel.
+  void multiply_pointwise(std::size_t group, Range panels, Range pixels, std::size_t depth,
+                          const Tile& found, Scratch& scratch) const {
+    const FloatStore& store = convolution_.store;
+    const SlidingWindow& window = convolution_.window;
+    const std::size_t channel = group * outputs_ + panels.first * kPanel;
+    float* results[kPackedPixels];
+    const float* addends[kPackedPixels];
+    std::size_t row = rows_.first + pixels.first / result_.columns;
+    std::size_t column = pixels.first % result_.columns;
+    const std::size_t source_step = window.strides[1] * source_.pixel_stride;
+    for (std::size_t i = 0; i < pixels.count;) {
+      const float* from =
+          source_.row(row * window.strides[0]) + column * source_step + group * channels_ + depth;
+      float* to = result_.row(row) + column * result_.pixel_stride + channel;
+      const float* addend = store.addend == nullptr
+                                ? nullptr
+                                : store.addend->row(row) + column * found.addend_step + channel;
+      for (; i < pixels.count && column < result_.columns; ++i, ++column) {
+        scratch.pixels[i] = from;
+        results[i] = to;
+        addends[i] = addend;
+        from += source_step;
+        to += result_.pixel_stride;
+        addend += found.addend_step;
+      }
+      column = 0;
+      ++row;
+    }
+    pack_pixels(scratch.pixels, pixels.count, found.run_length, scratch.packed);
+    multiply_packed_pixels(group, panels, depth, pixels.count, found, scratch.packed, results,
+                           addends);
+  }
+
+  void multiply_packed_pixels(std::size_t group, Range panels, std::size_t depth,
+                              std::size_t num_pixels, const Tile& found, const float* packed,
+                              float* const* results, const float* const* addends) const {
+    const FloatStore& store = convolution_.store;
+    const std::size_t first = panels.first * kPanel;
+    const std::size_t channel = group * outputs_ + first;
     PackedTile tile{};
-    tile.pixels = scratch.packed;
-    tile.num_pixels = pixels.count;
+    tile.pixels = packed;
+    tile.num_pixels = num_pixels;
     tile.depth = found.num_runs * found.run_length;
     tile.panel_stride = found.panel_stride;
     tile.filter =
@@ -345,6 +408,7 @@ class Run {
   }
 
   const Convolution& convolution_;
+  const Image<const float>& source_;
   const Image<float>& result_;
   const RowRange rows_;
   const TileKernels& kernels_;
@@ -354,6 +418,7 @@ class Run {
   const std::size_t window_rows_;
   const std::size_t depth_;
   const Windows windows_;
+  bool is_pointwise_;  // windows of one pixel, which are packed where they lie
   bool reads_runs_;
   bool has_rows_;          // of windows, as runs
   bool keeps_rows_;        // copies of rows of the source with their padding

@@ -39,7 +39,11 @@ namespace {
 #define PIXELS5 "ld1 {v4.4s-v6.4s}, [%[pixels]], #48\n"
 #define PIXELS6 PIXELS5
 
+// Steps of the depth. Of the loop two instructions in 32 steps are no part of the work.
 #define TWO(P, SIZE) PIXELS##P WEIGHTS_##SIZE SIZE(P, "0", "2") WEIGHTS_##SIZE SIZE(P, "1", "3")
+#define FOUR(P, SIZE) TWO(P, SIZE) TWO(P, SIZE)
+#define EIGHT(P, SIZE) FOUR(P, SIZE) FOUR(P, SIZE)
+#define SIXTEEN(P, SIZE) EIGHT(P, SIZE) EIGHT(P, SIZE)
 
 // Repeats something for each pixel: its number and the first, ..., fourth vector of its sums.
 #define EACH1(X) X(0, 8, 9, 10, 11)
@@ -86,40 +90,43 @@ struct PanelTile {
   const float* limits;
 };
 
-#define DEFINE_PANEL(P, SIZE)                                                                        \
-  ARENITE_INLINE void multiply_##SIZE##P(PanelTile tile, float*(&result)[kPackedPixels]) {           \
-    std::size_t eights = tile.depth / 8;                                                             \
-    __asm__ volatile(                                                                              \
-        "tbz %w[flags], #0, 1f\n" EACH##P(START_##SIZE)                                            \
-        "tbz %w[flags], #1, 2f\n" EACH##P(ADD_##SIZE)                                              \
-        "b 2f\n"                                                                                   \
-        "1:\n" EACH##P(GO_ON_##SIZE)                                                               \
-        "2:\n"                                                                                     \
-        "cbz %[eights], 4f\n"                                                                      \
-        "3:\n" TWO(P, SIZE) TWO(P, SIZE) "subs %[eights], %[eights], #1\n" TWO(P, SIZE)            \
-            TWO(P, SIZE)                                                                           \
-        "b.ne 3b\n"                                                                                \
-        "4:\n"                                                                                     \
-        "tbz %[depth], #2, 5f\n" TWO(P, SIZE) TWO(P, SIZE)                                         \
-        "5:\n"                                                                                     \
-        "tbz %[depth], #1, 6f\n" TWO(P, SIZE)                                                      \
-        "6:\n"                                                                                     \
-        "tbz %[depth], #0, 7f\n" PIXELS##P WEIGHTS_##SIZE SIZE(P, "0", "2")                        \
-        "7:\n"                                                                                     \
-        "tbz %w[flags], #2, 8f\n"                                                                  \
-        "ld1r {v0.4s}, [%[limits]]\n" EACH##P(MAX_##SIZE)                                          \
-        "8:\n"                                                                                     \
-        "tbz %w[flags], #3, 9f\n"                                                                  \
-        "ldr s1, [%[limits], #4]\ndup v1.4s, v1.s[0]\n" EACH##P(MIN_##SIZE)                        \
-        "9:\n" EACH##P(STORE_##SIZE)                                                               \
-        : [r0] "+r"(result[0]), [r1] "+r"(result[1]), [r2] "+r"(result[2]), [r3] "+r"(result[3]),  \
-          [r4] "+r"(result[4]), [r5] "+r"(result[5]), [pixels] "+r"(tile.pixels),                  \
-          [weights] "+r"(tile.weights), [eights] "+r"(eights)                                      \
-        : [depth] "r"(tile.depth), [bias] "r"(tile.bias), [addends] "r"(tile.addends),             \
-          [offset] "r"(tile.offset), [flags] "r"(tile.flags), [limits] "r"(tile.limits)            \
-        : "memory", "cc", "x9", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v8", "v9", "v10",       \
-          "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22",      \
-          "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"); \
+#define DEFINE_PANEL(P, SIZE)                                                              \
+  ARENITE_INLINE void multiply_##SIZE##P(PanelTile tile, float*(&result)[kPackedPixels]) { \
+    std::size_t loops = tile.depth / 32;                                                   \
+    __asm__ volatile( \
+        "tbz %w[flags], #0, 1f\n" EACH##P(START_##SIZE) \
+        "tbz %w[flags], #1, 2f\n" EACH##P(ADD_##SIZE) \
+        "b 2f\n" \
+        "1:\n" EACH##P(GO_ON_##SIZE) \
+        "2:\n" \
+        "cbz %[loops], 4f\n" \
+        "3:\n" SIXTEEN(P, SIZE) "subs %[loops], %[loops], #1\n" SIXTEEN(P, SIZE) \
+        "b.ne 3b\n" \
+        "4:\n" \
+        "tbz %[depth], #4, 5f\n" SIXTEEN(P, SIZE) \
+        "5:\n" \
+        "tbz %[depth], #3, 6f\n" EIGHT(P, SIZE) \
+        "6:\n" \
+        "tbz %[depth], #2, 7f\n" FOUR(P, SIZE) \
+        "7:\n" \
+        "tbz %[depth], #1, 8f\n" TWO(P, SIZE) \
+        "8:\n" \
+        "tbz %[depth], #0, 9f\n" PIXELS##P WEIGHTS_##SIZE SIZE(P, "0", "2") \
+        "9:\n" \
+        "tbz %w[flags], #2, 10f\n" \
+        "ld1r {v0.4s}, [%[limits]]\n" EACH##P(MAX_##SIZE) \
+        "10:\n" \
+        "tbz %w[flags], #3, 11f\n" \
+        "ldr s1, [%[limits], #4]\ndup v1.4s, v1.s[0]\n" EACH##P(MIN_##SIZE) \
+        "11:\n" EACH##P(STORE_##SIZE) \
+        : [r0] "+r"(result[0]), [r1] "+r"(result[1]), [r2] "+r"(result[2]), [r3] "+r"(result[3]), \
+          [r4] "+r"(result[4]), [r5] "+r"(result[5]), [pixels] "+r"(tile.pixels), \
+          [weights] "+r"(tile.weights), [loops] "+r"(loops) \
+        : [depth] "r"(tile.depth), [bias] "r"(tile.bias), [addends] "r"(tile.addends), \
+          [offset] "r"(tile.offset), [flags] "r"(tile.flags), [limits] "r"(tile.limits) \
+        : "memory", "cc", "x9", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v8", "v9", "v10", \
+          "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", \
+          "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");                                                                    \
   }
 
 #define DEFINE_PANELS(P)                                                       \

@@ -14,6 +14,8 @@ constexpr bool kPacksPixels = false;
 #endif
 
 constexpr std::size_t kPackedPixels = 6;
+// Steps of the depth that are packed by vectors.
+constexpr std::size_t kPackedSteps = 4;
 
 // Floats of so much depth of packed pixels.
 constexpr std::size_t packed_pixels_size(std::size_t depth) {

@@ -271,8 +271,38 @@ HWY_INLINE void copy_row(const float* from, std::size_t size, float* to) {
 #endif
 }
 
+#if HWY_ARCH_ARM_A64
+// Rows of up to so many whole vectors, with the last floats once more or alone.
+template <std::size_t Whole>
+void copy_short_rows(const float* from, std::size_t step, std::size_t count, std::size_t size,
+                     float* to) {
+  const Floats d;
+  const std::size_t last = size - kLanes;
+  for (; count > 0; --count) {
+    Vec values[Whole + 1];
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < Whole; ++i) { values[i] = hn::LoadU(d, from + i * kLanes); }
+    values[Whole] = hn::LoadU(d, from + last);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < Whole; ++i) { hn::StoreU(values[i], d, to + i * kLanes); }
+    hn::StoreU(values[Whole], d, to + last);
+    from += step;
+    to += kTileStride;
+  }
+}
+#endif
+
 void copy_rows(const float* from, std::size_t step, std::size_t count, std::size_t size,
                float* to) {
+#if HWY_ARCH_ARM_A64
+  switch ((size - 1) / kLanes) {
+    case 1: return copy_short_rows<1>(from, step, count, size, to);
+    case 2: return copy_short_rows<2>(from, step, count, size, to);
+    case 3: return copy_short_rows<3>(from, step, count, size, to);
+    case 5: return copy_short_rows<5>(from, step, count, size, to);
+    default: break;
+  }
+#endif
   for (std::size_t i = 0; i < count; ++i) {
     copy_row(from, size, to);
     from += step;
