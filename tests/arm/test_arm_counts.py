@@ -22,7 +22,7 @@ ALLOWED_GROWTH = 1.02
 COMPILER = "12"
 """Release of GCC, Debian 12's, whose code has these numbers of instructions."""
 COUNTS = {
-    "detector": {"cortex-a72": 1_262_372, "neoverse-n1": 862_404},
+    "detector": {"cortex-a72": 1_298_849, "neoverse-n1": 821_293},
     "autoencoder": {"cortex-a72": 16_417, "neoverse-n1": 13_320},
     "mobilenet-v1-0.25-96": {"cortex-a72": 3_120_163, "neoverse-n1": 3_115_979},
     "lstm": {"cortex-a72": 120_633, "neoverse-n1": 118_953},

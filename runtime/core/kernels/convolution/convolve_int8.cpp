@@ -30,6 +30,7 @@ struct alignas(kInt8Vector) Stack {
   std::int32_t sums[kInt8TilePixels * kInt8TileChannels];
   bool may_overflow;
   bool has_least;
+  Bounds bounds[kInt8Block / kInt8Panel];  // by panel
 };
 
 class Work : public Int8Division {
@@ -112,7 +113,10 @@ class Work : public Int8Division {
     const auto zero = static_cast<std::uint32_t>(given_.zero);
     const std::uint32_t weight_zeros = weight_zero_ * static_cast<std::uint32_t>(depth_);
     std::uint32_t overflows = 0;
-    stack.has_least = kernel_.has_least == nullptr || rows_ * block.columns < kManyPixels;
+    const bool are_many = rows_ * block.columns >= kManyPixels;
+    const bool are_int8 = !has_zeros_ && !in_pieces_ && given_.sums == nullptr &&
+                          store.min == -128 && store.max == 127;
+    stack.has_least = kernel_.has_least == nullptr || !are_many;
     for (std::size_t i = 0; i < block.channels; i += kInt8Panel) {
       stack.has_least = stack.has_least || kernel_.has_least(panel(block, i) + kSumsOfPanel,
                                                              divide_up(depth_, kInt8Quad));
@@ -125,12 +129,19 @@ class Work : public Int8Division {
       std::fill_n(scales, kInt8Panel, 0.0f);
       if (given_.sums != nullptr) {
         begin_sums(first + i, count, sums, stack.start + i, scales);
+        stack.bounds[i / kInt8Panel] = Bounds::any;
         continue;
       }
       copy_panel(store.scales + first + i, count, scales);
       for (std::size_t j = 0; j < kInt8Panel; ++j) {
         stack.start[i + j] = static_cast<std::int32_t>(bias[j] - zero * (sums[j] - weight_zeros));
         overflows |= std::fabs(scales[j]) < 1.0f ? 0 : 1;
+      }
+      Bounds& bounds = stack.bounds[i / kInt8Panel];
+      bounds = are_int8 && count == kInt8Panel ? Bounds::int8 : Bounds::any;
+      if (bounds == Bounds::int8 && are_many && kernel_.takes_small_sums &&
+          start_small(scales, depth_, stack.start + i)) {
+        bounds = Bounds::small_int8;
       }
     }
     stack.may_overflow = overflows != 0;
@@ -381,7 +392,8 @@ class Work : public Int8Division {
                     in_pieces ? kInt8Block : kInt8TileChannels,
                     0,
                     runs.depth == 0,
-                    runs.is_last && !is_sum};
+                    runs.is_last && !is_sum,
+                    stack.bounds[first / kInt8Panel]};
       // Groups of pixels of nearly the same size.
       const auto num = static_cast<std::uint32_t>(columns);
       const std::uint32_t num_tiles = (num - 1) / static_cast<std::uint32_t>(tiles.pixels) + 1;

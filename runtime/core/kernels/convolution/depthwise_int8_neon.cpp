@@ -132,7 +132,7 @@ class DepthwiseRow {
       float32x4_t scales[kParts];
       load_panel(scales_, scales);
       uint8x16_t bytes[1];
-      requantised_.make(some, scales, bytes);
+      requantised_.make<Bounds::any>(some, scales, bytes);
       vst1q_u8(to, bytes[0]);
     } else {
       vst1_u8(to, vmovn_u16(vreinterpretq_u16_u8(requantised_.eight(sums, scales_))));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,6 +21,16 @@ constexpr std::size_t kInt8Block = 256;
 // Output channels and pixels of a tile, at most.
 constexpr std::size_t kInt8TileChannels = 32;
 constexpr std::size_t kInt8TilePixels = 16;
+
+// What is known of the results of a tile.
+enum class Bounds {
+  any,
+  // Those of signed bytes, of a whole panel, and sums take no pieces of depth and no addends.
+  int8,
+  // The same, sums fit kRounder's last bits and scaled ones 16 bits. Sums start with kRounder's
+  // bits added.
+  small_int8,
+};
 
 // Pixels of a row, and the panels of weights that make some output channels of them.
 struct Int8Tile {
@@ -45,6 +56,7 @@ struct Int8Tile {
   std::size_t first_sums;  // pixel that the sums begin with
   bool is_first;
   bool is_last;
+  Bounds bounds;
 
   std::int32_t* sums_of(std::size_t pixel) const { return sums + (pixel - first_sums) * step_sums; }
 };
@@ -106,6 +118,7 @@ struct Int8Kernel {
   bool (*has_least)(const std::int8_t* weights, std::size_t quads);
   // Writes sums as results that are not bytes.
   void (*finish)(const Int8Finish& given);
+  bool takes_small_sums = false;
 };
 
 // Each is called only where the processor has the instructions.
@@ -144,6 +157,26 @@ Int8DepthwiseKernel int8_depthwise_for_any();
 const Int8DepthwiseKernel* int8_depthwise_for_vnni(const Int8DepthwiseRows& rows);
 const Int8DepthwiseKernel* int8_depthwise_for_avx2(const Int8DepthwiseRows& rows);
 const Int8DepthwiseKernel* int8_depthwise_for_neon(const Int8DepthwiseRows& rows);
+
+// Whether the sums of so many products are small; then it adds kRounder's bits to their start.
+inline bool start_small(const float* scales, std::size_t depth, std::int32_t* start) {
+  constexpr float kMostSum = 1 << 22;
+  constexpr float kMostScaled = (1 << 15) - 2;
+  const float products = static_cast<float>(depth) * (1 << 14);
+  if (products >= kMostSum) { return false; }
+  std::uint32_t misfits = 0;
+  for (std::size_t j = 0; j < kInt8Panel; ++j) {
+    const float sum = std::fabs(static_cast<float>(start[j])) + products;
+    misfits |= sum < kMostSum && sum * std::fabs(scales[j]) < kMostScaled ? 0 : 1;
+  }
+  if (misfits != 0) { return false; }
+  std::uint32_t bits;
+  std::memcpy(&bits, &kRounder, sizeof bits);
+  for (std::size_t j = 0; j < kInt8Panel; ++j) {
+    start[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(start[j]) + bits);
+  }
+  return true;
+}
 
 template <std::size_t Bytes>
 ARENITE_INLINE void gather_by(const Int8Gathering& gathering, std::size_t size) {

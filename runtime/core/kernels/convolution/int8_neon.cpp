@@ -22,17 +22,18 @@ ARENITE_INLINE int8x16_t next_quad(const std::uint8_t*& from) {
   return quad;
 }
 
-template <std::size_t Pixels>
+template <Bounds Known, std::size_t Pixels>
 ARENITE_INLINE void begin_sums(const Int8Tile& tile, std::size_t pixel,
                                int32x4_t (&sums)[Pixels][kParts]) {
 #pragma GCC unroll 5
   for (std::size_t p = 0; p < Pixels; ++p) {
-    const std::int32_t* from = tile.is_first ? tile.start : tile.sums_of(pixel + p);
+    const std::int32_t* from =
+        Known != Bounds::any || tile.is_first ? tile.start : tile.sums_of(pixel + p);
     asm("" : "+r"(from));  // loaded again: that takes fewer instructions than copies
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kParts; ++j) { sums[p][j] = vld1q_s32(from + 4 * j); }
   }
-  if (tile.addends != nullptr) {
+  if (Known == Bounds::any && tile.addends != nullptr) {
 #pragma GCC unroll 5
     for (std::size_t p = 0; p < Pixels; ++p) {
       const int32x4_t addend = vdupq_n_s32(tile.addends[pixel + p]);
@@ -42,10 +43,10 @@ ARENITE_INLINE void begin_sums(const Int8Tile& tile, std::size_t pixel,
   }
 }
 
-template <std::size_t Pixels>
+template <Bounds Known, std::size_t Pixels>
 ARENITE_INLINE void end_sums(const Int8Tile& tile, std::size_t pixel,
                              int32x4_t (&sums)[Pixels][kParts]) {
-  if (!tile.is_last) {
+  if (Known == Bounds::any && !tile.is_last) {
 #pragma GCC unroll 5
     for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
@@ -58,9 +59,9 @@ ARENITE_INLINE void end_sums(const Int8Tile& tile, std::size_t pixel,
   float32x4_t scales[kParts];
   load_panel(tile.scales, scales);
   uint8x16_t bytes[Pixels];
-  Requantised(tile.store).make(sums, scales, bytes);
+  Requantised(tile.store).template make<Known>(sums, scales, bytes);
   std::uint8_t* to = tile.to + pixel * tile.step_to;
-  if (tile.channels == kInt8Panel) {
+  if (Known != Bounds::any || tile.channels == kInt8Panel) {
 #pragma GCC unroll 5
     for (std::size_t p = 0; p < Pixels; ++p) {
       vst1q_u8(to, bytes[p]);
@@ -77,11 +78,11 @@ ARENITE_INLINE void end_sums(const Int8Tile& tile, std::size_t pixel,
   }
 }
 
-template <std::size_t Pixels>
+template <Bounds Known, std::size_t Pixels>
 ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile& tile,
                                                                  std::size_t pixel) {
   int32x4_t sums[Pixels][kParts];
-  begin_sums(tile, pixel, sums);
+  begin_sums<Known>(tile, pixel, sums);
   const std::int8_t* weights = tile.weights;
   const std::size_t step = tile.step;
   const std::size_t fours = tile.quads / 4;
@@ -98,7 +99,9 @@ ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile&
       }
 #define ARENITE_QUAD(LANE)                                                         \
   {                                                                                \
-    const int8x16x4_t factors = vld1q_s8_x4(weights + LANE * kQuadBytes);          \
+    const int8x16x4_t factors = vld1q_s8_x4(weights);                              \
+    weights += kQuadBytes;                                                         \
+    asm("" : "+r"(weights)); /* one instruction loads and steps */                 \
     _Pragma("GCC unroll 4") for (std::size_t j = 0; j < kParts; ++j) {             \
       _Pragma("GCC unroll 5") for (std::size_t p = 0; p < Pixels; ++p) {           \
         sums[p][j] = vdotq_laneq_s32(sums[p][j], factors.val[j], source[p], LANE); \
@@ -110,7 +113,6 @@ ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile&
       ARENITE_QUAD(2)
       ARENITE_QUAD(3)
 #undef ARENITE_QUAD
-      weights += 4 * kQuadBytes;
     }
     for (std::size_t i = tile.quads % 4; i != 0; --i) {
       const int8x16x4_t factors = vld1q_s8_x4(weights);
@@ -127,15 +129,30 @@ ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile&
       weights += kQuadBytes;
     }
   }
-  end_sums(tile, pixel, sums);
+  end_sums<Known>(tile, pixel, sums);
 }
 
 // Registers hold the sums of five pixels, and those of two without dot products.
+template <Bounds Known, std::size_t Pixels>
+ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_all_with_dots(const Int8Tile& tile,
+                                                                std::size_t pixel) {
+  constexpr std::size_t kFirst = Pixels <= 5 ? Pixels : divide_up(Pixels, 2);
+  constexpr std::size_t kTimes = Pixels / kFirst;  // a loop: less code
+  for (std::size_t i = 0; i < kTimes; ++i) {
+    make_some_with_dots<Known, kFirst>(tile, pixel + i * kFirst);
+  }
+  if constexpr (kTimes * kFirst < Pixels) {
+    make_some_with_dots<Known, Pixels - kTimes * kFirst>(tile, pixel + kTimes * kFirst);
+  }
+}
+
 template <std::size_t Pixels>
 ARENITE_FOR_DOT_PRODUCTS void make_with_dots(const Int8Tile& tile, std::size_t pixel) {
-  constexpr std::size_t kFirst = Pixels <= 5 ? Pixels : divide_up(Pixels, 2);
-  make_some_with_dots<kFirst>(tile, pixel);
-  if constexpr (kFirst < Pixels) { make_some_with_dots<Pixels - kFirst>(tile, pixel + kFirst); }
+  switch (tile.bounds) {
+    case Bounds::any: return make_all_with_dots<Bounds::any, Pixels>(tile, pixel);
+    case Bounds::int8: return make_all_with_dots<Bounds::int8, Pixels>(tile, pixel);
+    case Bounds::small_int8: return make_all_with_dots<Bounds::small_int8, Pixels>(tile, pixel);
+  }
 }
 
 template <int Offset>
@@ -196,24 +213,29 @@ class PairedSums {
   // A sum of two products fits, unless both are (-128) * (-128). Weights are loaded as soon as
   // there are registers for them.
   ARENITE_INLINE void add_two_quads(const std::int8_t*& weights,
-                                    const std::uint8_t* (&from)[Pixels]) {
-    constexpr int kStep = 2 * kQuadBytes;
+                                    const std::uint8_t* const (&from)[Pixels],
+                                    std::ptrdiff_t& offset) {
     int8x16_t factors[2];
     int8x16_t others[2];
     int8x16_t first[Pixels];
     int8x16_t second[Pixels];
     Products products;
-    load_two_and_step<kStep>(weights, factors);
-    load(from, first);
-    load(from, second);
+    load_halves(from, offset, second);
+    load_two<0>(weights, factors);
+    load_two<kQuadBytes>(weights, others);
+    asm volatile("add %0, %0, %1" : "+r"(offset) : "i"(2 * kInt8Quad));
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < Pixels; ++p) { first[p] = ordered::all_of<0>(second[p]); }
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < Pixels; ++p) { second[p] = ordered::all_of<1>(second[p]); }
     multiply<0>(factors, first, products);
-    load_two<kQuadBytes - kStep>(weights, others);
     multiply<1>(factors, first, products);
     multiply_and_add<0>(others, second, products);
-    load_two<32 - kStep>(weights, factors);
+    load_two<32>(weights, factors);
     multiply_and_add<1>(others, second, products);
     add<0>(products);
-    load_two<kQuadBytes + 32 - kStep>(weights, others);
+    load_two<kQuadBytes + 32>(weights, others);
+    asm volatile("add %0, %0, %1" : "+r"(weights) : "i"(2 * kQuadBytes));
     add<1>(products);
     multiply<0>(factors, first, products);
     multiply<1>(factors, first, products);
@@ -232,6 +254,15 @@ class PairedSums {
                                   int8x16_t (&source)[Pixels]) {
 #pragma GCC unroll 2
     for (std::size_t p = 0; p < Pixels; ++p) { source[p] = next_quad(from[p]); }
+  }
+
+  // A Cortex-A53 waits for loads that step.
+  ARENITE_INLINE static void load_halves(const std::uint8_t* const (&from)[Pixels],
+                                         std::ptrdiff_t offset, int8x16_t (&to)[Pixels]) {
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      asm volatile("ldr %d0, [%1, %2]" : "=w"(to[p]) : "r"(from[p]), "r"(offset) : "memory");
+    }
   }
 
   template <std::size_t Index>
@@ -267,10 +298,10 @@ class PairedSums {
   int32x4_t sums_[Pixels][2 * kParts];
 };
 
-template <std::size_t Pixels>
+template <Bounds Known, std::size_t Pixels>
 ARENITE_INLINE void make_some_without(const Int8Tile& tile, std::size_t pixel) {
   int32x4_t sums[Pixels][kParts];
-  begin_sums(tile, pixel, sums);
+  begin_sums<Known>(tile, pixel, sums);
   PairedSums<Pixels> made(sums);
   const std::int8_t* weights = tile.weights;
   const std::size_t pairs = tile.has_least ? 0 : tile.quads / 2;
@@ -279,7 +310,11 @@ ARENITE_INLINE void make_some_without(const Int8Tile& tile, std::size_t pixel) {
     const std::uint8_t* from[Pixels];
     from[0] = tile.runs[run] + pixel * tile.step;
     if constexpr (Pixels == 2) { from[1] = from[0] + tile.step; }
-    for (std::size_t i = pairs; i != 0; --i) { made.add_two_quads(weights, from); }
+    const std::size_t bytes = 2 * kInt8Quad * pairs;
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < Pixels; ++p) { from[p] += bytes; }
+    auto offset = -static_cast<std::ptrdiff_t>(bytes);
+    while (offset != 0) { made.add_two_quads(weights, from, offset); }
     for (std::size_t i = singles; i != 0; --i) { made.add_quad(weights, from); }
   }
 #pragma GCC unroll 2
@@ -287,15 +322,22 @@ ARENITE_INLINE void make_some_without(const Int8Tile& tile, std::size_t pixel) {
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < kParts; ++j) { sums[p][j] = made.sum(p, j); }
   }
-  end_sums(tile, pixel, sums);
+  end_sums<Known>(tile, pixel, sums);
+}
+
+template <Bounds Known, std::size_t Pixels>
+ARENITE_INLINE void make_all_without(const Int8Tile& tile, std::size_t pixel) {
+  for (std::size_t p = 0; p + 2 <= Pixels; p += 2) { make_some_without<Known, 2>(tile, pixel + p); }
+  if constexpr (Pixels % 2 == 1) { make_some_without<Known, 1>(tile, pixel + Pixels - 1); }
 }
 
 template <std::size_t Pixels>
 void make_without(const Int8Tile& tile, std::size_t pixel) {
-  if constexpr (Pixels >= 2) {
-    for (std::size_t p = 0; p + 2 <= Pixels; p += 2) { make_some_without<2>(tile, pixel + p); }
+  if (tile.bounds == Bounds::any) {
+    make_all_without<Bounds::any, Pixels>(tile, pixel);
+  } else {
+    make_all_without<Bounds::int8, Pixels>(tile, pixel);
   }
-  if constexpr (Pixels % 2 == 1) { make_some_without<1>(tile, pixel + Pixels - 1); }
 }
 
 bool has_least(const std::int8_t* weights, std::size_t quads) {
@@ -337,9 +379,9 @@ const Int8Kernel& int8_kernel_for_neon() {
     const bool dots = has_dot_products();
     const Int8Tiles tiles =
         Int8Tiles{kInt8Panel, kMostPixels, (dots ? kWithDots : kWithout).data()};
-    return Int8Kernel{true,       1,         tiles,       tiles,  copy_int8,
-                      nullptr,    fill_int8, gather_int8, add_up, dots ? nullptr : has_least,
-                      finish_int8};
+    return Int8Kernel{true,        1,         tiles,       tiles,  copy_int8,
+                      nullptr,     fill_int8, gather_int8, add_up, dots ? nullptr : has_least,
+                      finish_int8, dots};
   }();
   return kernel;
 }

@@ -22,6 +22,9 @@ namespace ordered {
     return made;                                      \
   }
 ARENITE_ORDERED(multiply, float32x4_t, float32x4_t, float32x4_t, "fmul %0.4s, %1.4s, %2.4s")
+ARENITE_ORDERED(add_floats, float32x4_t, float32x4_t, float32x4_t, "fadd %0.4s, %1.4s, %2.4s")
+ARENITE_ORDERED(subtract, float32x4_t, float32x4_t, float32x4_t, "fsub %0.4s, %1.4s, %2.4s")
+ARENITE_ORDERED(even_halves, int16x8_t, int32x4_t, int32x4_t, "uzp1 %0.8h, %1.8h, %2.8h")
 ARENITE_ORDERED(add, int32x4_t, int32x4_t, int32x4_t, "add %0.4s, %1.4s, %2.4s")
 ARENITE_ORDERED(add_and_saturate, int16x8_t, int16x8_t, int16x8_t, "sqadd %0.8h, %1.8h, %2.8h")
 ARENITE_ORDERED(low_sums, int32x4_t, int16x8_t, int16x8_t, "saddl %0.4s, %1.4h, %2.4h")
@@ -60,6 +63,13 @@ ARENITE_INLINE void append_halves(int16x8_t& to, int32x4_t a) {
   asm volatile("sqxtn2 %0.8h, %1.4s" : "+w"(to) : "w"(a));
 }
 
+template <int Lane>
+ARENITE_INLINE int8x16_t all_of(int8x16_t a) {
+  int8x16_t made;
+  asm volatile("dup %0.4s, %1.s[%2]" : "=w"(made) : "w"(a), "i"(Lane));
+  return made;
+}
+
 ARENITE_INLINE void add_neighbours(int32x4_t& to, int16x8_t a) {
   asm volatile("sadalp %0.4s, %1.8h" : "+w"(to) : "w"(a));
 }
@@ -77,33 +87,35 @@ class Requantised {
         is_any_int8_(store.min == -128 && store.max == 127) {}
 
   // Of 16 channels.
-  template <std::size_t Pixels>
+  template <Bounds Known, std::size_t Pixels>
   ARENITE_INLINE void make(int32x4_t (&sums)[Pixels][kParts], const float32x4_t (&scales)[kParts],
                            uint8x16_t (&bytes)[Pixels]) const {
-    std::size_t p = 0;
-    if (is_any_int8_) {
-#pragma GCC unroll 5
-      for (; p + 2 <= Pixels; p += 2) { make_some<true, 2>(sums + p, scales, bytes + p); }
-      if constexpr (Pixels % 2 == 1) { make_some<true, 1>(sums + p, scales, bytes + p); }
-    } else {
-#pragma GCC unroll 5
-      for (; p + 2 <= Pixels; p += 2) { make_some<false, 2>(sums + p, scales, bytes + p); }
-      if constexpr (Pixels % 2 == 1) { make_some<false, 1>(sums + p, scales, bytes + p); }
+    if (Known == Bounds::any && is_any_int8_) {
+      make<Bounds::int8>(sums, scales, bytes);
+      return;
     }
+    std::size_t p = 0;
+#pragma GCC unroll 5
+    for (; p + 2 <= Pixels; p += 2) { make_some<Known, 2>(sums + p, scales, bytes + p); }
+    if constexpr (Pixels % 2 == 1) { make_some<Known, 1>(sums + p, scales, bytes + p); }
   }
 
-  // Whether saturation is all that bytes need.
   bool is_any_int8() const { return is_any_int8_; }
 
-  // The same where it is known.
-  template <bool IsAnyInt8, std::size_t Pixels = 1>
+  template <Bounds Known, std::size_t Pixels = 1>
   ARENITE_INLINE void make_some(const int32x4_t (*sums)[kParts],
                                 const float32x4_t (&scales)[kParts], uint8x16_t* bytes) const {
     constexpr std::size_t kVectors = Pixels * kParts;
+    // An integer plus kRounder has the bits of one plus the other: a float that needs no
+    // conversion.
+    constexpr bool kIsSmall = Known == Bounds::small_int8;
+    const float32x4_t rounder = vdupq_n_f32(kRounder);
     float32x4_t scaled[kVectors];
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < kVectors; ++v) {
-      scaled[v] = ordered::to_floats(sums[v / kParts][v % kParts]);
+      const int32x4_t sum = sums[v / kParts][v % kParts];
+      scaled[v] = kIsSmall ? ordered::subtract(vreinterpretq_f32_s32(sum), rounder)
+                           : ordered::to_floats(sum);
     }
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < kVectors; ++v) {
@@ -111,15 +123,21 @@ class Requantised {
     }
     int32x4_t integers[kVectors];
 #pragma GCC unroll 8
-    for (std::size_t v = 0; v < kVectors; ++v) { integers[v] = ordered::nearest(scaled[v]); }
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      integers[v] = kIsSmall ? vreinterpretq_s32_f32(ordered::add_floats(scaled[v], rounder))
+                             : ordered::nearest(scaled[v]);
+    }
     int16x8_t halves[kVectors / 2];
 #pragma GCC unroll 4
     for (std::size_t v = 0; v < kVectors / 2; ++v) {
-      halves[v] = ordered::low_halves(integers[2 * v]);
+      halves[v] = kIsSmall ? ordered::even_halves(integers[2 * v], integers[2 * v + 1])
+                           : ordered::low_halves(integers[2 * v]);
     }
+    if constexpr (!kIsSmall) {
 #pragma GCC unroll 4
-    for (std::size_t v = 0; v < kVectors / 2; ++v) {
-      ordered::append_halves(halves[v], integers[2 * v + 1]);
+      for (std::size_t v = 0; v < kVectors / 2; ++v) {
+        ordered::append_halves(halves[v], integers[2 * v + 1]);
+      }
     }
 #pragma GCC unroll 4
     for (std::size_t v = 0; v < kVectors / 2; ++v) {
@@ -127,7 +145,7 @@ class Requantised {
     }
 #pragma GCC unroll 2
     for (std::size_t p = 0; p < Pixels; ++p) {
-      if constexpr (IsAnyInt8) {
+      if constexpr (Known != Bounds::any) {
         const int8x8_t low = vqmovn_s16(halves[2 * p]);
         bytes[p] = vreinterpretq_u8_s8(vqmovn_high_s16(low, halves[2 * p + 1]));
       } else {

@@ -104,6 +104,9 @@ class Weights {
 // fourth that is not used.
 class DotTaps {
  public:
+  // Vectors of processors with dot products are slow to convert.
+  static constexpr Bounds kKnown = Bounds::small_int8;
+
   struct Column {
     int8x16_t parts[kParts];
   };
@@ -156,6 +159,8 @@ class DotTaps {
 // Windows by products of bytes, two of which fit 16 bits if no weight is -128.
 class ProductTaps {
  public:
+  static constexpr Bounds kKnown = Bounds::int8;
+
   using Column = ColumnBytes;
 
   ARENITE_INLINE explicit ProductTaps(const Weights& weights) {
@@ -212,13 +217,10 @@ class ProductTaps {
 };
 
 // Windows of 3 x 3 of 16 channels, without zero points of weights.
-template <bool IsSigned, bool IsAnyInt8, std::size_t Stride, typename Taps>
-void make(const Int8DepthwiseRows& given, std::size_t channel) {
-  const Weights weights(given, channel);
-  const Taps taps(weights);
+template <bool IsSigned, Bounds Known, std::size_t Stride, typename Taps>
+void make(const Int8DepthwiseRows& given, std::size_t channel, const std::int32_t* start) {
+  const Taps taps(Weights(given, channel));
   const Requantised requantised(given.convolution.store);
-  std::int32_t start[kInt8Panel];
-  weights.start(given, channel, start);
   std::uint8_t row_of_nothing[kInt8Panel];
   std::memset(row_of_nothing, given.zero ^ given.flip, sizeof row_of_nothing);
   const float* const scales_from = given.convolution.store.scales + channel;
@@ -234,7 +236,7 @@ void make(const Int8DepthwiseRows& given, std::size_t channel) {
       load_panel(start, sums[0]);
       taps.add(a, b, c, sums[0]);
       load_panel(scales_from, scales);
-      requantised.make_some<IsAnyInt8>(sums, scales, bytes);
+      requantised.make_some<Known>(sums, scales, bytes);
       asm volatile("st1 {%1.16b}, [%0], %2" : "+r"(to) : "w"(bytes[0]), "r"(step) : "memory");
     };
     Columns<IsSigned> columns(given, channel, row, row_of_nothing);
@@ -277,22 +279,28 @@ void make(const Int8DepthwiseRows& given, std::size_t channel) {
   }
 }
 
-template <bool IsSigned, bool IsAnyInt8, typename Taps>
-void make(const Int8DepthwiseRows& given, std::size_t channel) {
+template <bool IsSigned, Bounds Known, typename Taps>
+void make(const Int8DepthwiseRows& given, std::size_t channel, const std::int32_t* start) {
   if (given.convolution.window.strides[1] == 1) {
-    make<IsSigned, IsAnyInt8, 1, Taps>(given, channel);
+    make<IsSigned, Known, 1, Taps>(given, channel, start);
   } else {
-    make<IsSigned, IsAnyInt8, 2, Taps>(given, channel);
+    make<IsSigned, Known, 2, Taps>(given, channel, start);
   }
 }
 
 template <bool IsSigned, typename Taps>
 void make(const Int8DepthwiseRows& given, std::size_t channel) {
-  if (IsSigned && Requantised(given.convolution.store).is_any_int8()) {
-    make<IsSigned, IsSigned, Taps>(given, channel);
-  } else {
-    make<IsSigned, false, Taps>(given, channel);
+  const QuantisedStore& store = given.convolution.store;
+  std::int32_t start[kInt8Panel];
+  Weights(given, channel).start(given, channel, start);
+  if constexpr (IsSigned) {
+    if (Requantised(store).is_any_int8() &&
+        (Taps::kKnown != Bounds::small_int8 || start_small(store.scales + channel, 9, start))) {
+      make<true, Taps::kKnown, Taps>(given, channel, start);
+      return;
+    }
   }
+  make<IsSigned, Bounds::any, Taps>(given, channel, start);
 }
 
 }  // namespace arenite::windows_of_nine
