@@ -75,14 +75,15 @@ nb::object view(nb::handle self, std::size_t index) {
                                          nullptr, dtype_of(tensor.type)));
 }
 
-void feed(Session& session, std::size_t input, const nb::ndarray<nb::ro, nb::c_contig>& array) {
+// The caller keeps the array until the run has ended.
+void lend(Session& session, std::size_t input, const nb::ndarray<nb::ro, nb::c_contig>& array) {
   const auto& inputs = *session.program().inputs();
   if (input >= inputs.size()) { throw nb::index_error("input index out of range"); }
   const auto index = inputs.Get(static_cast<flatbuffers::uoffset_t>(input))->tensor();
   if (array.nbytes() != session.tensor(static_cast<std::size_t>(index)).size) {
     throw nb::value_error("the array differs in size from the input");
   }
-  session.feed(input, static_cast<const std::byte*>(array.data()));
+  session.lend(input, static_cast<const std::byte*>(array.data()));
 }
 
 using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
@@ -272,7 +273,7 @@ NB_MODULE(_core, module) {
            "buffers"_a, "check"_a)
       .def("run", &Session::run, "first"_a, "last"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("settle", &Session::settle, nb::call_guard<nb::gil_scoped_release>())
-      .def("feed", &feed, "input"_a, "array"_a)
+      .def("lend", &lend, "input"_a, "array"_a)
       .def("reset", &Session::reset)
       .def("view", &view, "tensor"_a)
       .def("inputs", [](const Session& self) { return ports(*self.program().inputs()); })

@@ -10,6 +10,7 @@
 
 #include "errors.hpp"
 #include "lanes.hpp"
+#include "lent_inputs.hpp"
 #include "port_copies.hpp"
 #include "processor_name.hpp"
 #include "registry.hpp"
@@ -44,6 +45,7 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   make_lane();
   feeds_ = feeds_of(program(), tensors_);
   fetches_ = fetches_of(program(), tensors_);
+  places_ = lendable_inputs(program(), tensors_, steps_);
   if (options.poison.has_value()) {
     poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
   }
@@ -183,7 +185,7 @@ SessionMemory Session::memory() const {
   }
   memory.other = sizeof *this + heap_bytes(tensors_) + heap_bytes(arenas_) + heap_bytes(steps_) +
                  heap_bytes(beside_) + heap_bytes(awaited_) + held_bytes_of(feeds_) +
-                 held_bytes_of(fetches_) + heap_bytes(nanoseconds_);
+                 held_bytes_of(fetches_) + heap_bytes(places_) + heap_bytes(nanoseconds_);
   for (const auto& tensor : tensors_) {
     memory.other += heap_bytes(tensor.shape) + heap_bytes(tensor.scales);
   }
@@ -195,6 +197,19 @@ void Session::feed(std::size_t input, const std::byte* data) {
   const auto& view =
       port_tensor(*program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input)));
   if (view.size > 0) { feeds_[input].run(data, view.data, threads_->pool); }
+}
+
+void Session::lend(std::size_t input, const std::byte* data) {
+  threads_->require_here();
+  const auto& view =
+      port_tensor(*program().inputs()->Get(static_cast<flatbuffers::uoffset_t>(input)));
+  // Of an array in the arena steps might overwrite bytes before they are read.
+  const bool is_apart = std::all_of(arenas_.begin(), arenas_.end(), [&](const Arena& arena) {
+    return data + view.size <= arena.data() || arena.data() + arena.size() <= data;
+  });
+  if (places_[input] == nullptr || !is_apart) { return feed(input, data); }
+  *places_[input] = data;
+  has_lent_ = true;
 }
 
 void Session::fetch(std::size_t output, std::byte* data) const {
@@ -239,6 +254,10 @@ void Session::run(std::size_t first, std::size_t last) {
 
 void Session::settle() {
   threads_->require_here();
+  for (flatbuffers::uoffset_t i = 0; has_lent_ && i < program().inputs()->size(); ++i) {
+    if (places_[i] != nullptr) { *places_[i] = port_tensor(*program().inputs()->Get(i)).data; }
+  }
+  has_lent_ = false;
   if (threads_->lane != nullptr) { threads_->lane->drain(); }
   for (const auto& file : files_) {
     if (file != nullptr) { file->require_sound(); }

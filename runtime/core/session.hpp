@@ -76,12 +76,16 @@ class Session {
 
   // Copies a contiguous array, with the model's axes, into an input.
   void feed(std::size_t input, const std::byte* data);
+  // Lets the next run read an input in a contiguous array of the caller, where that is possible;
+  // otherwise copies it. The array stays as it is until `settle` or the last turn.
+  void lend(std::size_t input, const std::byte* data);
   // Copies an output into a contiguous array with the model's axes.
   void fetch(std::size_t output, std::byte* data) const;
   // Runs turns [first, last), none of them of an external step. Allocates nothing. Steps of the
   // other lane may still be at work when it returns, unless these were the last turns.
   void run(std::size_t first, std::size_t last);
-  // Ends a run whose last turns another runtime runs: waits for the other lane. Throws SpillError
+  // Ends a run whose last turns another runtime runs, or that failed: waits for the other lane, and
+  // forgets the arrays that were lent. Throws SpillError
   // if the device of a spilled memory failed.
   void settle();
   // Resets states to their initial values.
@@ -125,6 +129,8 @@ class Session {
   std::vector<std::size_t> beside_;        // steps of the lane, in their order
   std::vector<std::size_t> awaited_;       // by step: so many of the lane are done before it
   std::vector<StridedCopy> feeds_;         // by input
+  std::vector<const std::byte**> places_;  // by input: where its reader finds it (lent_inputs.hpp)
+  bool has_lent_ = false;
   std::vector<StridedCopy> fetches_;       // by output
   std::vector<std::int64_t> nanoseconds_;  // by turn; none before any was profiled
   bool is_profiling_ = false;

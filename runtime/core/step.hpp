@@ -71,6 +71,9 @@ class Step {
   //
   // Like `run` it allocates nothing and cannot fail. Called only if `makes_rows` is true.
   virtual void run_rows(RowRange /*rows*/) {}
+  // Where it keeps the address of this input, if it reads the input only there and only once: that
+  // of another array may take its place. Otherwise null.
+  virtual const std::byte** place_of(std::size_t /*input*/) { return nullptr; }
   // "arenite" or "xnnpack".
   virtual const char* backend() const { return "arenite"; }
   // Whether the step has its own copy of this constant input and does not read the original

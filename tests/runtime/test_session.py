@@ -21,7 +21,7 @@ from arenite.runtime import (
 from arenite.runtime.program import program_pieces
 from arenite.strategies import find
 from support.edited_programs import edited, read_unwritten
-from support.running import PoisonedSession, build, random_feeds
+from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
 from support.tiny_onnx import parse, save, with_random_weights
 
 CLASSIFIER = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,1,3,3] d, float[128,5] f>
@@ -50,7 +50,7 @@ def test_images_are_fed_channels_last_however_many_they_have(channels, tmp_path)
     image = np.arange(channels * 5 * 7, dtype=np.float32).reshape(1, channels, 5, 7)
     with Session(build(path, tmp_path)) as session:
         (port,) = session.inputs
-        session._native.feed(0, image)  # what run copies, before steps overwrite it
+        session._native.lend(0, image)  # what run copies, before steps overwrite it
         assert np.array_equal(port.view, image)
 
 
@@ -344,3 +344,59 @@ def test_a_guarded_session_refuses_an_index_beyond_its_axis_and_runs_again(index
         with pytest.raises(IndexRangeError, match=f"index {index} is not in -5 to 4"):
             guarded.run(outside)
         np.testing.assert_array_equal(guarded.run(inside)["y"], rows[[0, 0, 4]])
+
+
+CACHE = (
+    "(float[1,2,7,4] past, float[1,2,1,4] x) => (y, z) {y = Concat<axis=2>(past, x) z = Relu(y)}"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CACHE,
+        "(float[3,4] past, float[3,5] x) => (y) {y = Concat<axis=1>(past, x)}",
+        "(float[3,4] past, float[3,4] x) => (y) {y = Concat<axis=1>(past, x, past)}",
+        "(float[3,4] past, float[3,4] x) => (y, z) {y = Concat<axis=1>(past, x) z = Relu(past)}",
+        "(float[3,4] past, float[3,4] x) => (y, v) <int64[1] s = {12}> "
+        "{y = Concat<axis=1>(past, x) v = Reshape(past, s)}",
+        "(float[3,4] past, float[3,4] x) => (y) <int64[2] s = {2, 6}> "
+        "{v = Reshape(past, s) w = Concat<axis=0>(v, v) y = Mul(w, w)}",
+    ],
+)
+def test_inputs_that_are_read_where_the_caller_has_them_are_the_callers(text, tmp_path):
+    path = save(tmp_path, parse(text))
+    with Session(build(path, tmp_path), poison=0xFF) as session:
+        for _ in range(2):  # in other arrays
+            feeds = random_feeds(session)
+            assert_same(session.run(feeds), reference_outputs(path, feeds))
+        for port in session.inputs:  # after a run they are found in the arena again
+            port.view[...] = 2
+        session.invoke()
+        feeds = {port.name: np.full(port.shape, 2, np.float32) for port in session.inputs}
+        found = {port.name: port.view.copy() for port in session.outputs}
+        assert_same(found, reference_outputs(path, feeds))
+
+
+def test_an_input_that_is_joined_is_not_copied_first(tmp_path):
+    with Session(build(save(tmp_path, parse(CACHE)), tmp_path)) as session:
+        session.run(random_feeds(session))
+        past = next(port for port in session.inputs if port.name == "past")
+        past.view[...] = 3
+        session._native.lend(0, np.full(past.shape, 4, np.float32))
+        assert np.all(past.view == 3)
+        session._native.settle()
+
+
+def test_an_array_in_the_arena_is_copied_before_steps_write_over_it(tmp_path):
+    text = "(float[1,2,1,4] x, float[1,2,4,4] past) => (y) <int64[1] a = {2}, int64[1] s = {1}, "
+    text += "int64[1] e = {5}> {j = Concat<axis=2>(past, x) y = Slice(j, s, e, a)}"
+    with Session(build(save(tmp_path, parse(text)), tmp_path)) as session:
+        feeds = random_feeds(session)
+        wanted = feeds
+        for _ in range(3):
+            made = session.run(feeds, copy=False)["y"]
+            joined = np.concatenate([wanted["past"], wanted["x"]], axis=2)[:, :, 1:]
+            assert np.array_equal(made, joined)
+            feeds = {"x": feeds["x"], "past": made}
+            wanted = {"x": feeds["x"], "past": joined}

@@ -32,10 +32,24 @@ void fill_with(const std::string& element, std::byte* data, std::size_t size) {
   }
 }
 
+// The address of an input that is among the parts of a step once.
+template <typename Part>
+const std::byte** place_among(std::vector<Part>& parts, std::size_t input,
+                              const std::byte* Part::* data) {
+  const std::byte** found = nullptr;
+  for (Part& each : parts) {
+    if (each.input != input) { continue; }
+    if (found != nullptr) { return nullptr; }
+    found = &(each.*data);
+  }
+  return found;
+}
+
 class CopyStep final : public Step {
  public:
   struct Part {
     StridedCopy copy;
+    std::size_t input;
     const std::byte* source;
     std::byte* target;
 
@@ -54,6 +68,10 @@ class CopyStep final : public Step {
     for (const auto& part : parts_) { part.copy.run(part.source, part.target, threads_); }
   }
 
+  const std::byte** place_of(std::size_t input) override {
+    return place_among(parts_, input, &Part::source);
+  }
+
   std::size_t held_bytes() const override { return held_bytes_of(parts_) + heap_bytes(filled_); }
 
  private:
@@ -70,6 +88,7 @@ class CopyStep final : public Step {
 class RowJoinStep final : public Step {
  public:
   struct Source {
+    std::size_t input;
     const std::byte* data;
     std::size_t row;    // bytes of a row
     std::size_t begin;  // first byte in a row of the result
@@ -88,6 +107,9 @@ class RowJoinStep final : public Step {
         std::memmove(target + source.begin, source.data + row * source.row, source.row);
       }
     }
+  }
+  const std::byte** place_of(std::size_t input) override {
+    return place_among(sources_, input, &Source::data);
   }
   std::size_t held_bytes() const override { return heap_bytes(sources_); }
 
@@ -389,7 +411,8 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
     }
     all = rows;
     is_spread = is_spread || is_there(&source);
-    const RowJoinStep::Source found{source.data, rows->length * element, begin * element};
+    const RowJoinStep::Source found{move->input(), source.data, rows->length * element,
+                                    begin * element};
     sources.insert(is_there(&source) ? sources.begin() : sources.end(), found);
     begin += rows->length;
   }
@@ -436,7 +459,7 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
       parts.push_back(
           {StridedCopy(std::move(axes), static_cast<std::int64_t>(move->input_start()) * bytes,
                        static_cast<std::int64_t>(move->output_start()) * bytes, element),
-           source.data, target.data});
+           move->input(), source.data, target.data});
     }
   }
   std::string fill;

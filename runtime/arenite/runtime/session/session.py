@@ -306,7 +306,8 @@ class Session:
         """Run the model once.
 
         Args:
-            inputs: An array for each input, of its shape and element type.
+            inputs: An array for each input, of its shape and element type; it is read during the
+                run, and must not change until then.
             copy: Return copies, which later runs do not change: their memory is used again once
                 nothing refers to them. Otherwise views that the next run overwrites.
 
@@ -324,8 +325,9 @@ class Session:
         self._check_process()
         require_fit(inputs, self._inputs_by_name)
         with self._turn:
-            for index, port in enumerate(self._inputs):
-                native.feed(index, np.ascontiguousarray(inputs[port.name]))
+            given = [np.ascontiguousarray(inputs[port.name]) for port in self._inputs]
+            for index, array in enumerate(given):
+                native.lend(index, array)
             self._run_steps()
             return {
                 port.name: self._results.copy(index, port.made) if copy else port.made
