@@ -12,7 +12,19 @@
 
 namespace arenite {
 
-inline bool is_packed(const TensorView& filter) { return filter.type == program::Type::float32; }
+inline bool is_packed(const TensorView& filter) {
+  return filter.type == program::Type::float32 || filter.type == program::Type::float16;
+}
+
+// Whether the filter of a convolution or product is kept as 16-bit floats.
+inline bool has_half_filter(const Operands& operands) {
+  const auto kind = operands.step.kernel_type();
+  const bool is_convolution =
+      kind == program::Operator::Conv2D || kind == program::Operator::FullyConnected;
+  const auto* filter = optional_input(operands, 1);
+  return is_convolution && filter != nullptr && filter->is_constant &&
+         filter->type == program::Type::float16;
+}
 
 // Whether a packed filter has exactly the panels of so many outputs.
 inline bool has_panels(const TensorView& filter, std::size_t groups, std::size_t outputs) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "convolution_checks.hpp"
 #include "kernels/half.hpp"
 #include "kernels/parallel.hpp"
 #include "operand_checks.hpp"
@@ -87,7 +88,7 @@ Halves halves_of(const Operands& operands) {
     found.num_rows = counted->shape[1];
   }
   for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
-    if (!is_half(operands.inputs[i])) { continue; }
+    if (!is_half(operands.inputs[i]) || (i == 1 && has_half_filter(operands))) { continue; }
     const auto& kept = *operands.inputs[i];
     const bool has_rows = found.num_rows != 0 && is_one_image(kept) && !kept.is_constant &&
                           rows_of(operands, i, {0, 1}).has_value();
@@ -148,16 +149,33 @@ std::size_t lay_out(Halves& halves, std::size_t count) {
   return bytes;
 }
 
+// Bytes of panels of a filter of 16-bit floats that are converted at a time: few, unless there is
+// more room than images take.
+std::size_t bytes_of_filter(const Operands& operands) {
+  constexpr std::size_t kCached = std::size_t{1} << 14;
+  constexpr std::size_t kFewest = 2;
+  if (!has_half_filter(operands)) { return 0; }
+  const auto& filter = *operands.inputs[1];
+  const std::size_t panels = std::max<std::size_t>(filter.shape.empty() ? 0 : filter.shape[0], 1);
+  const std::size_t panel = 2 * filter.size / panels;
+  const std::size_t count = std::max(kCached / std::max<std::size_t>(panel, 1), kFewest);
+  return round_up(std::min(count, panels) * panel, kAlignment);
+}
+
+void require_room(const Operands& operands, std::size_t needed, std::size_t given) {
+  if (needed > given) {
+    refuse(operands, "its working memory has " + std::to_string(given) +
+                         " B for its 16-bit floats; it needs " + std::to_string(needed));
+  }
+}
+
 // The most rows at a time whose images fit so many bytes.
 std::size_t most_rows(const Operands& operands, Halves& halves, std::size_t bytes) {
   for (auto& input : halves.inputs) {
     if (input.has_rows) { note_reads(operands, halves, input); }
   }
   const std::size_t least = lay_out(halves, 1);
-  if (least > bytes) {
-    refuse(operands, "its working memory has " + std::to_string(bytes) +
-                         " B for its 16-bit floats; it needs " + std::to_string(least));
-  }
+  require_room(operands, least, bytes);
   std::size_t low = 1;
   for (std::size_t high = halves.num_rows; low < high;) {
     const std::size_t middle = low + (high - low + 1) / 2;
@@ -297,7 +315,9 @@ bool computes_halves(const Operands& operands) {
     case Operator::Wait: return false;
     default: break;
   }
-  return std::any_of(operands.inputs.begin(), operands.inputs.end(), is_half) ||
+  const auto* filter = has_half_filter(operands) ? operands.inputs[1] : nullptr;
+  return std::any_of(operands.inputs.begin(), operands.inputs.end(),
+                     [filter](const auto* input) { return input != filter && is_half(input); }) ||
          std::any_of(operands.outputs.begin(), operands.outputs.end(), is_half);
 }
 
@@ -309,23 +329,20 @@ std::unique_ptr<Step> step_of_halves(const Operands& operands, MakeStep make) {
   Halves halves = halves_of(operands);
   const std::size_t bytes = operands.scratch == nullptr ? 0 : operands.scratch->size;
   std::byte* working_memory = require_scratch(operands, bytes);
-  const std::size_t all = lay_out(halves, 0);
+  const std::size_t filter = bytes_of_filter(operands);
+  const std::size_t all = lay_out(halves, 0) + filter;
   const bool is_whole = !operands.in_bands && (all <= bytes || halves.num_rows == 0);
   require(operands, is_whole || halves.num_rows != 0,
           "it runs by rows, but its 16-bit floats are no rows of one image");
   require(operands, !operands.in_bands || !halves.takes_rows,
           "it takes rows of 16-bit floats into sums in bands");
-  const std::size_t sums =
-      halves.takes_rows && !is_whole
-          ? round_up(operands.outputs[0]->num_elements() * sizeof(float), kAlignment)
-          : 0;
-  std::size_t rows_at_once = 0;
-  if (!is_whole) {
-    rows_at_once = most_rows(operands, halves, bytes - std::min(sums, bytes));
-  } else if (all > bytes) {
-    refuse(operands, "its working memory has " + std::to_string(bytes) +
-                         " B for its 16-bit floats; it needs " + std::to_string(all));
+  require_room(operands, is_whole ? all : 0, bytes);
+  std::size_t kept = filter;  // for the step that computes
+  if (halves.takes_rows && !is_whole) {
+    kept = round_up(operands.outputs[0]->num_elements() * sizeof(float), kAlignment);
   }
+  const std::size_t rows_at_once =
+      is_whole ? 0 : most_rows(operands, halves, bytes - std::min(kept, bytes));
   Operands inner = operands;
   std::byte* next = working_memory;
   const auto place = [&](Widened& each, const TensorView*& operand) {
@@ -353,7 +370,7 @@ std::unique_ptr<Step> step_of_halves(const Operands& operands, MakeStep make) {
   rest.data = next;
   rest.size = bytes - static_cast<std::size_t>(next - working_memory);
   rest.shape = {rest.size};
-  inner.scratch = (is_whole || sums != 0) && rest.size != 0 ? &rest : nullptr;
+  inner.scratch = (is_whole || kept != 0) && rest.size != 0 ? &rest : nullptr;
   inner.in_bands = !is_whole;
   auto made = make(inner);
   return std::make_unique<StepOfHalves>(operands, std::move(halves), rows_at_once, std::move(made));

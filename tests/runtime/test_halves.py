@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from onnx import numpy_helper
 
 import arenite
 from arenite.pipeline.base import Reading
@@ -13,7 +14,7 @@ from arenite.pipeline.making import build_model
 from arenite.pipeline.making.programs import rounding_error
 from arenite.planner import DType
 from arenite.runtime import ProgramError, Session
-from arenite.runtime.rewrites import Activations
+from arenite.runtime.rewrites import Activations, weight_bytes
 from support.one_step import Given, constant, one_step
 from support.tiny_onnx import parse, save, with_random_weights
 
@@ -81,6 +82,22 @@ STEPS = {
         {}, [image(1, 5, 7), constant(floats(1, 7, 9))], image(1, 5, 9)
     ),
     "MatMul": ({}, [image(2, 5, 7), constant(floats(2, 7, 9))], image(2, 5, 9)),
+}  # fmt: skip
+FILTERS = {
+    "Conv2D": (
+        {"padding": [1, 1, 1, 1], "strides": [2, 1], "max": 2.0},
+        [image(1, 17, 9, 5), constant(floats(7, 3, 3, 5, 16)), constant(floats(100))],
+        image(1, 9, 9, 100),
+    ),
+    "Conv2D with an addend": (
+        {},
+        [image(1, 12, 7, 5), constant(floats(3, 1, 1, 5, 16)), None, image(1, 12, 7, 48)],
+        image(1, 12, 7, 48),
+    ),
+    "FullyConnected": (
+        {}, [image(1, 9, 30), constant(floats(5, 30, 16)), constant(floats(75))], image(1, 9, 75)
+    ),
+    "FullyConnected of one row": ({}, [image(1, 30), constant(floats(5, 30, 16))], image(1, 75)),
 }  # fmt: skip
 BY_ROWS = [name for name in STEPS if not name.startswith("MatMul")]
 
@@ -151,6 +168,50 @@ def test_a_step_runs_in_bands(name):
     for scratch in (least_scratch(name), PLENTY):
         with session_of(name, halves=True, scratch=scratch, turns=turns) as session:
             np.testing.assert_array_equal(session.run(feeds)["o0"], whole)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("with_images", [False, True])
+def test_a_filter_of_halves_is_converted_by_panels(name, with_images):
+    kernel, inputs, output = FILTERS[name]
+    kind = name.split()[0]
+    rng = np.random.default_rng(3)
+    feeds = {
+        f"i{i}": rng.standard_normal(each.shape).astype(np.float16)
+        for i, each in enumerate(inputs)
+        if each and each.array is None
+    }
+    halved = inputs[1].array.astype(np.float16)
+    rounded = [inputs[0], constant(halved.astype(np.float32)), *inputs[2:]]
+    with Session.of_pieces(one_step(kind, kernel, rounded, [output]), kind) as session:
+        exact = session.run({k: v.astype(np.float32) for k, v in feeds.items()})["o0"]
+    kept = [inputs[0], constant(halved), *inputs[2:]]
+    dtype = np.float16 if with_images else np.float32
+    if with_images:
+        kept, output = list(map(as_halves, kept)), as_halves(output)
+    panel = 4 * halved[0].size
+    images = 1 << 16 if with_images else 0
+    rows = range(0, output.shape[1], 4) if len(output.shape) > 2 else ()
+    bands = [(0, row, min(4, output.shape[1] - row)) for row in rows]
+    for panels in (2, 3, len(halved)) if with_images else (1, 2, len(halved)):
+        for turns in ([], bands):
+            scratch = images + panels * panel + 64
+            pieces = one_step(kind, kernel, kept, [output], scratch=scratch, turns=turns)
+            with Session.of_pieces(pieces, kind) as session:
+                made = session.run({k: v.astype(dtype) for k, v in feeds.items()})["o0"]
+                assert session.memory().weights_resident < 1.2 * halved.nbytes + 1024
+            np.testing.assert_array_equal(made, exact.astype(dtype))
+    with pytest.raises(ProgramError, match="its working memory has 0 B"):
+        Session.of_pieces(one_step(kind, kernel, kept, [output]), kind)
+
+
+def test_a_filter_of_halves_in_groups_or_tiles_is_refused():
+    filters = constant(floats(2, 3, 3, 4, 16).astype(np.float16))
+    for kernel in ({"groups": 2}, {"groups": 1, "tile": 2}):
+        source = image(1, 5, 5, 4 * kernel["groups"])
+        pieces = one_step("Conv2D", kernel, [source, filters], [image(1, 3, 3, 32)], scratch=4096)
+        with pytest.raises(ProgramError, match="has groups or Winograd tiles"):
+            Session.of_pieces(pieces, "Conv2D")
 
 
 def test_working_memory_for_no_row_is_refused():
@@ -240,6 +301,26 @@ def test_a_program_is_written_with_halves_and_states_what_they_lose(network):
     assert len(kept) > 5
     assert all(program.tensors[name].dtype is DType.FLOAT32 for name in program.input_tensors)
     assert 1e-5 < rounding_error(network, reading, built.compiled, built.plan) < 3e-3
+
+
+def test_weights_take_half_the_bytes(tmp_path):
+    text = """(float[1,16,64,64] x) => (y) <float[256,16,1,1] a, float[64,256,1,1] b>
+        { m = MaxPool<kernel_shape=[8,8], strides=[8,8]>(x)
+          p = Conv(m, a) q = Relu(p) y = Conv(q, b) }"""
+    proto = with_random_weights(parse(text))
+    model = save(tmp_path, proto)
+    plain = build_model(model).compiled.program
+    halved = build_model(model, Reading(activations=Activations.FP16)).compiled.program
+    assert weight_bytes(halved) < 0.55 * weight_bytes(plain)
+    (large,) = (each for each in proto.graph.initializer if each.name == "b")
+    array = numpy_helper.to_array(large).copy()
+    array[0, 0] = 1e5
+    large.CopyFrom(numpy_helper.from_array(array, "b"))
+    kept = build_model(
+        save(tmp_path, proto), Reading(activations=Activations.FP16)
+    ).compiled.program
+    types = {str(each.dtype) for each in kept.constants.values() if each.ndim > 1}
+    assert types == {"float16", "float32"}
 
 
 def test_a_plan_file_states_halves(network, tmp_path):

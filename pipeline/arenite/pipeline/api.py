@@ -51,7 +51,7 @@ def plan(
         shapes: Shapes of inputs, by name.
         values: Inputs fixed at a value, by name.
         capacity: Most bytes that the arena may take; None for no limit.
-        activations: Type that results are stored as between operators: `fp16` or `fp32`.
+        activations: Type that results and weights are stored as: `fp16` or `fp32`.
         time_limit_s: Seconds after which a search keeps its best result; None for no limit.
         seed: Seed of a strategy that draws random numbers.
 

@@ -6,6 +6,7 @@
 #include "convolution_step.hpp"
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/convolution/depthwise.hpp"
+#include "kernels/convolution/half_filter.hpp"
 #include "kernels/convolution/winograd.hpp"
 #include "registry.hpp"
 
@@ -15,9 +16,11 @@ namespace {
 
 constexpr std::size_t kMostThreads = 256;  // for which a program may state working memory
 
+// The filter may be of 16 bits.
 bool are_floats(const Operands& operands) {
-  const auto is_float = [](const TensorView* view) {
-    return view == nullptr || view->type == program::Type::float32;
+  const auto* half_filter = has_half_filter(operands) ? operands.inputs[1] : nullptr;
+  const auto is_float = [half_filter](const TensorView* view) {
+    return view == nullptr || view == half_filter || view->type == program::Type::float32;
   };
   return std::all_of(operands.inputs.begin(), operands.inputs.end(), is_float) &&
          is_float(operands.outputs[0]);
@@ -59,14 +62,34 @@ WinogradConvolution winograd(const Operands& operands, const Convolution& direct
           num_threads};
 }
 
+// With as many panels of the filter at a time as working memory holds.
+HalfFilterConvolution of_half_filter(const Operands& operands, const SlidingWindow& window,
+                                     const FloatStore& store) {
+  const auto& filter = *operands.inputs[1];
+  const std::size_t panels = filter.shape[0];
+  require(operands, panels > 0 && filter.size > 0, "its filter is empty");
+  const std::size_t panel_bytes = filter.num_elements() / panels * sizeof(float);
+  const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
+  const std::size_t held = std::min(panels, std::max<std::size_t>(given / panel_bytes, 1));
+  auto* const working_memory = require_scratch(operands, held * panel_bytes);
+  return {window, filter.as<Half>(), reinterpret_cast<float*>(working_memory), held, store};
+}
+
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
   require_arity(operands, 2, 5);
   if (!are_floats(operands)) { return nullptr; }
   const auto& result = *operands.outputs[0];
-  const Convolution kernel{conv_window(operands, attributes), attributes.groups(),
-                           operands.inputs[1]->as<float>(),
-                           store(operands, attributes, result.shape[3])};
+  const SlidingWindow window = conv_window(operands, attributes);
+  const FloatStore last = store(operands, attributes, result.shape[3]);
+  if (has_half_filter(operands)) {
+    require(operands,
+            attributes.groups() == 1 && attributes.tile() == 0 && attributes.tuned_tile() == 0,
+            "a filter of 16-bit floats has groups or Winograd tiles");
+    return image_step<float>(operands, convolve_half_filter,
+                             of_half_filter(operands, window, last));
+  }
+  const Convolution kernel{window, attributes.groups(), operands.inputs[1]->as<float>(), last};
   require(operands, operands.tuning != Tuning::none || attributes.tuned_tile() == 0,
           "it states tuned tiles, but the program states no processor");
   // Both choices are checked on every processor, so that a file is valid on all of them or on none.
@@ -87,10 +110,13 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   require_arity(operands, 2, 5);
   if (!are_floats(operands)) { return nullptr; }
   const MatrixProduct product(operands);
-  const Convolution kernel{{{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
-                           1,
-                           operands.inputs[1]->as<float>(),
-                           store(operands, attributes, product.num_outputs)};
+  const SlidingWindow window{{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}};
+  const FloatStore last = store(operands, attributes, product.num_outputs);
+  if (has_half_filter(operands)) {
+    return pixel_step<float>(operands, convolve_half_filter, of_half_filter(operands, window, last),
+                             product.rows);
+  }
+  const Convolution kernel{window, 1, operands.inputs[1]->as<float>(), last};
   return pixel_step<float>(operands, convolve, kernel, product.rows);
 }
 

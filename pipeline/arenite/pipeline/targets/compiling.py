@@ -33,9 +33,11 @@ from arenite.runtime.rewrites import (
     Streaming,
     derive_ahead,
     fuse_sums,
+    keep_half_weights,
     keep_halves,
     pack_filters,
     stream_weights,
+    with_room,
     with_tiles,
 )
 
@@ -104,6 +106,7 @@ class Compiled:
             self.program, self.source.problem, plan, self.kernels,
             tuned=None if self.tuning is None else self.tuning.prefer, room=self.room,
         )  # fmt: skip
+        problem, plan = with_room(program, problem, plan)
         source = replace(self.source, program=program, problem=problem)
         return replace(self, source=source, kernels=Kernels.DIRECT), plan
 
@@ -212,6 +215,8 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
     if budget is not None:
         streaming = stream_weights(program, budget.bytes_of(program), budget.loading)
         program = streaming.program
+    elif reading.activations is Activations.FP16:
+        program = keep_half_weights(program, derive(program, rules()).problem)
     return Lowered(path.name, model_digest(path), program, streaming)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner import DType, Tensor
+from arenite.planner import DType, Tensor, TensorKind
 from arenite.planner.operators import Operands
 from arenite.planner.tensors import has_rows, num_rows
 from arenite.planner.units import align_up
@@ -30,6 +30,9 @@ _CACHED = 64 * 1024
 """Bytes of converted rows that stay in the cache of a core, beside the weights."""
 _SHARE = 8
 """Over which part of all operands the converted rows take, unless one row takes more."""
+_PANELS = 16 * 1024
+"""Bytes of converted panels of a filter, unless a few panels take more."""
+_FEWEST_PANELS = 2
 _LEAST_RANK = 3
 
 
@@ -43,11 +46,26 @@ def has_halves(operands: Operands) -> bool:
     return any(map(is_half, (*operands.inputs, *operands.outputs)))
 
 
-def scratch_of_all(operator: "RuntimeOperator", operands: Operands) -> int:
-    """Return the bytes of all 16-bit operands as 32-bit floats, and of what the kernel needs."""
-    kept = [each for each in (*operands.inputs, *operands.outputs) if each and is_half(each)]
+def half_filter(operands: Operands) -> Tensor | None:
+    """Return the constant of 16-bit floats that a convolution or product multiplies by, if any."""
+    weights = operands.input(1)
+    if weights is None or not is_half(weights) or weights.kind is not TensorKind.CONSTANT:
+        return None
+    return weights
+
+
+def scratch_of_all(operator: "RuntimeOperator", operands: Operands, panels: int = _PANELS) -> int:
+    """Return the bytes of all 16-bit operands as 32-bit floats, and of what the kernel needs.
+
+    Args:
+        operator: Its operator.
+        operands: Its operands.
+        panels: Bytes of the filter that are converted at a time.
+    """
+    kept = [each for each in (*operands.inputs, *operands.outputs) if each and _is_made(each)]
     images = sum(_image_bytes(each.num_elements) for each in kept)
-    return images + align_up(operator.kernel_scratch(_widened(operands)), _ALIGNMENT)
+    kernel = align_up(operator.kernel_scratch(_widened(operands)), _ALIGNMENT)
+    return images + kernel + _filter_bytes(operands, panels)
 
 
 @lru_cache(maxsize=4096)
@@ -56,7 +74,8 @@ def scratch_of_rows(operator: "RuntimeOperator", operands: Operands) -> int | No
     images = _images(operator, operands)
     if images is None:
         return None
-    wanted = min(_CACHED, scratch_of_all(operator, operands) // _SHARE)
+    of_filter = _filter_bytes(operands, _PANELS)
+    wanted = min(_CACHED, scratch_of_all(operator, operands) // _SHARE) + of_filter
     counts = range(1, images.num_rows + 1)
     fitting = bisect_right(counts, wanted, key=images.bytes_of)
     return images.bytes_of(max(fitting, 1))
@@ -113,10 +132,11 @@ def _images(operator: "RuntimeOperator", operands: Operands) -> _Images | None:
         return None
     result = operands.result
     assert result is not None
-    found = _Images(num_rows(counted), _image_bytes(result.num_elements) if sums else 0)
+    fixed = _image_bytes(result.num_elements) if sums else _filter_bytes(operands, _PANELS)
+    found = _Images(num_rows(counted), fixed)
     each_row = [(row, row + 1) for row in range(num_rows(counted))]
     for position, tensor in enumerate(operands.inputs):
-        if tensor is None or not is_half(tensor):
+        if tensor is None or not _is_made(tensor):
             continue
         reads: Iterable[tuple[int, int]] | None = None
         if sums:
@@ -127,6 +147,20 @@ def _images(operator: "RuntimeOperator", operands: Operands) -> _Images | None:
     if is_half(result):
         found.add(result, None if sums else each_row)
     return found
+
+
+def _filter_bytes(operands: Operands, cached: int) -> int:
+    """Return the bytes of some panels of a filter of 16-bit floats, at least two."""
+    weights = half_filter(operands)
+    if weights is None:
+        return 0
+    panel = _FLOAT_BYTES * weights.num_elements // weights.shape[0]
+    panels = min(max(cached // panel, _FEWEST_PANELS), weights.shape[0])
+    return align_up(panels * panel, _ALIGNMENT)
+
+
+def _is_made(tensor: Tensor) -> bool:
+    return is_half(tensor) and tensor.kind is not TensorKind.CONSTANT
 
 
 def _is_image(tensor: Tensor) -> bool:

@@ -112,6 +112,7 @@ class _Assembler:
             for record, offset in placed
             if not record.tensors
         }
+        self._room = {each.start: each.size for each in problem.records if not each.tensors}
         self._memory_numbers = {memory.name: n for n, memory in enumerate(problem.memories)}
         self._beside: dict[str, int] = {}  # steps of another lane by their outputs
         self._awaited: set[int] = set()
@@ -248,8 +249,11 @@ class _Assembler:
         }
         if isinstance(step.operator, Wait):
             entry["inputs"] = []  # it computes with nothing, and one may lie in a file
-        scratch = step.operator.scratch(self._program.operands(step))
+        operands = self._program.operands(step)
+        scratch = step.operator.scratch(operands)
         if scratch:
+            if step.operator.computes_halves(operands):
+                scratch = self._room[number]
             place = self._place_of(self._scratch[number], 0)
             entry["scratch"] = self._working_memory(step.name, scratch, place)
         return entry

@@ -6,7 +6,12 @@ from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
     from arenite.runtime.rewrites.fusing import fold_pads, fuse_sums, without_unread
-    from arenite.runtime.rewrites.halves import Activations, keep_halves
+    from arenite.runtime.rewrites.halves import (
+        Activations,
+        keep_half_weights,
+        keep_halves,
+        with_room,
+    )
     from arenite.runtime.rewrites.lanes import (
         derive_ahead,
         load_ahead,
@@ -48,10 +53,9 @@ else:
 __all__ = [
     "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "Activations", "Kernels", "Loading", "Prefer",
     "Speeds", "Streaming", "WeightBudget", "WeightBudgetError", "all_by", "by_table",
-    "derive_ahead",
-    "fold_pads", "fuse_sums", "has_slower_tiles", "keep_halves", "load_ahead", "loads_as_in",
-    "loads_beside",
-    "loads_in_turn", "lower_moves", "measured", "num_by_tile", "pack_filters", "packed_filter",
-    "packed_integer_filter", "quickest_first", "steps_by_tiles", "stream_weights", "takes_tiles",
-    "weight_bytes", "with_tiles", "without_unread",
+    "derive_ahead", "fold_pads", "fuse_sums", "has_slower_tiles", "keep_half_weights",
+    "keep_halves", "load_ahead", "loads_as_in", "loads_beside", "loads_in_turn", "lower_moves",
+    "measured", "num_by_tile", "pack_filters", "packed_filter", "packed_integer_filter",
+    "quickest_first", "steps_by_tiles", "stream_weights", "takes_tiles", "weight_bytes",
+    "with_room", "with_tiles", "without_unread",
 ]  # fmt: skip

@@ -4,25 +4,37 @@ Steps still compute with 32 bits: the core converts a few rows of their operands
 rounds each result once. Inputs, outputs and states of the program keep their types.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
 
-from arenite.planner import DType, Program, Step, Tensor, TensorKind
+from arenite.planner import DType, Plan, Problem, Program, Step, Tensor, TensorKind
 from arenite.planner.operators import Operands
+from arenite.planner.units import align_up
 from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.operators.elementwise import Convert
-from arenite.runtime.operators.halves import is_half
+from arenite.runtime.operators.halves import has_halves, is_half, scratch_of_all
+from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.reduction import CumulativeSum
 from arenite.runtime.operators.special import DetectionPostProcess, External, NonMaxSuppression
+from arenite.runtime.rewrites.tiles import largest_gap
 
 _EXACT = (CumulativeSum, DetectionPostProcess, External, NonMaxSuppression)
 """Operators whose operands stay as they are: sums that grow, coordinates of boxes, and what
 another runtime computes."""
 
+_ALIGNMENT = 64
+"""Bytes that sizes of records are rounded up to."""
+_CACHED = 128 * 1024
+"""Bytes of a filter that are worth converting at a time: more would leave the second cache."""
+_FEW_VALUES = 256
+"""Values that a codebook holds."""
+_SAMPLE = 4096
+"""Weights of which the values are counted."""
 _WORTH_IT = 0.75
 """Most of its bytes that a step may still need, for what it saves."""
 
@@ -51,6 +63,99 @@ def keep_halves(program: Program) -> Program:
         tensors={name: halves.tensor(name) for name in program.tensors},
         steps=tuple(map(halves.step, program.steps)),
     )
+
+
+def keep_half_weights(program: Program, problem: Problem) -> Program:
+    """Return the program with the weights of convolutions and products as 16-bit floats.
+
+    The core converts a few panels of them at a time. They stay as they are where the working
+    memory for that would raise the largest load, or one would become infinite, and if they have
+    so few values that coding stores them in less.
+
+    Args:
+        program: A program.
+        problem: Its records, in the same order.
+
+    Cost: O(weights + records x their steps).
+    """
+    loads = np.zeros(len(program.steps) + 1, np.int64)
+    for record in problem.records:
+        loads[record.start : record.end] += record.size
+    uses = Counter(name for step in program.steps for name in step.inputs if name)
+    tensors, constants = dict(program.tensors), dict(program.constants)
+    fitting: Counter[str] = Counter()
+    for step, load in zip(program.steps, loads, strict=False):
+        if _may_have_half_filter(program, step):
+            name = step.inputs[1]
+            filters = replace(program.tensors[name], dtype=DType.FLOAT16)
+            halved = replace(program, tensors={**program.tensors, name: filters})
+            more = _scratch(halved, step) - _scratch(program, step)
+            fitting[name] += load + align_up(more, _ALIGNMENT) <= loads.max()
+    for name, count in fitting.items():
+        weights = program.constants[name]
+        if count < uses[name] or np.unique(weights.ravel()[:_SAMPLE]).size <= _FEW_VALUES:
+            continue
+        with np.errstate(over="ignore"):
+            rounded = weights.astype(np.float16)
+        if np.isfinite(rounded).all():
+            tensors[name] = replace(tensors[name], dtype=DType.FLOAT16)
+            constants[name] = rounded
+    return replace(program, tensors=tensors, constants=constants)
+
+
+def with_room(program: Program, problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
+    """Return a plan with more working memory for steps that convert 16-bit floats.
+
+    They take the gaps that a plan has at their turn: more rows at a time convert the weights less
+    often. The arena keeps its size.
+
+    Args:
+        program: A program in its final order, its storage shared.
+        problem: Its records.
+        plan: A plan of these.
+    """
+    memory = problem.memories[0].name
+    lying = [each for each in problem.rectangles(plan.offsets) if each.memory == memory]
+    records, offsets = list(problem.records), list(plan.offsets)
+    for index, record in enumerate(records):
+        step = program.steps[record.start] if program.steps and not record.tensors else None
+        if step is None or not isinstance(step.operator, RuntimeOperator):
+            continue
+        operands = program.operands(step)
+        if not has_halves(operands) or step.operator.moves_halves:
+            continue
+        wanted = align_up(scratch_of_all(step.operator, operands, _CACHED), _ALIGNMENT)
+        live = sorted(
+            (each.offset, each.offset + each.size)
+            for each in lying
+            if each.start <= record.start < each.end and each.name != record.name
+        )
+        gap, size = largest_gap(live, plan.heights[0])
+        if record.size < min(size, wanted):
+            records[index] = replace(record, size=min(size, wanted))
+            offsets[index] = gap
+    grown = replace(problem, records=tuple(records))
+    bounds = tuple(map(max, plan.lower_bounds, grown.lower_bounds))
+    return grown, replace(plan, offsets=tuple(offsets), lower_bounds=bounds)
+
+
+def _may_have_half_filter(program: Program, step: Step) -> bool:
+    operator = step.operator
+    if not isinstance(operator, Conv2D | FullyConnected) or getattr(operator, "groups", 1) != 1:
+        return False
+    weights = program.constants.get(step.inputs[1])
+    rank = 5 if isinstance(operator, Conv2D) else 3
+    return (
+        weights is not None
+        and program.tensors[step.inputs[1]].alias is None
+        and weights.dtype == np.float32
+        and weights.ndim == rank
+        and weights.size > 0
+    )
+
+
+def _scratch(program: Program, step: Step) -> int:
+    return step.operator.scratch(program.operands(step))
 
 
 class _Halves:

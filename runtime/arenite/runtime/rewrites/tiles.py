@@ -171,7 +171,7 @@ def with_tiles(
         if not takes_tiles(program, step):
             continue
         live = sorted((r.offset, r.offset + r.size) for r in lying if r.start <= number < r.end)
-        gap, gap_bytes = _largest_gap(live, plan.heights[0])
+        gap, gap_bytes = largest_gap(live, plan.heights[0])
         top = align_up(max((end for _, end in live), default=0), _ALIGNMENT)
         most = most_bytes - top
         chosen = _fitting(program, step, prefer(program, step), gap_bytes, most)
@@ -203,7 +203,7 @@ def with_tiles(
     )
 
 
-def _largest_gap(live: list[tuple[int, int]], height: int) -> tuple[int, int]:
+def largest_gap(live: list[tuple[int, int]], height: int) -> tuple[int, int]:
     """Return the first byte and the size of the largest gap between live records."""
     best, end = (0, 0), 0
     for first, last in [*live, (height, height)]:
