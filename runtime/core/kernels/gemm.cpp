@@ -14,25 +14,31 @@ namespace {
 // The product is made in tiles whose sums fit the registers: some rows of a panel of columns.
 static_assert(kPanel == kGemmPanel);
 constexpr std::size_t kMostRows = 8;
+constexpr std::size_t kMostPanels = 2;
 
-// Adds up Rows x Width sums in variables of its own: written through a pointer, they would have
-// to be stored at each step, as `panel` could see them.
-template <std::size_t Rows, std::size_t Width>
+// Adds up Rows x Width sums of each panel in variables of its own: written through a pointer, they
+// would have to be stored at each step, as `panel` could see them.
+template <std::size_t Rows, std::size_t Width, std::size_t Panels = 1>
 ARENITE_INLINE void multiply_tile(const float* const* left, std::size_t stride, const float* panel,
                                   std::size_t depth, float* sums) {
-  float accumulators[Rows][Width] = {};
+  float accumulators[Panels][Rows][Width] = {};
   for (std::size_t k = 0; k < depth; ++k) {
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
       const float factor = left[r][k * stride];
+#pragma GCC unroll 2
+      for (std::size_t p = 0; p < Panels; ++p) {
 #pragma GCC unroll 1
-      for (std::size_t j = 0; j < Width; ++j) {
-        accumulators[r][j] += factor * panel[k * kPanel + j];
+        for (std::size_t j = 0; j < Width; ++j) {
+          accumulators[p][r][j] += factor * panel[(p * depth + k) * kPanel + j];
+        }
       }
     }
   }
   for (std::size_t r = 0; r < Rows; ++r) {
-    std::copy(accumulators[r], accumulators[r] + Width, sums + r * kPanel);
+    for (std::size_t p = 0; p < Panels; ++p) {
+      std::copy_n(accumulators[p][r], Width, sums + (r * kMostPanels + p) * kPanel);
+    }
   }
 }
 
@@ -62,17 +68,20 @@ ARENITE_INLINE void multiply_row(const float* left, std::size_t stride, const fl
   }
 }
 
-// The same for each kind of processor; `sums` has kPanel to a row.
+// The same for each kind of processor; `sums` has kMostPanels panels to a row.
 struct Kernel {
   std::size_t num_rows;
-  // The first `rows` of num_rows, two at least, are kept.
-  void (*tile)(const float* const* left, std::size_t rows, std::size_t stride, const float* panel,
-               std::size_t depth, float* sums);
+  std::size_t num_panels;  // of a tile
+  // Of num_rows rows, and of one panel or of num_panels.
+  void (*tile)(const float* const* left, std::size_t stride, const float* panel, std::size_t depth,
+               float* sums);
+  void (*wide_tile)(const float* const* left, std::size_t stride, const float* panel,
+                    std::size_t depth, float* sums);
   void (*row)(const float* left, std::size_t stride, const float* panel, std::size_t depth,
               float* sums);
 };
 
-void tile_for_any(const float* const* left, std::size_t, std::size_t stride, const float* panel,
+void tile_for_any(const float* const* left, std::size_t stride, const float* panel,
                   std::size_t depth, float* sums) {
   multiply_tile<4, kPanel / 2>(left, stride, panel, depth, sums);
   multiply_tile<4, kPanel / 2>(left, stride, panel + kPanel / 2, depth, sums + kPanel / 2);
@@ -83,7 +92,7 @@ void row_for_any(const float* left, std::size_t stride, const float* panel, std:
   multiply_row(left, stride, panel, depth, sums);
 }
 
-ARENITE_FOR_AVX2 void tile_for_avx2(const float* const* left, std::size_t, std::size_t stride,
+ARENITE_FOR_AVX2 void tile_for_avx2(const float* const* left, std::size_t stride,
                                     const float* panel, std::size_t depth, float* sums) {
   multiply_tile<6, kPanel>(left, stride, panel, depth, sums);
 }
@@ -93,9 +102,14 @@ ARENITE_FOR_AVX2 void row_for_avx2(const float* left, std::size_t stride, const 
   multiply_row(left, stride, panel, depth, sums);
 }
 
-ARENITE_FOR_AVX512 void tile_for_avx512(const float* const* left, std::size_t, std::size_t stride,
+ARENITE_FOR_AVX512 void tile_for_avx512(const float* const* left, std::size_t stride,
                                         const float* panel, std::size_t depth, float* sums) {
   multiply_tile<8, kPanel>(left, stride, panel, depth, sums);
+}
+
+ARENITE_FOR_AVX512 void wide_tile_for_avx512(const float* const* left, std::size_t stride,
+                                             const float* panel, std::size_t depth, float* sums) {
+  multiply_tile<8, kPanel, 2>(left, stride, panel, depth, sums);
 }
 
 ARENITE_FOR_AVX512 void row_for_avx512(const float* left, std::size_t stride, const float* panel,
@@ -105,16 +119,16 @@ ARENITE_FOR_AVX512 void row_for_avx512(const float* left, std::size_t stride, co
 
 Kernel find_kernel() {
   switch (vectors()) {
-    case Vectors::avx512: return {8, tile_for_avx512, row_for_avx512};
-    case Vectors::avx2: return {6, tile_for_avx2, row_for_avx2};
-    default: return {4, tile_for_any, row_for_any};
+    case Vectors::avx512: return {8, 2, tile_for_avx512, wide_tile_for_avx512, row_for_avx512};
+    case Vectors::avx2: return {6, 1, tile_for_avx2, nullptr, row_for_avx2};
+    default: return {4, 1, tile_for_any, nullptr, row_for_any};
   }
 }
 
-void multiply_panel(const Kernel& kernel, const GemmLeft& a, const float* panel, std::size_t depth,
-                    std::size_t first, std::size_t count, float* c, std::size_t columns,
-                    std::size_t width) {
-  float sums[kMostRows * kPanel];
+void multiply_panels(const Kernel& kernel, const GemmLeft& a, const float* panel, std::size_t depth,
+                     std::size_t first, std::size_t count, float* c, std::size_t columns,
+                     std::size_t width) {
+  float sums[kMostRows * kMostPanels * kPanel];
   for (std::size_t done = 0; done < count;) {
     const std::size_t rest = count - done;
     const float* left[kMostRows];
@@ -124,12 +138,14 @@ void multiply_panel(const Kernel& kernel, const GemmLeft& a, const float* panel,
     }
     const std::size_t made = rest == 1 ? 1 : std::min(rest, kernel.num_rows);
     if (made == 1) {
-      kernel.row(left[0], a.depth_stride, panel, depth, sums);
+      for (std::size_t p = 0; p * kPanel < width; ++p) {
+        kernel.row(left[0], a.depth_stride, panel + p * depth * kPanel, depth, sums + p * kPanel);
+      }
     } else {
-      kernel.tile(left, made, a.depth_stride, panel, depth, sums);
+      (width > kPanel ? kernel.wide_tile : kernel.tile)(left, a.depth_stride, panel, depth, sums);
     }
     for (std::size_t r = 0; r < made; ++r) {
-      const float* from = sums + r * kPanel;
+      const float* from = sums + r * kMostPanels * kPanel;
       std::copy(from, from + width, c + (first + done + r) * columns);
     }
     done += made;
@@ -255,9 +271,10 @@ void gemm_rows(const GemmLeft& a, const float* packed, std::size_t columns, std:
       std::max<std::size_t>(1, kCached / std::max<std::size_t>(depth, 1) / kGemmRows) * kGemmRows;
   for (std::size_t done = 0; done < count; done += block) {
     const std::size_t rows = std::min(block, count - done);
-    for (std::size_t start = 0; start < columns; start += kPanel) {
-      multiply_panel(kernel, a, packed + start * depth, depth, first + done, rows, c + start,
-                     columns, std::min(kPanel, columns - start));
+    const std::size_t width = kernel.num_panels * kPanel;
+    for (std::size_t start = 0; start < columns; start += width) {
+      multiply_panels(kernel, a, packed + start * depth, depth, first + done, rows, c + start,
+                      columns, std::min(width, columns - start));
     }
   }
 }
