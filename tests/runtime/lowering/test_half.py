@@ -4,8 +4,11 @@ import numpy as np
 import onnx
 import pytest
 
+import arenite
+from arenite.pipeline.base import Reading
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner import DType
+from arenite.runtime.rewrites import Activations
 from support.running import PoisonedSession, build, random_feeds, reference_outputs
 from support.tiny_onnx import parse, save
 
@@ -91,3 +94,41 @@ def test_conversions_have_the_bits_of_numpy(tmp_path):
         expected = floats.astype(np.float16)
     np.testing.assert_array_equal(outputs["n"].view(np.uint16), expected.view(np.uint16))
     np.testing.assert_array_equal(outputs["w"].view(np.uint32), wide.view(np.uint32))
+
+
+def test_results_and_weights_keep_16_bits(tmp_path):
+    path = saved(
+        tmp_path,
+        "(float16[1,8,64,64] x) => (float16[1,64,8,8] y) <float16[8,8,3,3] v, float16[64,8,1,1] w>"
+        "{c = Conv<pads=[1,1,1,1]>(x, v) p = MaxPool<kernel_shape=[8,8], strides=[8,8]>(c) "
+        "t = Transpose<perm=[0,1,3,2]>(p) y = Conv(t, w)}",
+    )
+
+    def kept(activations):
+        reading = Reading(activations=activations and Activations(activations))
+        program = lower_model(path, reading).program
+        results = {
+            name
+            for name, each in program.tensors.items()
+            if each.dtype is DType.FLOAT16 and name not in program.output_tensors
+        }
+        return results, arenite.plan(path, activations=activations).plan.height, program.constants
+
+    halves, height, constants = kept(None)
+    assert {"c", "p", "x/wide"} <= halves
+    assert any(each.dtype == np.float16 for each in constants.values())
+    wide, wide_height, constants = kept("fp32")
+    assert wide == {"x"}
+    assert not any(each.dtype == np.float16 for each in constants.values())
+    assert height < 0.7 * wide_height
+
+
+def test_results_that_a_model_states_with_32_bits_keep_them(tmp_path):
+    path = saved(
+        tmp_path,
+        "(float[1,8,16,16] x) => (float[1,8,16,16] y) {a = Tanh(x) h = Cast<to=10>(a) "
+        "t = Sigmoid(h) w = Cast<to=1>(t) y = Exp(w)}",
+    )
+    types = {name: each.dtype for name, each in lower_model(path).program.tensors.items()}
+    assert types["t"] is DType.FLOAT16
+    assert types["a"] is DType.FLOAT32

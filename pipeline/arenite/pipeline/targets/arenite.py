@@ -54,7 +54,8 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
     """
     stated = plan_file.model.weight_budget
     budget = WeightBudget.parse(stated) if stated else None
-    activations = Activations(plan_file.model.activations or Activations.FP32)
+    kept = plan_file.model.activations
+    activations = Activations(kept) if kept else None
     reading = replace(reading, weight_budget=budget, activations=activations)
     if plan_file.bands is not None:
         lowered = lower_model(path, reading)

@@ -12,11 +12,13 @@ from arenite.pipeline.base.reading import Reading, read_graph
 from arenite.planner import (
     AliasKind,
     Derivation,
+    DType,
     FindOrder,
     Plan,
     Program,
     Rules,
     Source,
+    TensorKind,
     derive,
     verify,
 )
@@ -208,16 +210,30 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
     """
     reading = reading or Reading()
     with about_file(path):
-        program = fuse_sums(lower(read_graph(path, reading)))
-    if reading.activations is Activations.FP16:
-        program = keep_halves(program)
+        graph = read_graph(path, reading)
+        program = fuse_sums(lower(graph))
+    is_asked_for = reading.activations is Activations.FP16
+    narrow = frozenset[str]()
+    if reading.activations is None:
+        narrow = _stated_halves(graph)
+    if is_asked_for or narrow:
+        program = keep_halves(program, narrow)
     streaming, budget = None, reading.weight_budget
     if budget is not None:
         streaming = stream_weights(program, budget.bytes_of(program), budget.loading)
         program = streaming.program
-    elif reading.activations is Activations.FP16:
-        program = keep_half_weights(program, derive(program, rules()).problem)
+    elif is_asked_for or narrow:
+        problem = derive(program, rules()).problem
+        program = keep_half_weights(program, problem, may_round=is_asked_for)
     return Lowered(path.name, model_digest(path), program, streaming)
+
+
+def _stated_halves(graph: Program) -> frozenset[str]:
+    """Return the names of a model's 16-bit floats; none if it computes no such."""
+    halves = [each for each in graph.tensors.values() if each.dtype is DType.FLOAT16]
+    if not any(each.kind is TensorKind.ACTIVATION for each in halves):
+        return frozenset()
+    return frozenset(each.name for each in halves if each.kind is not TensorKind.CONSTANT)
 
 
 def runs_by_rows(program: Program, row_step: RowStep) -> bool:

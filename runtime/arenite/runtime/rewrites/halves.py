@@ -5,6 +5,7 @@ rounds each result once. Inputs, outputs and states of the program keep their ty
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import replace
 from enum import StrEnum
 
@@ -35,8 +36,8 @@ _FEW_VALUES = 256
 """Values that a codebook holds."""
 _SAMPLE = 4096
 """Weights of which the values are counted."""
-_WORTH_IT = 0.75
-"""Most of its bytes that a step may still need, for what it saves."""
+_WORTH_IT = 0.5
+"""Most working memory of a step, over the bytes that its operands save."""
 
 
 class Activations(StrEnum):
@@ -48,15 +49,19 @@ class Activations(StrEnum):
     """16-bit floats of IEEE 754."""
 
 
-def keep_halves(program: Program) -> Program:
+def keep_halves(program: Program, names: Collection[str] = ()) -> Program:
     """Return the program with its 32-bit floats between steps as 16-bit floats.
 
     They stay as they are where a step would save nothing: those that cannot run by rows convert
     all of their operands, which take half the bytes of the largest step at most.
 
+    Args:
+        program: A program.
+        names: The tensors that may be, also those that lowering made of them; () for all.
+
     Cost: O(steps x rounds), a round for each chain of steps that moves what cannot be kept so.
     """
-    halves = _Halves(program)
+    halves = _Halves(program, names)
     halves.settle()
     return replace(
         program,
@@ -65,7 +70,7 @@ def keep_halves(program: Program) -> Program:
     )
 
 
-def keep_half_weights(program: Program, problem: Problem) -> Program:
+def keep_half_weights(program: Program, problem: Problem, *, may_round: bool) -> Program:
     """Return the program with the weights of convolutions and products as 16-bit floats.
 
     The core converts a few panels of them at a time. They stay as they are where the working
@@ -75,6 +80,7 @@ def keep_half_weights(program: Program, problem: Problem) -> Program:
     Args:
         program: A program.
         problem: Its records, in the same order.
+        may_round: Whether weights may be rounded, or only such be kept that are 16-bit floats.
 
     Cost: O(weights + records x their steps).
     """
@@ -97,7 +103,7 @@ def keep_half_weights(program: Program, problem: Problem) -> Program:
             continue
         with np.errstate(over="ignore"):
             rounded = weights.astype(np.float16)
-        if np.isfinite(rounded).all():
+        if np.isfinite(rounded).all() and (may_round or np.array_equal(rounded, weights)):
             tensors[name] = replace(tensors[name], dtype=DType.FLOAT16)
             constants[name] = rounded
     return replace(program, tensors=tensors, constants=constants)
@@ -159,15 +165,16 @@ def _scratch(program: Program, step: Step) -> int:
 
 
 class _Halves:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, names: Collection[str]) -> None:
         self._program = program
         self._storages: dict[str, list[str]] = defaultdict(list)
         for name in program.tensors:
             self._storages[program.root(name)[0]].append(name)
         self._kept = {
             root
-            for root, names in self._storages.items()
-            if all(_may_be_half(program.tensors[name]) for name in names)
+            for root, members in self._storages.items()
+            if all(_may_be_half(program.tensors[name]) for name in members)
+            and (not names or any(_is_among(names, name) for name in members))
         }
         self._limit = (
             max((_bytes_of(program.operands(step)) for step in program.steps), default=0) // 2
@@ -218,16 +225,24 @@ class _Halves:
             return all(map(is_half, operands.inputs if moves_all else (source,))) and is_half(
                 result
             )
-        wide = _bytes_of(self._program.operands(step))
-        return _bytes_of(operands) + operator.scratch(operands) <= max(
-            self._limit, wide * _WORTH_IT
-        )
+        taken, scratch = _bytes_of(operands), operator.scratch(operands)
+        saved = _bytes_of(self._program.operands(step)) - taken
+        return taken + scratch <= self._limit or scratch <= saved * _WORTH_IT
 
     def _operands(self, step: Step) -> Operands:
         return Operands(
             tuple(self.tensor(name) if name else None for name in step.inputs),
             tuple(self.tensor(name) if name else None for name in step.outputs),
         )
+
+
+def _is_among(names: Collection[str], name: str) -> bool:
+    """Tell whether a tensor is one of these, or named after one: `x/transposed` after `x`."""
+    while name not in names:
+        name, cut, _ = name.rpartition("/")
+        if not cut:
+            return False
+    return True
 
 
 def _may_be_half(tensor: Tensor) -> bool:
