@@ -51,16 +51,14 @@ fi
 needed() { apt-cache depends "$1" | sed -n "s/.*Depends: \($2\)\(:.*\)*$/\1/p" | head -1; }
 
 fetch() {
-  local arch=$1 xnnpack flatbuffers version ssl
-  xnnpack=$(needed "libxnnpack-dev:$arch" 'libxnnpack[^:-]*')
-  [ -n "$xnnpack" ] || skip "this Debian has no XNNPACK for $arch"
+  local arch=$1 flatbuffers version ssl
   flatbuffers=$(needed "libflatbuffers-dev:$arch" 'libflatbuffers[0-9][^:-]*')
   version=$(needed "python3-minimal:$arch" 'python3[^:-]*-minimal')
   version=${version%-minimal}
   ssl=$(needed "lib$version-minimal:$arch" 'libssl[^:-]*')
   local packages=(
-    "$xnnpack" libxnnpack-dev libpthreadpool0 libpthreadpool-dev libcpuinfo0 "$flatbuffers"
-    libflatbuffers-dev libhwy-dev libzstd1 libzstd-dev
+    libpthreadpool0 libpthreadpool-dev "$flatbuffers" libflatbuffers-dev libhwy-dev libzstd1
+    libzstd-dev
     # A Python, with what other engines' wheels need.
     "$version-minimal" "lib$version-minimal" "lib$version-stdlib" "lib$version-dev"
     libc6 libstdc++6 libgcc-s1 libgomp1 zlib1g libexpat1 libffi8 libcrypt1 "$ssl" libbz2-1.0 liblzma5

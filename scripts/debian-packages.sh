@@ -17,7 +17,6 @@ has_header() {
 has_header flatbuffers/idl.h || missing="$missing libflatbuffers-dev"
 has_header hwy/highway.h || missing="$missing libhwy-dev"
 has_header pthreadpool.h || missing="$missing libpthreadpool-dev"
-has_header xnnpack.h || missing="$missing libxnnpack-dev"
 has_header zstd.h || missing="$missing libzstd-dev"
 command -v cmake >/dev/null 2>&1 || missing="$missing cmake"
 command -v make >/dev/null 2>&1 || missing="$missing make"

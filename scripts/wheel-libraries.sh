@@ -11,13 +11,9 @@ sources=${ARENITE_WHEEL_SOURCES:-$here/../build/wheel-sources}
 
 # Unpacks the source package of that name into $work/NAME.
 unpack() {
-  local archive levels=1
-  archive=$(cd "$sources" && ls "$1"_*.orig.tar.?z)
-  # Most have all in one folder, XNNPACK's has none.
-  [ "$(tar -tf "$sources/$archive" | grep -cx CMakeLists.txt)" = 0 ] || levels=0
   rm -rf "${work:?}/$1"
   mkdir -p "$work/$1"
-  tar -xf "$sources/$archive" -C "$work/$1" --strip-components="$levels"
+  tar -xf "$sources/$1"_*.orig.tar.?z -C "$work/$1" --strip-components=1
 }
 
 # Configures, builds and installs what was unpacked: name, options of CMake.
@@ -33,7 +29,7 @@ install() {
 
 mkdir -p "$work"
 (cd "$sources" && sha256sum --check --quiet "$here/wheel-sources.sha256")
-for name in cpuinfo flatbuffers fp16 fxdiv highway pthreadpool xnnpack; do
+for name in flatbuffers fxdiv highway pthreadpool; do
   unpack "$name"
 done
 
@@ -42,8 +38,5 @@ mkdir -p "$prefix/include"
 (cd "$work/highway" && find hwy -name '*.h' -exec cp --parents -t "$prefix/include" {} +)
 
 install flatbuffers -DFLATBUFFERS_BUILD_TESTS=OFF -DFLATBUFFERS_BUILD_FLATHASH=OFF
-# Shared, so that one pthreadpool serves XNNPACK and the runtime.
-install xnnpack -DBUILD_SHARED_LIBS=ON -DXNNPACK_BUILD_TESTS=OFF -DXNNPACK_BUILD_BENCHMARKS=OFF \
-  -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF -DXNNPACK_ENABLE_KLEIDIAI=OFF \
-  -DCPUINFO_SOURCE_DIR="$work/cpuinfo" -DFP16_SOURCE_DIR="$work/fp16" \
-  -DFXDIV_SOURCE_DIR="$work/fxdiv" -DPTHREADPOOL_SOURCE_DIR="$work/pthreadpool"
+install pthreadpool -DPTHREADPOOL_BUILD_TESTS=OFF -DPTHREADPOOL_BUILD_BENCHMARKS=OFF \
+  -DFXDIV_SOURCE_DIR="$work/fxdiv"

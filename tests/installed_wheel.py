@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 import arenite.runtime
-from arenite.runtime import _core
 
 FORMATS = {"click", "flatbuffers", "google", "onnx", "onnxruntime", "rich", "tflite"}
 FILES = (
@@ -26,8 +25,6 @@ def main() -> None:
     package = Path(arenite.runtime.__file__ or "").parent
     missing = [name for name in FILES if not (package / name).is_file()]
     assert not missing, f"{package} lacks {missing}"
-
-    assert _core.has_xnnpack, "it was built without XNNPACK"
 
     from support.tiny_programs import classifier
 

@@ -15,11 +15,11 @@ from typing import Final
 
 from arenite.pipeline.contest.engines import OURS
 from bench.arm.code import cycles_of, kinds
-from bench.arm.tools import BUILD, HERE, SYSROOT, TRIPLET, driver, output, peers, plugin, qemu
+from bench.arm.tools import HERE, SYSROOT, TRIPLET, driver, output, peers, plugin, qemu
 from bench.harness.contest import MissingInputsError
 from bench.harness.inputs import CHECKOUT
 
-_GETPGID: Final = {"aarch64": 155, "x86_64": 121}
+_GETPGID: Final = {"aarch64": 155, "arm": 132, "x86_64": 121}
 """The system call that ends a phase."""
 _ESTIMATED: Final = 0.9
 """Share of the instructions whose cycles are estimated; the rest takes as many for each."""
@@ -151,14 +151,12 @@ class Counted:
         return list(zip(hot, found, strict=True))
 
 
-def ours(processor: str, program: Path, runs: int) -> Counted:
-    """Count the instructions of a program file in our runtime."""
-    libraries = BUILD, SYSROOT / "usr/lib" / TRIPLET
-    path = ":".join(map(str, (*libraries, f"/usr/{TRIPLET}/lib")))
-    command: list[str | Path] = [
-        "-L", f"/usr/{TRIPLET}", "-E", f"LD_LIBRARY_PATH={path}", driver(), program,
-    ]  # fmt: skip
-    return _counted("aarch64", processor, command, runs)
+def ours(processor: str, program: Path, runs: int, arch: str = "aarch64") -> Counted:
+    """Count the instructions of a program file in our runtime.
+
+    Cycles and kinds are known of `aarch64` alone, not of `arm`.
+    """
+    return _counted(arch, processor, [*driver(arch), program], runs)
 
 
 def theirs(

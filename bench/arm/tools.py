@@ -12,7 +12,9 @@ from typing import Final
 from bench.harness.contest import MissingInputsError
 from bench.harness.inputs import CHECKOUT
 
-TRIPLET: Final = "aarch64-linux-gnu"
+TRIPLETS: Final = {"aarch64": "aarch64-linux-gnu", "arm": "arm-linux-gnueabihf"}
+"""By architecture, as QEMU names it; the second has 32 bits."""
+TRIPLET: Final = TRIPLETS["aarch64"]
 ARM: Final = CHECKOUT / "build" / "arm"
 """Where `make arm-wheels` cross-compiles."""
 HERE: Final = Path(__file__).parent
@@ -21,8 +23,8 @@ _WHEELS: Final = (
     "ai-edge-litert==2.3.0", "onnxruntime==1.32.0", "ncnn==1.0.20261020", "MNN==3.6.1",
     "numpy==2.4.6",
 )  # fmt: skip
-BUILD: Final = ARM / "arm64" / "build" / "runtime" / "capi"
-SYSROOT: Final = ARM / "arm64" / "sysroot"
+_FOLDERS: Final = {"aarch64": ARM / "arm64", "arm": ARM / "armhf"}
+SYSROOT: Final = _FOLDERS["aarch64"] / "sysroot"
 """Packages of Debian that are unpacked, not installed; has a Python."""
 
 
@@ -51,20 +53,24 @@ def plugin() -> Path:
 
 
 @cache
-def driver() -> Path:
-    """Return the program that runs our programs, cross-compiled.
+def driver(arch: str) -> list[str | Path]:
+    """Return the cross-compiled program that runs our programs, behind what QEMU has to be told.
 
     Raises:
         MissingInputsError: The library was not cross-compiled.
     """
-    if not (BUILD / "libarenite.so").exists():
+    triplet, folder = TRIPLETS[arch], _FOLDERS[arch]
+    build = folder / "build" / "runtime" / "capi"
+    if not (build / "libarenite.so").exists():
         raise MissingInputsError("no cross-compiled runtime: run `make arm-wheels` first")
-    made = BUILD / "arenite-runs"
+    made = build / "arenite-runs"
     output(
-        [f"{TRIPLET}-gcc", "-O2", f"-I{CHECKOUT / 'runtime' / 'capi'}", "-o", made,
-         HERE / "runs.c", f"-L{BUILD}", "-larenite", "-Wl,--allow-shlib-undefined"]
+        [f"{triplet}-gcc", "-O2", f"-I{CHECKOUT / 'runtime' / 'capi'}", "-o", made,
+         HERE / "runs.c", f"-L{build}", "-larenite", "-Wl,--allow-shlib-undefined"]
     )  # fmt: skip
-    return made
+    libraries = build, folder / "sysroot" / "usr" / "lib" / triplet, f"/usr/{triplet}/lib"
+    path = ":".join(map(str, libraries))
+    return ["-L", f"/usr/{triplet}", "-E", f"LD_LIBRARY_PATH={path}", made]
 
 
 @cache

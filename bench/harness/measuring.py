@@ -176,7 +176,7 @@ _KERNEL_SETS = (
     ("NEON", {"asimd"}),
     ("NEON", {"neon"}),
 )
-"""By the features they take, the best first: our kernels and XNNPACK's choose by these."""
+"""By the features they take, the best first: our kernels choose by these."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,6 @@
 #include "registry.hpp"
 #include "session.hpp"
 #include "validation.hpp"
-#ifdef ARENITE_HAVE_XNNPACK
-#include "xnnpack/node.hpp"
-#endif
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -169,8 +166,7 @@ std::vector<ExternalStep> external_steps(const Session& session) {
 std::vector<std::string> backends(const Session& session) {
   std::vector<std::string> found;
   for (std::size_t i = 0; i < session.num_steps(); ++i) {
-    const Step* step = session.step(i);
-    found.emplace_back(step != nullptr ? step->backend() : "onnxruntime");
+    found.emplace_back(session.step(i) != nullptr ? "arenite" : "onnxruntime");
   }
   return found;
 }
@@ -298,13 +294,6 @@ NB_MODULE(_core, module) {
       .def("memory", &Session::memory);
   module.def("supported", &supported_operators);
   module.def("processor_name", [] { return std::string(ProcessorName().text()); });
-#ifdef ARENITE_HAVE_XNNPACK
-  module.attr("has_xnnpack") = true;
-  module.def("allocations", &xnnpack::allocations);
-#else
-  module.attr("has_xnnpack") = false;
-  module.def("allocations", [] { return std::int64_t{0}; });
-#endif
 }
 
 }  // namespace arenite

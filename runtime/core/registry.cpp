@@ -63,9 +63,6 @@ std::unique_ptr<Step> make_step(const Operands& operands) {
   if (found == makers().end()) { refuse(operands, "no kernel runs it in this build"); }
   const bool by_rows = is_by_rows(operands);
   for (const auto& [kernels, make] : found->second) {
-    if ((by_rows || has_half_filter(operands)) && kernels == KernelSet::xnnpack) {
-      continue;  // it knows tensors that are whole, and filters of one type
-    }
     if (auto step = make(operands)) {
       if (by_rows) { require_rows(operands, *step); }
       return step;

@@ -13,11 +13,10 @@ namespace arenite {
 
 // In order of preference: the first maker that accepts the operands makes the step.
 enum class KernelSet {
-  plain_integers,  // our own, rounded as LiteRT's reference kernels round
-  integers,        // our own, of quantised numbers whose filters are packed
-  xnnpack,
+  plain_integers,  // rounded as LiteRT's reference kernels round
+  integers,        // of quantised numbers whose filters are packed
   arenite,
-  fallback  // our own, for types of operands that no other set takes
+  fallback  // for types of operands that no other set takes
 };
 
 // Adds a maker while the program starts:

@@ -74,8 +74,6 @@ class Step {
   // Where it keeps the address of this input, if it reads the input only there and only once: that
   // of another array may take its place. Otherwise null.
   virtual const std::byte** place_of(std::size_t /*input*/) { return nullptr; }
-  // "arenite" or "xnnpack".
-  virtual const char* backend() const { return "arenite"; }
   // Whether the step has its own copy of this constant input and does not read the original
   // again.
   virtual bool has_packed(std::size_t /*input*/) const { return false; }

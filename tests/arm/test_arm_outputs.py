@@ -160,7 +160,7 @@ def test_a_block_in_bands_gives_this_machines_outputs(root, machine, tmp_path):
     assert_agrees(root, machine, program, tmp_path)
 
 
-OWN_KERNELS = {
+OPERATORS = {
     "recurrent": "(float[3,1,13] x) => (y, z) <float[1,148,13] w, float[1,148,37] r, "
     "float[1,111,13] v, float[1,111,37] s> { y = LSTM<hidden_size=37>(x, w, r) "
     "z = GRU<hidden_size=37, linear_before_reset=1>(x, v, s) }",
@@ -181,11 +181,10 @@ OWN_KERNELS = {
 }
 
 
-@pytest.mark.parametrize("text", OWN_KERNELS.values(), ids=OWN_KERNELS)
-def test_own_kernels_give_this_machines_outputs(root, machine, tmp_path, monkeypatch, text):
-    monkeypatch.setenv("ARENITE_KERNELS", "arenite")
+@pytest.mark.parametrize("text", OPERATORS.values(), ids=OPERATORS)
+def test_kernels_give_this_machines_outputs(root, machine, tmp_path, text):
     path = save(tmp_path, with_random_weights(parse(text)))
-    assert_agrees(root, machine, built(path, tmp_path / "own.arena"), tmp_path)
+    assert_agrees(root, machine, built(path, tmp_path / "one.arena"), tmp_path)
 
 
 def test_a_state_is_set_up(root, machine, tmp_path):

@@ -17,9 +17,5 @@ set(CMAKE_FIND_ROOT_PATH ${ARENITE_SYSROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-# XNNPACK needs libcpuinfo, which is not on the link line.
-set(RPATH_LINK -Wl,-rpath-link,${ARENITE_SYSROOT}/usr/lib/${TRIPLET})
 # Python's headers name those of the architecture from the folder above.
 set(CMAKE_CXX_FLAGS_INIT "-idirafter ${ARENITE_SYSROOT}/usr/include")
-set(CMAKE_EXE_LINKER_FLAGS_INIT ${RPATH_LINK})
-set(CMAKE_SHARED_LINKER_FLAGS_INIT ${RPATH_LINK})

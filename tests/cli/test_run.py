@@ -67,7 +67,7 @@ def test_json_says_what_ran(run_json, classifier, image, tmp_path):
     found = run_json("run", classifier, "--input", image, "-o", output, "--top", "3")
     assert found["model"] == str(classifier)
     assert found["arena_bytes"] > 0
-    assert set(found["backends"]) <= {"arenite", "xnnpack"}
+    assert set(found["backends"]) == {"arenite"}
     assert found["outputs"] == {"y": {"shape": [1, 12], "dtype": "float32"}}
     assert (found["output"], found["trace"], found["steps"]) == (str(output), None, [])
     scores = written(output)["y"][0]

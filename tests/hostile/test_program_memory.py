@@ -1,6 +1,6 @@
 """The hostile program files under valgrind, which sees into shared libraries.
 
-Sanitizers see what was compiled with them: not the kernels of an installed XNNPACK.
+Sanitizers see what was compiled with them: not libraries that are installed.
 """
 
 import random

@@ -2,15 +2,13 @@
 
 import random
 import struct
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.runtime import Session, _core
+from arenite.runtime import Session
 from support.banded_programs import Network, Sliding, file_of_root, in_bands
 from support.running import PoisonedSession
 
@@ -191,34 +189,6 @@ def test_rows_that_lie_apart_cannot_be_looked_at_as_one_array():
         scattered = next(i for i, each in enumerate(network.tensors) if i and each.array is None)
         with pytest.raises(ValueError, match="rows of the tensor are not contiguous"):
             session._native.view(scattered)
-
-
-RUN = """
-import sys
-from arenite.runtime import Session
-with Session(sys.argv[1]) as session:
-    print(*session.backends())
-"""
-
-
-@pytest.mark.skipif(not _core.has_xnnpack, reason="needs XNNPACK")
-def test_steps_by_rows_are_made_by_our_kernels_whatever_is_preferred(tmp_path, monkeypatch):
-    network = chain()
-    files = {
-        "whole": network.file(),
-        "banded": network.file(in_bands(network, [1])),
-        "scattered": network.file(scatter=random.Random(9)),
-    }
-    monkeypatch.setenv("ARENITE_KERNELS", "xnnpack")
-    made = {}
-    for name, data in files.items():
-        path = tmp_path / f"{name}.arena"
-        path.write_bytes(data)
-        made[name] = subprocess.run(
-            [sys.executable, "-c", RUN, path], capture_output=True, text=True, check=True
-        ).stdout.split()
-    ours = ["arenite"] * 3
-    assert made == {"whole": ["xnnpack"] * 3, "banded": ours, "scattered": ours}
 
 
 def test_records_of_one_name_store_it_once():

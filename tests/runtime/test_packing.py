@@ -1,19 +1,15 @@
 """Filters in the order of the kernels, whoever's kernels read them."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.runtime import Session, _core
+from arenite.runtime import Session
 from arenite.runtime.rewrites import packed_filter, packed_integer_filter
 from arenite.strategies import find
 from support.running import assert_same, build, random_feeds, reference_outputs
 from support.tflite_operator import Given, Reference, operator_model, weights
 from support.tiny_onnx import parse, save, with_random_weights
-from support.tiny_programs import classifier
 
 
 @pytest.mark.parametrize(("outputs", "groups"), [(16, 1), (5, 1), (40, 1), (6, 2), (40, 2)])
@@ -107,31 +103,3 @@ def test_a_depthwise_layer_of_one_channel_gives_what_litert_gives(dtype, tmp_pat
     (expected,) = Reference(path).run(list(feeds.values()))
     distance = np.abs(own.astype(float) - expected.astype(float)).max()
     assert distance <= (1e-5 if dtype == "float32" else 1)
-
-
-RUN = """
-import sys
-import numpy as np
-from arenite.runtime import Session
-with Session(sys.argv[1]) as session:
-    feeds = {"image": np.load(sys.argv[2])}
-    np.save(sys.argv[3], session.run(feeds)["classes"])
-    print(*sorted({step.backend for step in session.profile() if "Conv" in step.operator}))
-"""
-
-
-@pytest.mark.skipif(not _core.has_xnnpack, reason="needs XNNPACK")
-def test_the_kernels_of_xnnpack_read_packed_filters_too(tmp_path, monkeypatch):
-    path = classifier(tmp_path, quantised=False)
-    image = np.random.default_rng(0).standard_normal((1, 3, 16, 16)).astype(np.float32)
-    np.save(tmp_path / "image.npy", image)
-    found = {}
-    for kernels in ("arenite", "xnnpack"):
-        monkeypatch.setenv("ARENITE_KERNELS", kernels)
-        printed = subprocess.run(
-            [sys.executable, "-c", RUN, path, tmp_path / "image.npy", tmp_path / "y.npy"],
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
-        assert printed.split() == [kernels]
-        found[kernels] = np.load(tmp_path / "y.npy")
-    np.testing.assert_allclose(found["xnnpack"], found["arenite"], rtol=1e-5, atol=1e-7)

@@ -22,6 +22,12 @@ FORMS = {
     "qdq, signed": (QuantFormat.QDQ, QuantType.QInt8, QuantType.QInt8, True),
     "qdq, unsigned": (QuantFormat.QDQ, QuantType.QUInt8, QuantType.QInt8, True),
     "qlinear": (QuantFormat.QOperator, QuantType.QUInt8, QuantType.QInt8, False),
+    "qlinear, unsigned weights": (
+        QuantFormat.QOperator,
+        QuantType.QUInt8,
+        QuantType.QUInt8,
+        False,
+    ),
 }
 
 

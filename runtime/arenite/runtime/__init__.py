@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         Tuned,
         chrome_trace,
         processor_name,
-        supported_operators,
     )
 else:
     __getattr__, __dir__ = lazily(__name__)
@@ -43,5 +42,5 @@ __all__ = [
     "InputNameError", "InputShapeError", "InputTypeError", "ProgramError", "ResourceError",
     "Session", "SessionBusyError", "SessionClosedError", "SessionForkedError", "SessionMemory",
     "SessionOptions", "SessionPort", "StepProfile", "Tuned", "UnexpectedRuntimeError",
-    "UnwritableProgramError", "chrome_trace", "processor_name", "supported_operators",
+    "UnwritableProgramError", "chrome_trace", "processor_name",
 ]  # fmt: skip

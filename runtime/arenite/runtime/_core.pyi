@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-has_xnnpack: bool
-
 class ProgramError(RuntimeError):
     """The file is not a program, is damaged, or makes impossible demands."""
 
@@ -102,6 +100,3 @@ def supported() -> list[str]:
 
 def processor_name() -> str:
     """Return the name of this processor."""
-
-def allocations() -> int:
-    """Return how often XNNPACK has asked for memory in this process."""

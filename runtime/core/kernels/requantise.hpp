@@ -32,8 +32,8 @@ struct Rounding {
   std::int32_t zero_point;
 };
 
-// How a sum of products becomes a result: scaled as a float and rounded, as XNNPACK and ONNX
-// Runtime do it.
+// How a sum of products becomes a result: scaled as a float and rounded, as ONNX Runtime
+// does.
 struct QuantisedStore {
   const std::int32_t* bias;  // by output channel; null: none
   const float* scales;       // by output channel: source scale * filter scale / result scale

@@ -6,7 +6,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnxruntime.quantization import QuantFormat, QuantType
 
 from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
@@ -93,12 +92,22 @@ def test_nothing_is_converted_between_the_ends_of_a_qdq_network(form, tmp_path):
     assert Convert not in kinds[1:-1]
 
 
-def test_weights_with_a_zero_point_are_left_to_onnxruntime(tmp_path):
-    form = (QuantFormat.QOperator, QuantType.QUInt8, QuantType.QUInt8, False)
-    path = quantised(tmp_path, form, GRAPHS["conv"])
-    own, expected, backends = outputs(path, tmp_path)
-    assert "onnxruntime" in backends
-    np.testing.assert_allclose(own, expected, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize(
+    ("scale", "backend"), [(1e-20, "arenite"), (1e4, "onnxruntime")], ids=["tiny", "huge"]
+)
+def test_a_filter_of_a_strange_scale_is_computed_or_left_to_onnxruntime(tmp_path, scale, backend):
+    text = (
+        "(float[1,2,5,5] x) => (y) <float s = {0.02}, int8 z = {0}, int8[2] n = {0,0}, "
+        "int8[2,2,1,1] w = {100,-90,80,70}> { q = QuantizeLinear(x, s, z) "
+        "c = QLinearConv(q, s, z, w, t, n, s, z) y = DequantizeLinear(c, s, z) }"
+    )
+    model = parse(text, opset=13)
+    model.graph.initializer.append(
+        onnx.numpy_helper.from_array(np.array([0.01, scale], np.float32), "t")
+    )
+    own, expected, backends = outputs(save(tmp_path, model), tmp_path)
+    assert backends[1] == backend
+    np.testing.assert_allclose(own, expected, rtol=1e-6)
 
 
 def test_what_has_no_kernel_for_integers_is_computed_on_numbers(tmp_path):

@@ -25,7 +25,6 @@ from arenite.planner import (
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.planner.programs import OperatorSet, RowStep
-from arenite.runtime import supported_operators
 from arenite.runtime.operators import RuntimeOperator
 from arenite.runtime.program import Assembly, Code, assemble
 from arenite.runtime.rewrites import (
@@ -248,7 +247,7 @@ def runs_by_rows(program: Program, row_step: RowStep) -> bool:
 
 @np.errstate(over="ignore", invalid="ignore")  # weights that are not finite stay so
 def lower(model: Program) -> Program:
-    """Lower a model to a program that this build of the core can run, its filters packed.
+    """Lower a model to a program that the core runs, its filters packed.
 
     Args:
         model: A model read with its weights.
@@ -256,11 +255,10 @@ def lower(model: Program) -> Program:
     Raises:
         ModelError: It has an operator that nothing runs.
     """
-    supported = supported_operators()
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering import lower_tflite
 
-        return pack_filters(lower_tflite(model, supported))
+        return pack_filters(lower_tflite(model))
     from arenite.runtime.lowering import lower_onnx
 
-    return pack_filters(lower_onnx(model, supported))
+    return pack_filters(lower_onnx(model))

@@ -7,7 +7,7 @@ channels) are folded into its step.
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +36,6 @@ from arenite.runtime.lowering.layout import (
 from arenite.runtime.lowering.moves import copy_of
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.movement import Copy, Move
-from arenite.runtime.operators.special import External
 
 
 class ProgramBuilder:
@@ -44,7 +43,6 @@ class ProgramBuilder:
 
     Args:
         model: The model to lower.
-        supported: Names of the operators that the core runs; None for all.
         quantisations: Quantisation of the model's tensors that do not state it themselves.
         means_as_pools: Whether a mean over rows and columns becomes a pool.
         keeps_bytes: Whether layers of floats may have weights of bytes.
@@ -60,7 +58,6 @@ class ProgramBuilder:
     def __init__(
         self,
         model: Program,
-        supported: Container[str] | None = None,
         quantisations: Mapping[str, Quantisation] | None = None,
         *,
         means_as_pools: bool = True,
@@ -69,7 +66,6 @@ class ProgramBuilder:
         self.model = model
         self.means_as_pools = means_as_pools
         self.keeps_bytes = keeps_bytes
-        self._supported = supported
         self.notes: list[str] = []
         self.fallbacks: dict[str, str] = {}
         self._stated = quantisations or {}
@@ -227,13 +223,7 @@ class ProgramBuilder:
             dtype: Type of the outputs, one or one each; by default that of the first input.
             step: Name of the step; by default that of the first output.
             quantisation: Quantisation of the outputs; by default that of the model.
-
-        Raises:
-            NotLoweredError: The core does not run the operator.
         """
-        kind = type(operator).__name__
-        if not (self._supported is None or kind in self._supported or kind == External.__name__):
-            raise NotLoweredError(f"this build of the core has no {kind}")
         if dtype is None:
             assert inputs[0] is not None
             dtype = inputs[0].dtype

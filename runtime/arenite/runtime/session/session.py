@@ -295,7 +295,7 @@ class Session:
         return None if stated is None else Tuned(*stated)
 
     def backends(self) -> tuple[str, ...]:
-        """Return the library of the kernel of each step: `xnnpack`, `arenite` or `onnxruntime`."""
+        """Return the library of the kernel of each step: `arenite` or `onnxruntime`."""
         return tuple(self._native.backends())
 
     def flatbuffer(self) -> bytes:

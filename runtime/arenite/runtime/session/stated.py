@@ -95,7 +95,7 @@ class StepProfile:
     Attributes:
         name: Name of the step.
         operator: Name of its operator.
-        backend: Library of its kernel: `xnnpack`, `arenite`, or `onnxruntime`.
+        backend: Library of its kernel: `arenite` or `onnxruntime`.
         nanoseconds: Time in the last run.
         bytes: Bytes that it reads and writes, weights included.
     """
@@ -142,7 +142,7 @@ class SessionMemory:
         weights: All weights, mapped from the file.
         weights_resident: The weights that runs read from the file and that stay resident.
         decoded: Decoded constants, and the decoder.
-        kernels: Packed weights and tables, including XNNPACK's, and the steps themselves.
+        kernels: Packed weights and tables, and the steps themselves.
         other: Descriptions of tensors, inputs and outputs.
     """
 
@@ -216,8 +216,3 @@ def chrome_trace(name: str, steps: Iterable[StepProfile]) -> str:
 
 def _label(what: str, track: int, text: str) -> dict[str, object]:
     return {"name": what, "ph": "M", "pid": 1, "tid": track, "args": {"name": text}}
-
-
-def supported_operators() -> frozenset[str]:
-    """Return the names of the operators that this build of the core runs."""
-    return frozenset(_core.supported())

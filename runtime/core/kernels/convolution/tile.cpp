@@ -43,8 +43,8 @@ HWY_INLINE HalfVec lower_half(Vec value) { return value; }
 #endif
 // Panels of which the last may be a half.
 constexpr std::size_t kHalvedPanels = 2;
-// Without vectors the sums of a few columns fill the registers.
-constexpr std::size_t kColumns = kLanes == 1 ? 4 : kPanel;
+// Without vectors, and with the 16 of 32-bit ARM, the sums of a few columns fill the registers.
+constexpr std::size_t kColumns = kLanes == 1 ? 4 : HWY_ARCH_ARM_V7 ? kPanel / 2 : kPanel;
 
 // Sums are named by numbers that are known when this is compiled: arrays that loops go through
 // would stay in memory.
@@ -68,11 +68,11 @@ HWY_INLINE void add_pixel(Vec* HWY_RESTRICT sums, const float* from, Indices<V..
    ...);
 }
 
-// NaN stays: if an operand is NaN, x86 returns the second one, ARM64 a NaN; Highway without vectors
+// NaN stays: if an operand is NaN, x86 returns the second one, ARM a NaN; Highway without vectors
 // may return the first.
 template <typename V>
 HWY_INLINE V clamp(V sum, V min, V max) {
-#if HWY_ARCH_ARM_A64
+#if HWY_ARCH_ARM && HWY_TARGET != HWY_SCALAR
   return V(vminq_f32(vmaxq_f32(sum.raw, min.raw), max.raw));
 #else
   if constexpr (kLanes > 1) { return hn::Min(max, hn::Max(min, sum)); }
@@ -91,10 +91,21 @@ HWY_INLINE void store_pixel(const Vec* HWY_RESTRICT sums, float* to, Indices<V..
   (hn::StoreU(sums[P * sizeof...(V) + V], Floats(), to + V * kLanes), ...);
 }
 
+// 32-bit ARM multiplies with a lane only where the product is rounded, so it always is.
+template <typename V>
+HWY_INLINE V multiply_add(V factors, V weights, V sum) {
+#if HWY_ARCH_ARM_V7 && HWY_TARGET != HWY_SCALAR
+  return V(vmlaq_f32(sum.raw, factors.raw, weights.raw));
+#else
+  return hn::MulAdd(factors, weights, sum);
+#endif
+}
+
 template <std::size_t P, std::size_t... V>
 HWY_INLINE void multiply_pixel(Vec* HWY_RESTRICT sums, const Vec* HWY_RESTRICT weights, Vec factors,
                                Indices<V...>) {
-  ((sums[P * sizeof...(V) + V] = hn::MulAdd(factors, weights[V], sums[P * sizeof...(V) + V])), ...);
+  ((sums[P * sizeof...(V) + V] = multiply_add(factors, weights[V], sums[P * sizeof...(V) + V])),
+   ...);
 }
 
 template <std::size_t P, std::size_t... V>
@@ -125,6 +136,46 @@ HWY_INLINE void multiply_lane(const float* filter, std::size_t panel_stride, Vec
                         return sums[(pixel * sizeof...(Pair) + Pair) * 2 + i];
                       }),
    ...);
+}
+#endif
+
+#if HWY_ARCH_ARM_V7 && HWY_TARGET != HWY_SCALAR
+// Four steps of the depth of up to four pixels, as often as told: compilers would spill sums. The
+// factors of pixel p are in q(p), the weights of two steps in q12 to q15.
+#define LOAD_WEIGHTS(d) "vld1.32 {" d "}, [%[weights]], %[step]\n"
+#define LOAD_PIXEL(p, d) "vld1.32 {" d "}, [%[p" #p "]]!\n"
+#define MULTIPLY(p, a, b, lane) \
+  "vmla.f32 %q[a" #p "], " a ", " lane "\nvmla.f32 %q[b" #p "], " b ", " lane "\n"
+#define STEP1(a, b, l0, l1, l2, l3) MULTIPLY(0, a, b, l0)
+#define STEP2(a, b, l0, l1, l2, l3) STEP1(a, b, l0, l1, l2, l3) MULTIPLY(1, a, b, l1)
+#define STEP3(a, b, l0, l1, l2, l3) STEP2(a, b, l0, l1, l2, l3) MULTIPLY(2, a, b, l2)
+#define STEP4(a, b, l0, l1, l2, l3) STEP3(a, b, l0, l1, l2, l3) MULTIPLY(3, a, b, l3)
+#define PIXELS1 LOAD_PIXEL(0, "d0-d1")
+#define PIXELS2 PIXELS1 LOAD_PIXEL(1, "d2-d3")
+#define PIXELS3 PIXELS2 LOAD_PIXEL(2, "d4-d5")
+#define PIXELS4 PIXELS3 LOAD_PIXEL(3, "d6-d7")
+#define SUMS1 [a0] "+w"(sums[0].raw), [b0] "+w"(sums[1].raw), [p0] "+r"(pixels[0])
+#define SUMS2 SUMS1, [a1] "+w"(sums[2].raw), [b1] "+w"(sums[3].raw), [p1] "+r"(pixels[1])
+#define SUMS3 SUMS2, [a2] "+w"(sums[4].raw), [b2] "+w"(sums[5].raw), [p2] "+r"(pixels[2])
+#define SUMS4 SUMS3, [a3] "+w"(sums[6].raw), [b3] "+w"(sums[7].raw), [p3] "+r"(pixels[3])
+#define MULTIPLY_FOURS(P)                                                                          \
+  __asm__ volatile(                                                                                \
+      "1:\n" PIXELS##P LOAD_WEIGHTS("d24-d27") LOAD_WEIGHTS("d28-d31")                             \
+          STEP##P("q12", "q13", "d0[0]", "d2[0]", "d4[0]", "d6[0]") LOAD_WEIGHTS("d24-d27")        \
+              STEP##P("q14", "q15", "d0[1]", "d2[1]", "d4[1]", "d6[1]") LOAD_WEIGHTS("d28-d31")    \
+                  STEP##P("q12", "q13", "d1[0]", "d3[0]", "d5[0]", "d7[0]") "subs %[fours], #1\n"  \
+      STEP##P("q14", "q15", "d1[1]", "d3[1]", "d5[1]", "d7[1]") "bne 1b\n"                         \
+      : SUMS##P, [weights] "+r"(weights), [fours] "+r"(fours)                                      \
+      : [step] "r"(kPanel * sizeof(float))                                                         \
+      : "memory", "cc", "q0", "q1", "q2", "q3", "q12", "q13", "q14", "q15")
+
+template <std::size_t NumPixels>
+HWY_INLINE void multiply_fours(std::size_t fours, const float* weights,
+                               const float* (&pixels)[NumPixels], Vec* HWY_RESTRICT sums) {
+  if constexpr (NumPixels == 1) { MULTIPLY_FOURS(1); }
+  if constexpr (NumPixels == 2) { MULTIPLY_FOURS(2); }
+  if constexpr (NumPixels == 3) { MULTIPLY_FOURS(3); }
+  if constexpr (NumPixels == 4) { MULTIPLY_FOURS(4); }
 }
 #endif
 
@@ -207,6 +258,13 @@ HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column,
       multiply_lane<2>(filter, tile.panel_stride, sums, factors, kPairs);
       multiply_lane<3>(filter, tile.panel_stride, sums, factors, kPairs);
       filter += 4 * kPanel;
+    }
+#elif HWY_ARCH_ARM_V7 && HWY_TARGET != HWY_SCALAR
+    if (tile.run_length >= 4) {
+      const float* each[] = {source.template at<P>(0)...};
+      multiply_fours(tile.run_length / 4, filter, each, sums);
+      k = tile.run_length / 4 * 4;
+      filter += k * kPanel;
     }
 #endif
     for (; k < tile.run_length; ++k) {
@@ -338,6 +396,8 @@ constexpr TileKernels list_all() {
 extern constexpr TileKernels kKernels = list_all<14, 16, 14, 9, 6>();
 #elif HWY_TARGET == HWY_AVX2 || HWY_ARCH_ARM_A64
 extern constexpr TileKernels kKernels = list_all<6, 6, 3, 2, 1>();
+#elif HWY_ARCH_ARM_V7 && HWY_TARGET != HWY_SCALAR
+extern constexpr TileKernels kKernels = list_all<4, 4>();
 #else
 extern constexpr TileKernels kKernels = list_all<3, 3>();
 #endif

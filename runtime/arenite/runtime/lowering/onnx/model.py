@@ -1,7 +1,7 @@
 """Lower a whole ONNX model; steps without a kernel of ours become steps of ONNX Runtime."""
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -32,7 +32,6 @@ from arenite.runtime.lowering.onnx.weight_gradients import (
     with_weight_gradients,
 )
 from arenite.runtime.lowering.translation import KNOWN_TYPES, InputLayout, check_input_types
-from arenite.runtime.operators.convolution import WeightGradient
 from arenite.runtime.operators.special import External
 from arenite.runtime.targets.onnxruntime.stock import stock_options, stock_session
 
@@ -93,12 +92,11 @@ def _why_refused(model: bytes) -> str | None:
     return None
 
 
-def lower_onnx(model: Program, supported: Container[str] | None = None) -> Program:
+def lower_onnx(model: Program) -> Program:
     """Lower an ONNX model to a program that the core runs.
 
     Args:
         model: A model read with its weights.
-        supported: Names of the operators that the core runs; None for all.
 
     Raises:
         UnsupportedModelError: An input is of a type that the core does not have.
@@ -109,16 +107,14 @@ def lower_onnx(model: Program, supported: Container[str] | None = None) -> Progr
     wide = with_wide_floats(model)
     if wide is not model:
         with suppress(UnsupportedOperatorsError):
-            return _lowered(wide, supported)
-    return _lowered(model, supported)
+            return _lowered(wide)
+    return _lowered(model)
 
 
-def _lowered(model: Program, supported: Container[str] | None) -> Program:
-    if supported is None or WeightGradient.__name__ in supported:
-        model = with_weight_gradients(model)
-    quantisations = with_quantisations(model)
+def _lowered(model: Program) -> Program:
+    quantisations = with_quantisations(with_weight_gradients(model))
     model = quantisations.program
-    builder = ProgramBuilder(model, supported)
+    builder = ProgramBuilder(model)
     quantised = Quantised(builder, quantisations)
     producers = {name: step for step in model.steps for name in step.writes}
     for name in model.input_tensors:

@@ -83,7 +83,7 @@ def convolution(
     num_outputs, _, *kernel = weights.array.shape
     opening = window(t, source.shape, (kernel[0], kernel[1]))
     operator, order = convolution_of(opening, groups, source.shape[1], call.low, call.high)
-    quantisation = Quantisation(weights.scales, 0, order.index(0))
+    quantisation = Quantisation(weights.scales, weights.zero_point, order.index(0))
     image = t.builder.in_order(source, channels_last(4), call.target)
     inputs = [
         image,
@@ -113,7 +113,9 @@ def linear(
     inputs = [
         t.builder.as_written(source, call.target),
         t.builder.constant(
-            weights.array.T, f"{call.target}/weights", Quantisation(weights.scales, 0, 0)
+            weights.array.T,
+            f"{call.target}/weights",
+            Quantisation(weights.scales, weights.zero_point, 0),
         ),
         _bias(call, bias, factors, num_outputs),
     ]
@@ -126,16 +128,14 @@ def _product_scales(call: IntegerCall, source: StoredValue, weights: Weights, ax
     """Return the scales of the sums, if a kernel takes them on to the output."""
     quantisation = call.t.builder.quantisation(source)
     assert quantisation is not None
-    if weights.zero_point != 0:
-        raise unsupported("weight zero point", weights.zero_point, 0)
     if len(weights.scales) > 1 and weights.axis != axis:
         raise unsupported("axis of the weight scales", weights.axis, axis)
     products = np.float64(quantisation.scales[0]) * np.asarray(weights.scales)
     factors = products / call.quantisation.scales[0]
-    if factors.min() < 2.0**-32 or factors.max() >= 2.0**8:
+    if not (factors.min() > 0 and factors.max() < 2.0**8):
         raise unsupported(
             "input scale * weight scale / output scale",
-            f"{factors.min():g} to {factors.max():g}", "2^-32 to 2^8",
+            f"{factors.min():g} to {factors.max():g}", "above 0 and below 2^8",
         )  # fmt: skip
     return products
 

@@ -6,7 +6,6 @@ as 1 that is only known at run time; it is inferred from the shapes and constant
 
 import math
 import struct
-from collections.abc import Container
 
 import numpy as np
 
@@ -117,17 +116,12 @@ _WINDOWS = frozenset(
 
 
 def lower_tflite(
-    model: Program,
-    supported: Container[str] | None = None,
-    *,
-    means_as_pools: bool = True,
-    keeps_bytes: bool = False,
+    model: Program, *, means_as_pools: bool = True, keeps_bytes: bool = False
 ) -> Program:
     """Lower a TFLite model to a program that the core runs.
 
     Args:
         model: A model read with its weights.
-        supported: Names of the operators that the core runs; None for all.
         means_as_pools: Whether a mean over rows and columns becomes a pool. TensorFlow Lite
             rounds the two differently.
         keeps_bytes: Whether convolutions and matrix products of floats keep weights of bytes;
@@ -139,9 +133,7 @@ def lower_tflite(
         UnsupportedOperatorsError: The core lacks an operator, or the form it has here.
     """
     check_input_types(model)
-    builder = ProgramBuilder(
-        model, supported, means_as_pools=means_as_pools, keeps_bytes=keeps_bytes
-    )
+    builder = ProgramBuilder(model, means_as_pools=means_as_pools, keeps_bytes=keeps_bytes)
     for tensor in model.tensors.values():
         if tensor.kind is TensorKind.STATE:
             builder.add_state(tensor.name, _initial(tensor))
