@@ -244,7 +244,6 @@ class StepOfHalves final : public Step {
     }
   }
 
-  const char* backend() const override { return inner_->backend(); }
   bool has_packed(std::size_t input) const override {
     const auto& constants = halves_.constants;
     return inner_->has_packed(input) ||

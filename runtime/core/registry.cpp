@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <map>
 
-#include "convolution_checks.hpp"
 #include "halves.hpp"
 #include "operand_checks.hpp"
 

@@ -158,15 +158,16 @@ HWY_INLINE void multiply_lane(const float* filter, std::size_t panel_stride, Vec
 #define SUMS2 SUMS1, [a1] "+w"(sums[2].raw), [b1] "+w"(sums[3].raw), [p1] "+r"(pixels[1])
 #define SUMS3 SUMS2, [a2] "+w"(sums[4].raw), [b2] "+w"(sums[5].raw), [p2] "+r"(pixels[2])
 #define SUMS4 SUMS3, [a3] "+w"(sums[6].raw), [b3] "+w"(sums[7].raw), [p3] "+r"(pixels[3])
-#define MULTIPLY_FOURS(P)                                                                          \
-  __asm__ volatile(                                                                                \
-      "1:\n" PIXELS##P LOAD_WEIGHTS("d24-d27") LOAD_WEIGHTS("d28-d31")                             \
-          STEP##P("q12", "q13", "d0[0]", "d2[0]", "d4[0]", "d6[0]") LOAD_WEIGHTS("d24-d27")        \
-              STEP##P("q14", "q15", "d0[1]", "d2[1]", "d4[1]", "d6[1]") LOAD_WEIGHTS("d28-d31")    \
-                  STEP##P("q12", "q13", "d1[0]", "d3[0]", "d5[0]", "d7[0]") "subs %[fours], #1\n"  \
-      STEP##P("q14", "q15", "d1[1]", "d3[1]", "d5[1]", "d7[1]") "bne 1b\n"                         \
-      : SUMS##P, [weights] "+r"(weights), [fours] "+r"(fours)                                      \
-      : [step] "r"(kPanel * sizeof(float))                                                         \
+#define MULTIPLY_FOURS(P)                                                                        \
+  __asm__ volatile(                                                                              \
+      "1:\n" PIXELS##P LOAD_WEIGHTS("d24-d27") LOAD_WEIGHTS("d28-d31")                           \
+          STEP##P("q12", "q13", "d0[0]", "d2[0]", "d4[0]", "d6[0]") LOAD_WEIGHTS("d24-d27")      \
+              STEP##P("q14", "q15", "d0[1]", "d2[1]", "d4[1]", "d6[1]") LOAD_WEIGHTS("d28-d31")  \
+                  STEP##P("q12", "q13", "d1[0]", "d3[0]", "d5[0]",                               \
+                          "d7[0]") "subs %[fours], #1\n" STEP##P("q14", "q15", "d1[1]", "d3[1]", \
+                                                                 "d5[1]", "d7[1]") "bne 1b\n"    \
+      : SUMS##P, [weights] "+r"(weights), [fours] "+r"(fours)                                    \
+      : [step] "r"(kPanel * sizeof(float))                                                       \
       : "memory", "cc", "q0", "q1", "q2", "q3", "q12", "q13", "q14", "q15")
 
 template <std::size_t NumPixels>
