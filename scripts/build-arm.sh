@@ -48,11 +48,14 @@ if [ ${#missing[@]} -gt 0 ] || ! fetched arm64 || ! fetched armhf; then
 fi
 
 # The first package that another one depends on whose name matches: names have versions.
-needed() { apt-cache depends "$1" | sed -n "s/.*Depends: \($2\)\(:.*\)*$/\1/p" | head -1; }
+needed() {
+  apt-cache depends "$1" 2>/dev/null | sed -n "s/.*Depends: \($2\)\(:.*\)*$/\1/p" | head -1 || true
+}
 
 fetch() {
   local arch=$1 flatbuffers version ssl
   flatbuffers=$(needed "libflatbuffers-dev:$arch" 'libflatbuffers[0-9][^:-]*')
+  [ -n "$flatbuffers" ] || skip "the index of packages has none of $arch: see $work/update.log"
   version=$(needed "python3-minimal:$arch" 'python3[^:-]*-minimal')
   version=${version%-minimal}
   ssl=$(needed "lib$version-minimal:$arch" 'libssl[^:-]*')
