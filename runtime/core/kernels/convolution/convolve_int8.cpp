@@ -22,12 +22,13 @@ constexpr std::size_t kCachedWeights = std::size_t{1} << 18;
 constexpr std::size_t kSumsOfPanel = kInt8Panel * sizeof(std::int32_t);
 
 struct alignas(kInt8Vector) Stack {
-  std::uint8_t* rows;  // of pieces: the sums, and then the gathered bytes
-  std::uint8_t* gathered;
+  // Vectors, each on a cache line of its own.
   std::int32_t start[kInt8Block];
   float scales[kInt8Block];
-  std::int32_t addends[kSummed];
   std::int32_t sums[kInt8TilePixels * kInt8TileChannels];
+  std::int32_t addends[kSummed];
+  std::uint8_t* rows;  // of pieces: the sums, and then the gathered bytes
+  std::uint8_t* gathered;
   bool may_overflow;
   bool has_least;
   Bounds bounds[kInt8Block / kInt8Panel];  // by panel
@@ -403,7 +404,11 @@ class Work : public Int8Division {
       for (std::uint32_t i = 0; i < num_tiles; ++i) {
         const std::uint32_t pixels = size + (i < num_larger ? 1 : 0);
         if (!in_pieces) { tile.first_sums = pixel; }
-        fetch_ahead(tile, is_sum ? PixelSpan{pixel, pixels} : PixelSpan{}, i, num_tiles);
+#if defined(ARENITE_X86)
+        if (outputs_ * depth_ >= kCachedWeights) {
+          fetch_ahead(tile, is_sum ? PixelSpan{pixel, pixels} : PixelSpan{}, i, num_tiles);
+        }
+#endif
         tiles.make[pixels - 1](tile, pixel);
         if (is_sum) { finish(block, tile, first, addends, {pixel, pixels}, runs.is_last); }
         pixel += pixels;
@@ -413,13 +418,10 @@ class Work : public Int8Division {
 
   // Has a share of the next panels fetched while sums are made, and the memory of wide results,
   // where each pixel's is elsewhere. ARM64 is left to fetch by itself.
-  // Inlined, as the compiler leaves out calls of functions that only fetch.
-  ARENITE_INLINE void fetch_ahead([[maybe_unused]] const Int8Tile& tile,
-                                  [[maybe_unused]] PixelSpan pixels,
-                                  [[maybe_unused]] std::size_t share,
-                                  [[maybe_unused]] std::size_t num_shares) const {
 #if defined(ARENITE_X86)
-    if (outputs_ * depth_ < kCachedWeights) { return; }
+  [[gnu::noinline]] void fetch_ahead(const Int8Tile& tile, PixelSpan pixels, std::size_t share,
+                                     std::size_t num_shares) const {
+    asm volatile("");  // the compiler leaves out calls of functions that do no more than fetch
     const std::size_t bytes = panel_bytes_ * (kernel_.wide.channels / kInt8Panel);
     const std::int8_t* next = tile.weights + bytes;
     const std::size_t end = bytes * (share + 1) / num_shares;
@@ -432,8 +434,8 @@ class Work : public Int8Division {
         __builtin_prefetch(row + at, 1);
       }
     }
-#endif
   }
+#endif
 
   // Makes results of the sums of some pixels of a tile.
   void finish(const Block& block, const Int8Tile& tile, std::size_t first,
