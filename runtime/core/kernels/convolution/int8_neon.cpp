@@ -332,7 +332,8 @@ ARENITE_INLINE void make_all_without(const Int8Tile& tile, std::size_t pixel) {
 }
 
 template <std::size_t Pixels>
-void make_without(const Int8Tile& tile, std::size_t pixel) {
+void make_without(const Int8Tile& given, std::size_t pixel) {
+  const Int8Tile tile = given;  // whose members stay in registers
   if (tile.bounds == Bounds::any) {
     make_all_without<Bounds::any, Pixels>(tile, pixel);
   } else {
