@@ -22,49 +22,63 @@ ARENITE_INLINE int8x16_t next_quad(const std::uint8_t*& from) {
   return quad;
 }
 
-template <Bounds Known, std::size_t Pixels>
+// `Parts` are all vectors of a panel, or half of them where there are no more channels.
+template <Bounds Known, std::size_t Pixels, std::size_t Parts>
 ARENITE_INLINE void begin_sums(const Int8Tile& tile, std::size_t pixel,
-                               int32x4_t (&sums)[Pixels][kParts]) {
+                               int32x4_t (&sums)[Pixels][Parts]) {
 #pragma GCC unroll 5
   for (std::size_t p = 0; p < Pixels; ++p) {
     const std::int32_t* from =
         Known != Bounds::any || tile.is_first ? tile.start : tile.sums_of(pixel + p);
     asm("" : "+r"(from));  // loaded again: that takes fewer instructions than copies
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kParts; ++j) { sums[p][j] = vld1q_s32(from + 4 * j); }
+    for (std::size_t j = 0; j < Parts; ++j) { sums[p][j] = vld1q_s32(from + 4 * j); }
   }
   if (Known == Bounds::any && tile.addends != nullptr) {
 #pragma GCC unroll 5
     for (std::size_t p = 0; p < Pixels; ++p) {
       const int32x4_t addend = vdupq_n_s32(tile.addends[pixel + p]);
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kParts; ++j) { sums[p][j] = vaddq_s32(sums[p][j], addend); }
+      for (std::size_t j = 0; j < Parts; ++j) { sums[p][j] = vaddq_s32(sums[p][j], addend); }
     }
   }
 }
 
-template <Bounds Known, std::size_t Pixels>
+template <Bounds Known, std::size_t Pixels, std::size_t Parts>
 ARENITE_INLINE void end_sums(const Int8Tile& tile, std::size_t pixel,
-                             int32x4_t (&sums)[Pixels][kParts]) {
+                             int32x4_t (&sums)[Pixels][Parts]) {
   if (Known == Bounds::any && !tile.is_last) {
 #pragma GCC unroll 5
     for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kParts; ++j) {
+      for (std::size_t j = 0; j < Parts; ++j) {
         vst1q_s32(tile.sums_of(pixel + p) + 4 * j, sums[p][j]);
       }
     }
     return;
   }
-  float32x4_t scales[kParts];
-  load_panel(tile.scales, scales);
+  const Requantised requantised(tile.store);
   uint8x16_t bytes[Pixels];
-  Requantised(tile.store).template make<Known>(sums, scales, bytes);
-  std::uint8_t* to = tile.to + pixel * tile.step_to;
-  if (Known != Bounds::any || tile.channels == kInt8Panel) {
+  if constexpr (Parts == kParts) {
+    float32x4_t scales[kParts];
+    load_panel(tile.scales, scales);
+    requantised.make<Known>(sums, scales, bytes);
+  } else {
 #pragma GCC unroll 5
     for (std::size_t p = 0; p < Pixels; ++p) {
-      vst1q_u8(to, bytes[p]);
+      const auto halves = vreinterpretq_u16_u8(requantised.eight(sums[p], tile.scales));
+      bytes[p] = vcombine_u8(vmovn_u16(halves), vdup_n_u8(0));
+    }
+  }
+  std::uint8_t* to = tile.to + pixel * tile.step_to;
+  if (Known != Bounds::any || tile.channels == 4 * Parts) {
+#pragma GCC unroll 5
+    for (std::size_t p = 0; p < Pixels; ++p) {
+      if constexpr (Parts == kParts) {
+        vst1q_u8(to, bytes[p]);
+      } else {
+        vst1_u8(to, vget_low_u8(bytes[p]));
+      }
       to += tile.step_to;
     }
   } else {
@@ -78,10 +92,25 @@ ARENITE_INLINE void end_sums(const Int8Tile& tile, std::size_t pixel,
   }
 }
 
-template <Bounds Known, std::size_t Pixels>
+// The factors of a quad of depth.
+template <std::size_t Parts>
+ARENITE_INLINE void load_quad(const std::int8_t*& weights, int8x16_t (&to)[Parts]) {
+  if constexpr (Parts == kParts) {
+    const int8x16x4_t quad = vld1q_s8_x4(weights);
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < Parts; ++j) { to[j] = quad.val[j]; }
+  } else {
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < Parts; ++j) { to[j] = vld1q_s8(weights + 16 * j); }
+  }
+  weights += kQuadBytes;
+  asm("" : "+r"(weights));  // one instruction loads and steps
+}
+
+template <Bounds Known, std::size_t Pixels, std::size_t Parts>
 ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile& tile,
                                                                  std::size_t pixel) {
-  int32x4_t sums[Pixels][kParts];
+  int32x4_t sums[Pixels][Parts];
   begin_sums<Known>(tile, pixel, sums);
   const std::int8_t* weights = tile.weights;
   const std::size_t step = tile.step;
@@ -97,16 +126,15 @@ ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile&
       for (std::size_t p = 0; p < Pixels; ++p) {
         asm volatile("ldr %q0, [%1], #16" : "=w"(source[p]), "+r"(from[p]) : : "memory");
       }
-#define ARENITE_QUAD(LANE)                                                         \
-  {                                                                                \
-    const int8x16x4_t factors = vld1q_s8_x4(weights);                              \
-    weights += kQuadBytes;                                                         \
-    asm("" : "+r"(weights)); /* one instruction loads and steps */                 \
-    _Pragma("GCC unroll 4") for (std::size_t j = 0; j < kParts; ++j) {             \
-      _Pragma("GCC unroll 5") for (std::size_t p = 0; p < Pixels; ++p) {           \
-        sums[p][j] = vdotq_laneq_s32(sums[p][j], factors.val[j], source[p], LANE); \
-      }                                                                            \
-    }                                                                              \
+#define ARENITE_QUAD(LANE)                                                     \
+  {                                                                            \
+    int8x16_t factors[Parts];                                                  \
+    load_quad(weights, factors);                                               \
+    _Pragma("GCC unroll 4") for (std::size_t j = 0; j < Parts; ++j) {          \
+      _Pragma("GCC unroll 5") for (std::size_t p = 0; p < Pixels; ++p) {       \
+        sums[p][j] = vdotq_laneq_s32(sums[p][j], factors[j], source[p], LANE); \
+      }                                                                        \
+    }                                                                          \
   }
       ARENITE_QUAD(0)
       ARENITE_QUAD(1)
@@ -115,43 +143,48 @@ ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_some_with_dots(const Int8Tile&
 #undef ARENITE_QUAD
     }
     for (std::size_t i = tile.quads % 4; i != 0; --i) {
-      const int8x16x4_t factors = vld1q_s8_x4(weights);
+      int8x16_t factors[Parts];
+      load_quad(weights, factors);
       int8x16_t source[Pixels];
 #pragma GCC unroll 5
       for (std::size_t p = 0; p < Pixels; ++p) { source[p] = next_quad(from[p]); }
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kParts; ++j) {
+      for (std::size_t j = 0; j < Parts; ++j) {
 #pragma GCC unroll 5
         for (std::size_t p = 0; p < Pixels; ++p) {
-          sums[p][j] = vdotq_s32(sums[p][j], factors.val[j], source[p]);
+          sums[p][j] = vdotq_s32(sums[p][j], factors[j], source[p]);
         }
       }
-      weights += kQuadBytes;
     }
   }
   end_sums<Known>(tile, pixel, sums);
 }
 
 // Registers hold the sums of five pixels, and those of two without dot products.
-template <Bounds Known, std::size_t Pixels>
+template <Bounds Known, std::size_t Pixels, std::size_t Parts>
 ARENITE_FOR_DOT_PRODUCTS ARENITE_INLINE void make_all_with_dots(const Int8Tile& tile,
                                                                 std::size_t pixel) {
   constexpr std::size_t kFirst = Pixels <= 5 ? Pixels : divide_up(Pixels, 2);
   constexpr std::size_t kTimes = Pixels / kFirst;  // a loop: less code
   for (std::size_t i = 0; i < kTimes; ++i) {
-    make_some_with_dots<Known, kFirst>(tile, pixel + i * kFirst);
+    make_some_with_dots<Known, kFirst, Parts>(tile, pixel + i * kFirst);
   }
   if constexpr (kTimes * kFirst < Pixels) {
-    make_some_with_dots<Known, Pixels - kTimes * kFirst>(tile, pixel + kTimes * kFirst);
+    make_some_with_dots<Known, Pixels - kTimes * kFirst, Parts>(tile, pixel + kTimes * kFirst);
   }
 }
 
 template <std::size_t Pixels>
 ARENITE_FOR_DOT_PRODUCTS void make_with_dots(const Int8Tile& tile, std::size_t pixel) {
+  if (tile.channels <= kInt8Panel / 2) {
+    make_all_with_dots<Bounds::any, Pixels, kParts / 2>(tile, pixel);
+    return;
+  }
   switch (tile.bounds) {
-    case Bounds::any: return make_all_with_dots<Bounds::any, Pixels>(tile, pixel);
-    case Bounds::int8: return make_all_with_dots<Bounds::int8, Pixels>(tile, pixel);
-    case Bounds::small_int8: return make_all_with_dots<Bounds::small_int8, Pixels>(tile, pixel);
+    case Bounds::any: return make_all_with_dots<Bounds::any, Pixels, kParts>(tile, pixel);
+    case Bounds::int8: return make_all_with_dots<Bounds::int8, Pixels, kParts>(tile, pixel);
+    case Bounds::small_int8:
+      return make_all_with_dots<Bounds::small_int8, Pixels, kParts>(tile, pixel);
   }
 }
 
@@ -172,7 +205,7 @@ ARENITE_INLINE void load_two_and_step(const std::int8_t*& from, int8x16_t (&to)[
 }
 
 // Each vector has the sums of two channels, as two parts side by side.
-template <std::size_t Pixels>
+template <std::size_t Pixels, std::size_t Parts>
 class PairedSums {
   // Products of two parts of a panel: a product of bytes fits 16 bits.
   struct Products {
@@ -181,11 +214,11 @@ class PairedSums {
   };
 
  public:
-  ARENITE_INLINE explicit PairedSums(const int32x4_t (&start)[Pixels][kParts]) {
+  ARENITE_INLINE explicit PairedSums(const int32x4_t (&start)[Pixels][Parts]) {
 #pragma GCC unroll 2
     for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < kParts; ++j) {
+      for (std::size_t j = 0; j < Parts; ++j) {
         const uint32x4_t from = vreinterpretq_u32_s32(start[p][j]);
         sums_[p][2 * j] = vreinterpretq_s32_u64(vmovl_u32(vget_low_u32(from)));
         sums_[p][2 * j + 1] = vreinterpretq_s32_u64(vmovl_high_u32(from));
@@ -201,13 +234,15 @@ class PairedSums {
     load(from, source);
     multiply<0>(factors, source, products);
     multiply<1>(factors, source, products);
-    load_two<-32>(weights, factors);
+    if constexpr (Parts == kParts) { load_two<-32>(weights, factors); }
     add<0>(products);
     add<1>(products);
-    multiply<0>(factors, source, products);
-    multiply<1>(factors, source, products);
-    add<2>(products);
-    add<3>(products);
+    if constexpr (Parts == kParts) {
+      multiply<0>(factors, source, products);
+      multiply<1>(factors, source, products);
+      add<2>(products);
+      add<3>(products);
+    }
   }
 
   // A sum of two products fits, unless both are (-128) * (-128). Weights are loaded as soon as
@@ -231,18 +266,20 @@ class PairedSums {
     multiply<0>(factors, first, products);
     multiply<1>(factors, first, products);
     multiply_and_add<0>(others, second, products);
-    load_two<32>(weights, factors);
+    if constexpr (Parts == kParts) { load_two<32>(weights, factors); }
     multiply_and_add<1>(others, second, products);
     add<0>(products);
-    load_two<kQuadBytes + 32>(weights, others);
+    if constexpr (Parts == kParts) { load_two<kQuadBytes + 32>(weights, others); }
     asm volatile("add %0, %0, %1" : "+r"(weights) : "i"(2 * kQuadBytes));
     add<1>(products);
-    multiply<0>(factors, first, products);
-    multiply<1>(factors, first, products);
-    multiply_and_add<0>(others, second, products);
-    multiply_and_add<1>(others, second, products);
-    add<2>(products);
-    add<3>(products);
+    if constexpr (Parts == kParts) {
+      multiply<0>(factors, first, products);
+      multiply<1>(factors, first, products);
+      multiply_and_add<0>(others, second, products);
+      multiply_and_add<1>(others, second, products);
+      add<2>(products);
+      add<3>(products);
+    }
   }
 
   ARENITE_INLINE int32x4_t sum(std::size_t pixel, std::size_t part) const {
@@ -295,14 +332,14 @@ class PairedSums {
     }
   }
 
-  int32x4_t sums_[Pixels][2 * kParts];
+  int32x4_t sums_[Pixels][2 * Parts];
 };
 
-template <Bounds Known, std::size_t Pixels>
+template <Bounds Known, std::size_t Pixels, std::size_t Parts>
 ARENITE_INLINE void make_some_without(const Int8Tile& tile, std::size_t pixel) {
-  int32x4_t sums[Pixels][kParts];
+  int32x4_t sums[Pixels][Parts];
   begin_sums<Known>(tile, pixel, sums);
-  PairedSums<Pixels> made(sums);
+  PairedSums<Pixels, Parts> made(sums);
   const std::int8_t* weights = tile.weights;
   const std::size_t pairs = tile.has_least ? 0 : tile.quads / 2;
   const std::size_t singles = tile.quads - 2 * pairs;
@@ -320,24 +357,28 @@ ARENITE_INLINE void make_some_without(const Int8Tile& tile, std::size_t pixel) {
 #pragma GCC unroll 2
   for (std::size_t p = 0; p < Pixels; ++p) {
 #pragma GCC unroll 4
-    for (std::size_t j = 0; j < kParts; ++j) { sums[p][j] = made.sum(p, j); }
+    for (std::size_t j = 0; j < Parts; ++j) { sums[p][j] = made.sum(p, j); }
   }
   end_sums<Known>(tile, pixel, sums);
 }
 
-template <Bounds Known, std::size_t Pixels>
+template <Bounds Known, std::size_t Pixels, std::size_t Parts>
 ARENITE_INLINE void make_all_without(const Int8Tile& tile, std::size_t pixel) {
-  for (std::size_t p = 0; p + 2 <= Pixels; p += 2) { make_some_without<Known, 2>(tile, pixel + p); }
-  if constexpr (Pixels % 2 == 1) { make_some_without<Known, 1>(tile, pixel + Pixels - 1); }
+  for (std::size_t p = 0; p + 2 <= Pixels; p += 2) {
+    make_some_without<Known, 2, Parts>(tile, pixel + p);
+  }
+  if constexpr (Pixels % 2 == 1) { make_some_without<Known, 1, Parts>(tile, pixel + Pixels - 1); }
 }
 
 template <std::size_t Pixels>
 void make_without(const Int8Tile& given, std::size_t pixel) {
   const Int8Tile tile = given;  // whose members stay in registers
-  if (tile.bounds == Bounds::any) {
-    make_all_without<Bounds::any, Pixels>(tile, pixel);
+  if (tile.channels <= kInt8Panel / 2) {
+    make_all_without<Bounds::any, Pixels, kParts / 2>(tile, pixel);
+  } else if (tile.bounds == Bounds::any) {
+    make_all_without<Bounds::any, Pixels, kParts>(tile, pixel);
   } else {
-    make_all_without<Bounds::int8, Pixels>(tile, pixel);
+    make_all_without<Bounds::int8, Pixels, kParts>(tile, pixel);
   }
 }
 
