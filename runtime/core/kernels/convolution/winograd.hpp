@@ -25,12 +25,12 @@ namespace arenite {
 // the image is small its weights are read once and not at every point. For g, a filter 3 x 3, that
 // is G g transposed(G), where G is for tiles of 2 and 4:
 //
-//     -1     0    0        1      0      0
-//     1/2   1/2  1/2     -2/3  -r/3   -1/3        r: the square root of 2
-//     1/2  -1/2  1/2     -2/3   r/3   -1/3
-//      0     0    1       1/6   r/6    1/3
-//                         1/6  -r/6    1/3
-//                          0     0      1
+//     -1     0    0        1     0     0
+//     1/2   1/2  1/2       1    1/r   1/2        r: the square root of 2
+//     1/2  -1/2  1/2       1   -1/r   1/2
+//      0     0    1       1/2   1/r    1
+//                         1/2  -1/r    1
+//                          0     0     1
 struct WinogradConvolution {
   std::size_t tile;                      // rows and columns that are made together: 2 or 4
   std::array<std::uint32_t, 4> padding;  // top, right, bottom, left

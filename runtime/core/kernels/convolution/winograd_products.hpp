@@ -34,9 +34,20 @@ struct PointPlace {
   }
 
   ARENITE_LANE std::size_t of(std::size_t channel) const { return first + channel * slots; }
-  ARENITE_LANE void keep(Lanes value, float* to) const {
-    vst1_f32(to, vget_low_f32(value.raw));
-    vst1_f32(to + 2 * slots, vget_high_f32(value.raw));
+  // One point after another.
+  template <std::size_t Count>
+  ARENITE_LANE void keep(const Lanes (&values)[Count], float* to, std::size_t point_stride) const {
+    float* behind = to + 2 * slots;
+    const std::size_t step = point_stride * sizeof(float);
+#pragma GCC unroll 8
+    for (const Lanes& value : values) {
+      __asm__ volatile(
+          "st1 {%2.d}[0], [%0], %3\n"
+          "st1 {%2.d}[1], [%1], %3"
+          : "+r"(to), "+r"(behind)
+          : "w"(value.raw), "r"(step)
+          : "memory");
+    }
   }
 };
 
@@ -75,7 +86,11 @@ struct PointPlace {
   ARENITE_LANE std::size_t of(std::size_t channel) const {
     return channel / kPanel * chunk_stride + index * kPanel + channel % kPanel;
   }
-  ARENITE_LANE void keep(Lanes value, float* to) const { store(value, to); }
+  template <std::size_t Count>
+  ARENITE_LANE void keep(const Lanes (&values)[Count], float* to, std::size_t point_stride) const {
+#pragma GCC unroll 8
+    for (std::size_t x = 0; x < Count; ++x) { store(values[x], to + x * point_stride); }
+  }
 };
 
 // Sums that fit the registers: tiles at once, and vectors. Two vectors of AVX-512 are of two
