@@ -76,6 +76,8 @@ fetch() {
   for package in "$work"/packages/*_"$arch".deb; do
     dpkg-deb -x "$package" "$work/$arch/sysroot"
   done
+  # Since Debian 13 the package base-files alone makes this link.
+  [ -e "$work/$arch/sysroot/lib" ] || ln -s usr/lib "$work/$arch/sysroot/lib"
   # What PYTHON of CMake and of the tests is: the emulated one.
   cat >"$work/$arch/python" <<END
 #!/bin/sh
