@@ -103,7 +103,8 @@ for arch in arm64 armhf; do
     machine=armv7l triplet=arm-linux-gnueabihf emulator=qemu-arm
   fi
   fetched "$arch" || fetch "$arch"
-  cmake -S . -B "$work/$arch/build" -DCMAKE_BUILD_TYPE=Release \
+  headers=$("$work/$arch/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
+  cmake -S . -B "$work/$arch/build" -DCMAKE_BUILD_TYPE=Release -DPython_INCLUDE_DIR="$headers" \
     --toolchain "$PWD/tests/arm/toolchain.cmake" -DARENITE_ARCH="$arch" \
     -DARENITE_SYSROOT="$work/$arch/sysroot" -DPython_EXECUTABLE="$work/$arch/python" \
     -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" >"$work/$arch.log"
