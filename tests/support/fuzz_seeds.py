@@ -15,7 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from arenite.runtime.rewrites import Loading, WeightBudget
+from arenite.pipeline.base import Reading
+from arenite.pipeline.making import build_program
+from arenite.runtime.rewrites import Activations, Loading, WeightBudget
 from support.banded_programs import Network, Sliding, in_bands
 from support.coded_programs import build_coded, code, network, shared_weights
 from support.hostile_files import subjects
@@ -32,7 +34,11 @@ _LIMITS: Final = np.array([[2**31 - 1, 2**31 - 1], [-(2**31), -(2**31)]], np.int
 def networks(folder: Path) -> Iterator[Path]:
     """Write programs of whole networks: float, quantised, of many kinds, coded, streamed."""
     yield from (classifier(folder, quantised=quantised) for quantised in (False, True))
-    yield build(save(folder, with_random_weights(parse(MANY_KINDS))), folder)
+    model = save(folder, with_random_weights(parse(MANY_KINDS)))
+    yield build(model, folder)
+    halves = folder / "halves.arena"
+    build_program(model, halves, reading=Reading(activations=Activations.FP16))
+    yield halves
     for budget in (None, WeightBudget(30, is_percent=True, loading=Loading.BESIDE)):
         place = folder / ("all" if budget is None else "streamed")
         place.mkdir()

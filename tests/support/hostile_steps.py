@@ -13,6 +13,10 @@ def f32(*shape: int) -> Given:
     return Given(shape)
 
 
+def f16(*shape: int) -> Given:
+    return Given(shape, "float16")
+
+
 def i8(*shape: int, **quantisation: Any) -> Given:
     return Given(shape, "int8", **quantisation)
 
@@ -46,6 +50,15 @@ SOUND = {
     "conv by tiles": OneStep(
         "Conv2D", (f32(1, 4, 4, 2), weights(1, 3, 3, 2, 16), weights(3)), (f32(1, 2, 2, 3),),
         {"tile": 2}, scratch=16 * 4 * (3 * 16 + 48 + 80)),
+    "conv of halves": OneStep(
+        "Conv2D", (f16(1, 4, 4, 2), weights(1, 3, 3, 2, 16, dtype="float16"), weights(3)),
+        (f16(1, 2, 2, 3),), scratch=4 * 16 * 2 * 9 + 192),
+    "product of halves": OneStep(
+        "FullyConnected", (f32(2, 8), weights(1, 8, 16, dtype="float16")), (f32(2, 3),),
+        scratch=4 * 16 * 8),
+    "gates of halves": OneStep(
+        "Svdf", (f16(1, 2), weights(4, 2), weights(4, 3), None, f32(1, 4, 3)), (f16(1, 4),),
+        kept=(4,), scratch=128),
     "quantised conv": OneStep(
         "Conv2D",
         (i8(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED)),
@@ -149,6 +162,19 @@ SOUND = {
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "images of three axes": ("conv", {"in": {0: f32(4, 4, 2)}},
         "its input and output must have rank 4"),
+    "halves without working memory": (
+        "conv of halves", {"scratch": 0}, "its working memory has 0 B for its 16-bit floats"),
+    "halves with working memory for one row": (
+        "conv of halves", {"scratch": 4 * 16 * 2 * 9 + 64}, "for its 16-bit floats; it needs"),
+    "a filter of halves without working memory": (
+        "product of halves", {"scratch": 64}, "its working memory has 64 B; it needs 512"),
+    "a filter of halves in groups": (
+        "conv of halves",
+        {"in": {0: f16(1, 4, 4, 4), 1: weights(2, 3, 3, 2, 16, dtype="float16"), 2: None},
+         "out": {0: f16(1, 2, 2, 32)}, "told": {"groups": 2}, "scratch": 1 << 14},
+        "has groups or Winograd tiles"),
+    "a state of halves": (
+        "gates of halves", {"in": {4: f16(1, 4, 3)}}, "a state of it is of 16-bit floats"),
     "tiles of three rows": ("conv by tiles", {"told": {"tile": 3}}, "must have 2 or 4 rows"),
     "tiles of many rows": ("conv by tiles", {"told": {"tile": 2**31}}, "must have 2 or 4 rows"),
     "tiles for no threads": (

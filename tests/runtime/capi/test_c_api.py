@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.base import Reading
 from arenite.pipeline.making.building import build_model
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.placement import strategy
 from arenite.planner.programs.costs import LEAST
 from arenite.runtime import Session
 from arenite.runtime.program import write_assembly
+from arenite.runtime.rewrites import Activations
 from arenite.strategies import find, find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
@@ -71,6 +73,21 @@ def test_every_way_in_gives_the_outputs_of_python(check, tmp_path, way, quantise
     assert "counted 1\n" in printed  # the counter is in force
     assert "allocations 0\n" in printed
     assert ("inside 1\n" in printed) == ("arena" in way)
+
+
+@pytest.mark.parametrize("way", ["file", "arena", "threads"])
+def test_a_program_of_halves_gives_the_outputs_of_python(check, tmp_path, way):
+    path = tmp_path / "halves.arena"
+    model = save(tmp_path, with_random_weights(parse(TWO_LAYERS)))
+    build_model(model, Reading(activations=Activations.FP16)).write(path)
+    with Session(path) as session:
+        image = random_image(session)
+        expected = session.run({"x": image})["y"]
+    image.tofile(tmp_path / "in")
+    printed = check(way, path, tmp_path / "in", tmp_path / "out")
+    result = np.fromfile(tmp_path / "out", expected.dtype).reshape(expected.shape)
+    np.testing.assert_array_equal(result, expected)
+    assert "allocations 0\n" in printed
 
 
 def test_a_program_of_two_memories_takes_memory_of_the_caller(check, tmp_path):
