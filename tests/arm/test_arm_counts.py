@@ -22,14 +22,14 @@ ALLOWED_GROWTH = 1.02
 COMPILER = "12"
 """Release of GCC, Debian 12's, whose code has these numbers of instructions."""
 COUNTS = {
-    "detector": {"cortex-a7": 8_468_718, "cortex-a72": 1_082_010, "neoverse-n1": 707_326},
-    "autoencoder": {"cortex-a7": 41_210, "cortex-a72": 16_755, "neoverse-n1": 13_559},
+    "detector": {"cortex-a7": 6_660_747, "cortex-a72": 1_082_010, "neoverse-n1": 707_326},
+    "autoencoder": {"cortex-a7": 27_390, "cortex-a72": 16_755, "neoverse-n1": 13_559},
     "mobilenet-v1-0.25-96": {
-        "cortex-a7": 4_683_558,
+        "cortex-a7": 4_685_201,
         "cortex-a72": 3_120_163,
         "neoverse-n1": 3_115_979,
     },
-    "lstm": {"cortex-a7": 279_941, "cortex-a72": 120_633, "neoverse-n1": 118_953},
+    "lstm": {"cortex-a7": 279_956, "cortex-a72": 120_633, "neoverse-n1": 118_953},
 }
 """Write down what the test prints if a change is worth its instructions, or saves some."""
 
