@@ -293,6 +293,16 @@ def test_halves_are_the_same_in_bands_and_leave_no_memory_unwritten(network, tmp
             np.testing.assert_array_equal(banded[name], right)
 
 
+@pytest.mark.parametrize("budget", ["60%,in-turn", "60%,beside"])
+def test_weights_are_streamed_beside_halves(network, tmp_path, budget):
+    output = tmp_path / "streamed.arena"
+    arenite.build(network, output, activations="fp16", weights=budget)
+    made, _ = run_of(output)
+    exact, _ = run_of(network)
+    for name, right in exact.items():
+        np.testing.assert_allclose(made[name], right, atol=3e-3 * np.abs(right).max())
+
+
 def test_a_program_is_written_with_halves_and_states_what_they_lose(network):
     reading = Reading(activations=Activations.FP16)
     built = build_model(network, reading, is_whole=True)

@@ -339,7 +339,7 @@ class _Tiler:
     def _part(self, whole: str, channels: int, hint: str) -> str:
         name = self._names.take(hint)
         shape = (*self._tensors[whole].shape[:-1], channels)
-        self._tensors[name] = Tensor(name, DType.FLOAT32, shape)
+        self._tensors[name] = Tensor(name, self._tensors[whole].dtype, shape)
         return name
 
     def _cut(self, source: str, indices: range) -> str:
