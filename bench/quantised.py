@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 
 from bench.harness.inputs import zoo_file
 from bench.sweep.tflite_file import Operator, Options, Tensor, constant, file_of_network
+from bench.zoo.sequences import transformer
 
 Array: TypeAlias = NDArray[Any]
 Attributes: TypeAlias = Mapping[str, Any]
@@ -245,3 +246,14 @@ def quantised_networks(folder: Path, networks: Sequence[str]) -> Iterator[Path]:
                 activation_type=activations, weight_type=QuantType.QInt8, per_channel=per_channel,
             )  # fmt: skip
             yield path
+
+
+def dynamic_transformer(folder: Path) -> Path:
+    """Write a small encoder with a large vocabulary, its products quantised in the run."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    logging.disable(logging.WARNING)
+    path = folder / "encoder, 8 bits in the run.onnx"
+    floats = transformer(64, layers=2, features=128, heads=2, classes=30522)
+    quantize_dynamic(floats, path)
+    return path

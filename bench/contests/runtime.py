@@ -25,12 +25,12 @@ from arenite.runtime.targets.litert import PlannedInterpreter
 from arenite.runtime.targets.onnxruntime import stock_options, stock_session
 from arenite.runtime.targets.tflm import export_tflm
 from arenite.strategies import find
-from bench.harness.contest import Asked, Cell, Row, chosen, contest, note, option
+from bench.harness.contest import TABLE, Asked, Cell, Row, chosen, contest, note, option
 from bench.harness.engines import OURS, EngineError, compiled_entry, converted_peers, race
 from bench.harness.inputs import light_networks, shared_onnx, shared_tflite, zoo_file, zoo_files
 from bench.harness.measuring import interleaved, mean_processor_seconds, paired_ratios
-from bench.quantised import quantised_networks, quantised_tflite
-from bench.zoo import NETWORKS
+from bench.quantised import dynamic_transformer, quantised_networks, quantised_tflite
+from bench.zoo import NETWORKS, SEQUENCES
 
 Array = NDArray[Any]
 FLOAT_TFLITE = ("hello_world_float", "pretrainedResnet", "ultraface_rfb320", "vww_96_float")
@@ -39,12 +39,21 @@ TABLE_OF_TEN = (
     "mobilenet-v1", "mobilenet-v2", "light_shufflenet", "ultraface_rfb320",
 )  # fmt: skip
 MOST_DIFFERENCE = 1e-4
+SEQUENCES_TITLE = "Networks of sequences"
+SEQUENCE_PEERS = {
+    "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "ncnn": "ncnn",
+}  # fmt: skip
+_RIGHT = 0.01
+"""Most that outputs of an engine differ that computes the same network."""
 
 
 @contest(
     {"Our runtime, relative to another's": {
         "model": "", "beside": "", "steps": "", "threads": "", "difference": ".0e",
         "latency": ".2f", "ms": ".2f", "theirs, ms": ".2f", "memory": ".2f", "arena, B": "",
+    }, SEQUENCES_TITLE: {
+        "network": "", **dict.fromkeys(SEQUENCE_PEERS.values(), ".2f"), "ours, ms": ".2f",
+        "arena, B": "",
     }},
     models="every network of the onnx package and the zoo, and float models of ../shared",
     rounds=5,
@@ -53,6 +62,10 @@ MOST_DIFFERENCE = 1e-4
         option("--table", nargs="?", const=",".join(TABLE_OF_TEN), metavar="NAME,...",
                help="ten usual networks of floats, or those of these names"),
         option("--peers", action="store_true", help="beside OpenVINO, ncnn and MNN too"),
+        option("--sequences", action="store_true",
+               help="networks of sequences and of sound of the zoo, beside all, one thread"),
+        option("--processor-time", action="store_true",
+               help="measure processor time, on a machine with other work"),
         option("--seconds", type=float, default=0.5, help="seconds of a process (default: 0.5)"),
     ],
 )  # fmt: skip
@@ -64,6 +77,10 @@ def native_runtime(asked: Asked) -> Iterator[Row]:
     MNN, where these are installed and take the model. `ARENITE_VECTORS=avx2` in the environment
     limits ours to AVX2.
     """
+    if asked.given.sequences:
+        paths = (*zoo_files(SEQUENCES, asked.folder), dynamic_transformer(asked.folder))
+        yield from asked.each(paths, partial(_sequences, asked))
+        return
 
     def models() -> Iterator[Path]:
         if asked.given.table:
@@ -103,6 +120,7 @@ def _beside(asked: Asked, model: Path) -> list[Row]:
             raced = race(
                 entry, engines, asked.rounds, threads=count, peers=peers,
                 may_drop=asked.given.peers, seconds=asked.given.seconds,
+                by_processor_time=asked.given.processor_time,
             )  # fmt: skip
             own = raced.pop(OURS)
             for opponent, other in raced.items():
@@ -119,6 +137,29 @@ def _beside(asked: Asked, model: Path) -> list[Row]:
                     "memory": own.peak_rss / other.peak_rss, "arena, B": entry.arena_bytes,
                 })  # fmt: skip
     return rows
+
+
+def _sequences(asked: Asked, model: Path) -> Row:
+    """Return ratios of our latency to those of engines whose outputs are right, one thread."""
+    with tempfile.TemporaryDirectory() as folder:
+        entry = compiled_entry(model, Path(folder))
+        raced = race(
+            entry, ["onnxruntime", "openvino"], asked.rounds,
+            peers=dict(converted_peers(model, Path(folder))), may_drop=True,
+            seconds=asked.given.seconds, by_processor_time=asked.given.processor_time,
+        )  # fmt: skip
+    own = raced.pop(OURS)
+    row: Row = {
+        TABLE: SEQUENCES_TITLE, "network": model.stem,
+        "ours, ms": statistics.median(own.latencies_ms), "arena, B": entry.arena_bytes,
+    }  # fmt: skip
+    for engine, other in raced.items():
+        off = difference(own.outputs, other.outputs)
+        note(f"{model.stem}: {own.latency_to(other).median:.2f} of {engine}, off by {off:.0e}")
+        asked.require(engine != "onnxruntime" or off <= _RIGHT, f"{model.stem}: outputs")
+        if off <= _RIGHT:
+            row[SEQUENCE_PEERS[engine]] = own.latency_to(other)
+    return row
 
 
 def _counts(backends: Mapping[str, int]) -> str:

@@ -113,6 +113,7 @@ def race(
     peers: Mapping[str, Path] | None = None,
     may_drop: bool = False,
     seconds: float = _SECONDS,
+    by_processor_time: bool = False,
 ) -> dict[str, Raced]:
     """Run our program and the model in other engines, in turn, on the inputs of seed 0.
 
@@ -124,6 +125,7 @@ def race(
         peers: Further engines, with the files that they load.
         may_drop: Leave out an engine that does not run the model.
         seconds: That each process measures.
+        by_processor_time: Whether latencies are of processor time.
 
     Raises:
         EngineError: An engine does not run the model.
@@ -133,7 +135,7 @@ def race(
     }  # fmt: skip
     return run_engines(
         entry.model_format, files, entry.inputs[0], entry.program.parent, num_rounds,
-        threads=threads, may_drop=may_drop, seconds=seconds,
+        threads=threads, may_drop=may_drop, seconds=seconds, by_processor_time=by_processor_time,
     )  # fmt: skip
 
 
@@ -147,6 +149,7 @@ def run_engines(
     threads: int = 1,
     may_drop: bool = False,
     seconds: float = _SECONDS,
+    by_processor_time: bool = False,
 ) -> dict[str, Raced]:
     """Run engines, by the file that each loads, in turn, in fresh processes.
 
@@ -155,7 +158,7 @@ def run_engines(
     """
     inputs = folder / "inputs.npz"
     np.savez(inputs, *arrays)
-    contest = Rounds(kind, dict(files), inputs, threads, seconds, may_drop)
+    contest = Rounds(kind, dict(files), inputs, threads, seconds, may_drop, by_processor_time)
     found = {}
     for each in measure(contest, num_rounds, lambda _number, _engine: None):
         with np.load(outputs_of(contest, each.engine)) as stored:
@@ -233,7 +236,7 @@ def _mnnconvert(model: Path, wanted: Path) -> list[str]:
     # Its command tells its makers of each conversion, the module behind it does not.
     arguments = [
         "mnnconvert", "-f", "ONNX", "--modelFile", str(model.resolve()), "--MNNModel", str(wanted),
-        "--bizCode", "bench",
+        "--bizCode", "bench", "--useOriginRNNImpl",
     ]  # fmt: skip
     return [sys.executable, "-c", f"import _tools; _tools.mnnconvert({arguments!r})"]
 

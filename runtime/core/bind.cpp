@@ -83,6 +83,16 @@ void lend(Session& session, std::size_t input, const nb::ndarray<nb::ro, nb::c_c
   session.lend(input, static_cast<const std::byte*>(array.data()));
 }
 
+void fetch(const Session& session, std::size_t output, const nb::ndarray<nb::c_contig>& array) {
+  const auto& outputs = *session.program().outputs();
+  if (output >= outputs.size()) { throw nb::index_error("output index out of range"); }
+  const auto index = static_cast<flatbuffers::uoffset_t>(output);
+  if (array.nbytes() != session.port_tensor(*outputs.Get(index)).size) {
+    throw nb::value_error("the array differs in size from the output");
+  }
+  session.fetch(output, static_cast<std::byte*>(array.data()));
+}
+
 using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
 
 std::vector<PortInfo> ports(const Ports& stated) {
@@ -270,6 +280,7 @@ NB_MODULE(_core, module) {
       .def("run", &Session::run, "first"_a, "last"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("settle", &Session::settle, nb::call_guard<nb::gil_scoped_release>())
       .def("lend", &lend, "input"_a, "array"_a)
+      .def("fetch", &fetch, "output"_a, "array"_a)
       .def("reset", &Session::reset)
       .def("view", &view, "tensor"_a)
       .def("inputs", [](const Session& self) { return ports(*self.program().inputs()); })

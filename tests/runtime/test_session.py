@@ -400,3 +400,12 @@ def test_an_array_in_the_arena_is_copied_before_steps_write_over_it(tmp_path):
             assert np.array_equal(made, joined)
             feeds = {"x": feeds["x"], "past": made}
             wanted = {"x": feeds["x"], "past": joined}
+
+
+def test_outputs_larger_than_caches_are_copied_whole(tmp_path):
+    path = save(tmp_path, parse("(float[1,1300003] x) => (y) {y = Relu(x)}"))
+    with Session(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        held = [session.run(feeds)["y"] for _ in range(3)]  # at several addresses
+        for each in held:
+            assert np.array_equal(each, np.maximum(feeds["x"], 0))

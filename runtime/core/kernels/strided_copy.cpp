@@ -6,12 +6,38 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace arenite {
 
 namespace {
 
 constexpr std::size_t kTile = 16;
 constexpr std::size_t kParallelBytes = 1 << 17;
+
+constexpr std::size_t kUncachedBytes = std::size_t{4} << 20;
+
+// Writes to memory without reading lines of the target first.
+void stream(const std::byte* source, std::byte* target, std::size_t count) {
+#if defined(__SSE2__)
+  constexpr std::size_t kLine = 64;
+  const std::size_t head = -reinterpret_cast<std::uintptr_t>(target) % kLine;
+  std::memcpy(target, source, head);
+  std::size_t done = head;
+  for (; done + kLine <= count; done += kLine) {
+    for (std::size_t i = done; i < done + kLine; i += sizeof(__m128i)) {
+      const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + i));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(target + i), part);
+    }
+  }
+  _mm_sfence();
+  std::memcpy(target + done, source + done, count - done);
+#else
+  std::memcpy(target, source, count);
+#endif
+}
 
 // Whether `inner` continues where `outer` goes on to the next index, on both sides.
 bool is_one(const StridedCopy::Axis& outer, const StridedCopy::Axis& inner) {
@@ -179,6 +205,16 @@ void StridedCopy::copy_rows(const std::byte* source, std::byte* target, std::siz
       to += index * outer_[axis].target;
     }
     copy_row(source + from, target + to);
+  }
+}
+
+void StridedCopy::run_past_caches(const std::byte* source, std::byte* target,
+                                  pthreadpool* threads) const {
+  const bool is_one = num_rows_ == 1 && middle_.length == 1 && inner_.length == 1;
+  if (is_one && element_ >= kUncachedBytes) {
+    stream(source + source_offset_, target + target_offset_, element_);
+  } else {
+    run(source, target, threads);
   }
 }
 

@@ -23,6 +23,8 @@ class StridedCopy {
               std::size_t element);
 
   void run(const std::byte* source, std::byte* target, pthreadpool* threads) const;
+  // The same for a target that the caller's caches need not hold.
+  void run_past_caches(const std::byte* source, std::byte* target, pthreadpool* threads) const;
   std::size_t held_bytes() const { return outer_.capacity() * sizeof(Axis); }
 
  private:

@@ -93,6 +93,8 @@ class Contest:
             program, `whole_inputs` of it holds the inputs of the others.
         seconds: That each process measures.
         may_drop: Whether an engine that does not run the model is left out with a note.
+        by_processor_time: Whether latencies are of the process's processor time, which others'
+            work on a core is no part of.
     """
 
     model_format: str
@@ -101,6 +103,7 @@ class Contest:
     threads: int
     seconds: float
     may_drop: bool = False
+    by_processor_time: bool = False
 
 
 def measure(
@@ -177,7 +180,7 @@ def _run(contest: Contest, engine: str, *, first: bool) -> Sample:
     command = [
         sys.executable, "-m", "arenite.pipeline.contest.worker",
         contest.model_format, engine, str(contest.files[engine]), str(inputs), outputs,
-        str(contest.threads), str(contest.seconds),
+        str(contest.threads), str(contest.seconds), str(int(contest.by_processor_time)),
     ]  # fmt: skip
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode != 0:

@@ -98,15 +98,20 @@ class _Results:
     def __init__(self, count: int) -> None:
         self._kept: list[deque[Array]] = [deque(maxlen=2) for _ in range(count)]
 
-    def copy(self, index: int, view: Array) -> Array:
+    def copy(self, index: int, port: SessionPort, native: _core.Session) -> Array:
         """Return a copy of an output, in an array that nobody else refers to."""
-        kept = self._kept[index]
+        kept, view = self._kept[index], port.made
         for place in range(len(kept)):
             if _references(kept, place) == _UNSHARED and _is_plain(kept[place], view):
-                np.copyto(kept[place], view)
-                return kept[place]
-        made = np.array(view, order="C")
-        kept.append(made)  # which gives up the older one
+                made = kept[place]
+                break
+        else:
+            made = np.empty(view.shape, view.dtype)
+            kept.append(made)  # which gives up the older one
+        if port.is_cut:
+            np.copyto(made, view)
+        else:
+            native.fetch(index, made)
         return made
 
 
@@ -330,7 +335,7 @@ class Session:
                 native.lend(index, array)
             self._run_steps()
             return {
-                port.name: self._results.copy(index, port.made) if copy else port.made
+                port.name: self._results.copy(index, port, native) if copy else port.made
                 for index, port in enumerate(self._outputs)
             }
 
