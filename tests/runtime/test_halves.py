@@ -17,6 +17,7 @@ from arenite.runtime import ProgramError, Session
 from arenite.runtime.rewrites import Activations, weight_bytes
 from support.one_step import Given, constant, one_step
 from support.tiny_onnx import parse, save, with_random_weights
+from support.trading import CARRIED
 
 RNG = np.random.default_rng(28)
 PLENTY = 1 << 20
@@ -291,6 +292,18 @@ def test_halves_are_the_same_in_bands_and_leave_no_memory_unwritten(network, tmp
         banded, _ = run_of(output, **options)
         for name, right in whole.items():
             np.testing.assert_array_equal(banded[name], right)
+
+
+@pytest.mark.parametrize("policy", ["joint", "offload-prefetch"])
+def test_halves_are_spilled_to_the_same_bits(tmp_path, policy):
+    model = save(tmp_path, with_random_weights(parse(CARRIED)))
+    whole, whole_bytes = run_of(model, activations="fp16")
+    output = tmp_path / "spilled.arena"
+    arenite.fit(model, "85%", policy=policy, activations="fp16").save(output)
+    spilled, spilled_bytes = run_of(output, poison=0xFF)
+    assert spilled_bytes < 0.85 * whole_bytes
+    for name, right in whole.items():
+        np.testing.assert_array_equal(spilled[name], right)
 
 
 @pytest.mark.parametrize("budget", ["60%,in-turn", "60%,beside"])
