@@ -61,8 +61,9 @@ SOUND = {
         kept=(4,), scratch=128),
     "quantised conv": OneStep(
         "Conv2D",
-        (i8(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED)),
-        (i8(1, 2, 2, 3, **SCALED),)),
+        (i8(1, 4, 4, 2, **SCALED), weights(1, 6, 64, dtype="int8", **SCALED), None, None,
+         weights(3)),
+        (i8(1, 2, 2, 3, **SCALED),), {"kernel": [3, 3]}),
     "dense of the run": OneStep(
         "FullyConnected", (i8(2, 8, **SCALED), i8(3, 8, **SCALED)), (i8(2, 3, **SCALED),)),
     "conv of 16 bits": OneStep(
@@ -191,11 +192,13 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "tiles for more threads than there is memory for": (
         "conv by tiles", {"told": {"tile_threads": 2}}, "its working memory has"),
     "a filter of three axes": ("conv", {"in": {1: weights(3, 3, 6)}}, "filter must have rank 5"),
-    "an integer filter of three axes": (
-        "quantised conv", {"in": {1: weights(3, 3, 6, dtype="int8", **SCALED)}},
-        "filter must have rank 4"),
-    "an integer filter that is computed": (
-        "quantised conv", {"in": {1: i8(3, 3, 3, 2, **SCALED)}}, "its weights must be constant"),
+    "an integer filter of too few inputs": (
+        "quantised conv", {"in": {1: weights(1, 5, 64, dtype="int8", **SCALED)}},
+        "its packed filter does not fit"),
+    "an integer filter that is not packed": (
+        "quantised conv",
+        {"ins": (i8(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED))},
+        "need a packed filter and scales of their sums"),
     "weights of the run with scales of their inputs": (
         "dense of the run", {"in": {1: i8(3, 8, scales=[0.5] * 8, axis=1)}}, "that are not those"),
     "a product of numbers without a scale": (
@@ -259,10 +262,8 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "conv", {"in": {1: weights(3, 3, 3, 2, dtype="int8")}}, "and weights differ in type"),
     "a bias too short": ("conv", {"in": {2: weights(2)}}, "its bias does not fit"),
     "a bias of integers": ("conv", {"in": {2: weights(3, dtype="int32")}}, "no kernel runs it"),
-    "an integer bias that is computed": (
-        "quantised conv",
-        {"ins": (i8(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED), i32(3))},
-        "its bias does not fit"),
+    "an integer bias too short": (
+        "quantised conv", {"in": {2: weights(2, dtype="int32")}}, "its bias does not fit"),
     "a result of another type": (
         "conv", {"out": {0: i32(1, 2, 2, 3)}}, "no kernel runs it on these element"),
     "another batch": ("conv", {"out": {0: f32(2, 2, 2, 3)}}, "the batches differ"),

@@ -23,6 +23,18 @@ constexpr std::size_t kMostInputs = 8;
 // Whether the step has scales of its sums, as steps with packed filters do.
 bool is_quantised(const Operands& operands) { return optional_input(operands, kScales) != nullptr; }
 
+// Leaves floats to other kernels, and refuses what none takes.
+std::unique_ptr<Step> left_to_others(const Operands& operands) {
+  using program::Type;
+  const Type source = operands.inputs[0]->type;
+  const Type filter = operands.inputs[1]->type;
+  const auto is_float = [](Type type) { return type == Type::float32 || type == Type::float16; };
+  require(operands, is_float(source) == is_float(filter), "input and weights differ in type");
+  require(operands, source != Type::int8 && source != Type::uint8,
+          "8-bit integers need a packed filter and scales of their sums");
+  return nullptr;
+}
+
 // Returns a bound of the results as a quantised integer.
 template <typename T>
 std::int32_t quantised_bound(float bound, const TensorView& result) {
@@ -170,7 +182,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
   require_arity(operands, 2, kMostInputs);
   const bool is_sum = makes_sums(operands);
-  if (!is_sum && !is_quantised(operands)) { return nullptr; }
+  if (!is_sum && !is_quantised(operands)) { return left_to_others(operands); }
   if (!is_sum) { require_quantised(operands, attributes); }
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
@@ -201,7 +213,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_FullyConnected();
   require_arity(operands, 2, kMostInputs);
   const bool is_sum = makes_sums(operands);
-  if (!is_sum && !is_quantised(operands)) { return nullptr; }
+  if (!is_sum && !is_quantised(operands)) { return left_to_others(operands); }
   if (!is_sum) { require_quantised(operands, attributes); }
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
@@ -229,7 +241,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
 std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_DepthwiseConv2D();
   require_arity(operands, 2, 5);
-  if (!is_quantised(operands)) { return nullptr; }
+  if (!is_quantised(operands)) { return left_to_others(operands); }
   require_quantised(operands, attributes);
   const SlidingWindow window = depthwise_window(operands, attributes);
   return of_type(operands, [&](auto element) {
