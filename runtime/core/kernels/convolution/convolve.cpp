@@ -72,6 +72,7 @@ class Run {
         channels_(source.channels / convolution.groups),
         outputs_(result.channels / convolution.groups),
         panels_(divide_up(outputs_, kPanel)),
+        packs_(kPacksPixels && panels_ > 1),
         window_rows_(convolution.window.kernel[0]),
         depth_(window_rows_ * convolution.window.kernel[1] * channels_),
         windows_(convolution.window, source, channels_, result.columns) {
@@ -108,7 +109,7 @@ class Run {
   // lie evenly in the result.
   void choose_tiles() {
     const std::size_t most = panels_ == 1 ? kernels_.pixels_of_panel : kernels_.pixels;
-    is_pointwise_ = kPacksPixels && depth_ == channels_ && !convolution_.window.has_padding();
+    is_pointwise_ = packs_ && depth_ == channels_ && !convolution_.window.has_padding();
     if (is_pointwise_) {
       num_lines_ = 1;
       line_ = rows_.count * result_.columns;
@@ -123,7 +124,7 @@ class Run {
     const bool has_copies = window_rows_ > 1 || convolution_.window.has_padding();
     reads_runs_ = windows_.has_runs() && (!has_copies || windows_.span(most_pixels()) <= kCopies) &&
                   (panels_ <= kFewPanels || line_ * 6 >= tiles_of_line_ * most * 5) &&
-                  (!kPacksPixels || window_rows_ == 1 || are_rows_packed());
+                  (!packs_ || window_rows_ == 1 || are_rows_packed());
     const Image<const float>* addend = convolution_.store.addend;
     if (!reads_runs_ && is_dense(result_) && (addend == nullptr || is_dense(*addend))) {
       num_lines_ = 1;
@@ -145,7 +146,7 @@ class Run {
     std::size_t most = kTileDepth;
     if (has_rows_) {
       most = std::min(kCopies / windows_.span(most_pixels()), kMostRuns);
-      if (kPacksPixels) { most = std::min(most, kTileDepth / block_unit_); }
+      if (packs_) { most = std::min(most, kTileDepth / block_unit_); }
     }
     num_blocks_ = divide_up(depth_ / block_unit_, most);
     const std::size_t taken = windows_.span(line_) * window_rows_;
@@ -219,10 +220,9 @@ class Run {
           if (!has_rows_) { scratch.runs[0] += depth; }
         }
         if constexpr (kPacksPixels) {
-          multiply_after_packing(group, panels, row, pixels, depth, tile, scratch);
-        } else {
-          multiply(group, panels, row, pixels, depth, tile, scratch);
+          if (packs_) { multiply_after_packing(group, panels, row, pixels, depth, tile, scratch); }
         }
+        if (!packs_) { multiply(group, panels, row, pixels, depth, tile, scratch); }
         if (++in_line == tiles_of_line_) {
           in_line = 0;
           ++row;
@@ -415,6 +415,7 @@ class Run {
   const std::size_t channels_;  // of a group
   const std::size_t outputs_;   // of a group
   const std::size_t panels_;    // of a group
+  const bool packs_;            // pixels: for one panel it takes longer than it saves
   const std::size_t window_rows_;
   const std::size_t depth_;
   const Windows windows_;
