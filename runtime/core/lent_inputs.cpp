@@ -34,6 +34,7 @@ class Reading {
     std::vector<const TensorView*> written;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto& step = *program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(i));
+      bool is_reader = false;
       for (flatbuffers::uoffset_t k = 0; step.inputs() != nullptr && k < step.inputs()->size();
            ++k) {
         const int index = step.inputs()->Get(k);
@@ -43,12 +44,14 @@ class Reading {
         if (index != tensor_ || found != nullptr || steps[i] == nullptr) { return nullptr; }
         found = steps[i]->place_of(k);
         if (found == nullptr) { return nullptr; }
+        is_reader = true;
       }
       for (flatbuffers::uoffset_t k = 0; step.outputs() != nullptr && k < step.outputs()->size();
            ++k) {
         const int index = step.outputs()->Get(k);
         if (index < 0 || !share_bytes(at(index), view_)) { continue; }
         if (index == tensor_) { return nullptr; }  // a state
+        if (is_reader) { return nullptr; }         // it may leave elements where they are
         written.push_back(&at(index));
       }
     }
