@@ -35,7 +35,8 @@ _MODELS: Final = {
 """Names of files; a zoo's network in 8 bits among those of `../shared`."""
 _NETWORKS: Final = (
     "mobilenet-v1", "mobilenet-v2", "mobilenet-v3", "efficientnet-b0", "resnet50", "inception-v3",
-    "unet", "yolov8n", "bert-mini", "deit-tiny",
+    "unet", "yolov8n", "bert-mini", "deit-tiny", "lstm", "gru", "decoder", "temporal", "vocoder",
+    "espcn",
 )  # fmt: skip
 _SHARED_ONNX: Final = "ultraface_rfb320"
 _QUANTISED: Final = "resnet50"

@@ -11,7 +11,12 @@ from typing import Annotated, ClassVar, TypeAlias
 from arenite.planner import DType, Tensor
 from arenite.planner.operators import Operands, Operator, Region
 from arenite.planner.tensors import ROW_AXIS
-from arenite.runtime.operators.halves import has_halves, scratch_of_all, scratch_of_rows
+from arenite.runtime.operators.halves import (
+    KernelOperator,
+    has_halves,
+    scratch_of_all,
+    scratch_of_rows,
+)
 
 Pair: TypeAlias = tuple[int, int]
 Sides: TypeAlias = tuple[int, int, int, int]
@@ -28,7 +33,7 @@ Lengths: TypeAlias = Annotated[tuple[int, ...], "[ulong]"]
 Strides: TypeAlias = Annotated[tuple[int, ...], "[long]"]
 
 
-class RuntimeOperator(Operator):
+class RuntimeOperator(KernelOperator):
     """An operator that the core runs: a dataclass of its attributes in the program file.
 
     Attributes:
@@ -41,10 +46,6 @@ class RuntimeOperator(Operator):
     number: ClassVar[int]
     repeatable: ClassVar[bool] = True
     moves_halves: ClassVar[bool] = False
-
-    def kernel_scratch(self, operands: Operands) -> int:
-        """Return the bytes of working memory of its kernel, which knows no 16-bit floats."""
-        return 0
 
     def computes_halves(self, operands: Operands) -> bool:
         """Tell whether the core converts operands of 16-bit floats for its kernel."""
@@ -62,10 +63,6 @@ class RuntimeOperator(Operator):
         if not self.computes_halves(operands):
             return 0
         return scratch_of_rows(self, operands) or 0
-
-    def has_kernel_by_rows(self, operands: Operands) -> bool:
-        """Tell whether the core makes rows of it apart, if that can be (`makes_rows`)."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)

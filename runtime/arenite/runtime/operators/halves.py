@@ -8,18 +8,15 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arenite.planner import DType, Tensor, TensorKind
-from arenite.planner.operators import Operands
+from arenite.planner.operators import Operands, Operator
 from arenite.planner.tensors import has_rows, num_rows
 from arenite.planner.units import align_up
-
-if TYPE_CHECKING:
-    from arenite.runtime.operators.base import RuntimeOperator
 
 IntArray: TypeAlias = NDArray[np.int64]
 
@@ -34,6 +31,20 @@ _PANELS = 16 * 1024
 """Bytes of converted panels of a filter, unless a few panels take more."""
 _FEWEST_PANELS = 2
 _LEAST_RANK = 3
+
+
+class KernelOperator(Operator):
+    """An operator that a kernel computes, which knows no 16-bit floats."""
+
+    __slots__ = ()
+
+    def kernel_scratch(self, operands: Operands) -> int:
+        """Return the bytes of working memory of its kernel."""
+        return 0
+
+    def has_kernel_by_rows(self, operands: Operands) -> bool:
+        """Tell whether the core makes rows of it apart, if that can be (`makes_rows`)."""
+        return True
 
 
 def is_half(tensor: Tensor | None) -> bool:
@@ -54,7 +65,7 @@ def half_filter(operands: Operands) -> Tensor | None:
     return weights
 
 
-def scratch_of_all(operator: "RuntimeOperator", operands: Operands, panels: int = _PANELS) -> int:
+def scratch_of_all(operator: KernelOperator, operands: Operands, panels: int = _PANELS) -> int:
     """Return the bytes of all 16-bit operands as 32-bit floats, and of what the kernel needs.
 
     Args:
@@ -69,7 +80,7 @@ def scratch_of_all(operator: "RuntimeOperator", operands: Operands, panels: int 
 
 
 @lru_cache(maxsize=4096)
-def scratch_of_rows(operator: "RuntimeOperator", operands: Operands) -> int | None:
+def scratch_of_rows(operator: KernelOperator, operands: Operands) -> int | None:
     """Return the bytes of a few converted rows, None if the step cannot run by rows."""
     images = _images(operator, operands)
     if images is None:
@@ -120,7 +131,7 @@ class _Images:
         return found
 
 
-def _images(operator: "RuntimeOperator", operands: Operands) -> _Images | None:
+def _images(operator: KernelOperator, operands: Operands) -> _Images | None:
     wide = _widened(operands)
     sums = operator.accumulates_rows(wide)
     counted = operands.source if sums else operands.result
