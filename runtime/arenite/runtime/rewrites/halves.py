@@ -90,13 +90,14 @@ def keep_half_weights(program: Program, problem: Problem, *, may_round: bool) ->
     uses = Counter(name for step in program.steps for name in step.inputs if name)
     tensors, constants = dict(program.tensors), dict(program.constants)
     fitting: Counter[str] = Counter()
-    for step, load in zip(program.steps, loads, strict=False):
+    most = int(loads.max())
+    for step, load in zip(program.steps, map(int, loads), strict=False):
         if _may_have_half_filter(program, step):
             name = step.inputs[1]
             filters = replace(program.tensors[name], dtype=DType.FLOAT16)
             halved = replace(program, tensors={**program.tensors, name: filters})
             more = _scratch(halved, step) - _scratch(program, step)
-            fitting[name] += load + align_up(more, _ALIGNMENT) <= loads.max()
+            fitting[name] += load + align_up(more, _ALIGNMENT) <= most
     for name, count in fitting.items():
         weights = program.constants[name]
         if count < uses[name] or np.unique(weights.ravel()[:_SAMPLE]).size <= _FEW_VALUES:
