@@ -21,7 +21,7 @@ from bench.harness.inputs import reading_of, shared_onnx, shared_tflite, zoo_fil
 from bench.quantised import quantised_tflite
 from bench.zoo import NETWORKS
 
-_MODELS: Final = {
+MODELS: Final = {
     "tf2_mobilenet_v2_1.0_224_ptq": "MobileNet v2, 8 bits",
     "mobilenet_v1_0.5_160_quant": "MobileNet v1, 0.5, 160, 8 bits",
     "vww_96_int8": "visual wake words, 8 bits",
@@ -36,7 +36,6 @@ _MODELS: Final = {
 _NETWORKS: Final = (
     "mobilenet-v1", "mobilenet-v2", "mobilenet-v3", "efficientnet-b0", "resnet50", "inception-v3",
     "unet", "yolov8n", "bert-mini", "deit-tiny", "lstm", "gru", "decoder", "temporal", "vocoder",
-    "espcn",
 )  # fmt: skip
 _SHARED_ONNX: Final = "ultraface_rfb320"
 _QUANTISED: Final = "resnet50"
@@ -114,7 +113,7 @@ def arm(asked: Asked) -> Iterator[Row]:
 
 
 def _found(folder: Path) -> Iterator[Path]:
-    yield from shared_tflite(tuple(_MODELS))
+    yield from shared_tflite(tuple(MODELS))
     yield from (path for path in shared_onnx() if path.stem == _SHARED_ONNX)
     yield from zoo_files(_NETWORKS, folder)
     path = folder / f"{_QUANTISED}_int8.tflite"
@@ -136,7 +135,7 @@ def _subject(asked: Asked, model: Path) -> _Subject:
             folder.mkdir()
             entries += converted_peers(model, folder)
     runs = 10 if model.stat().st_size < 1 << 20 else 1
-    name = _MODELS.get(model.stem, model.stem)
+    name = MODELS.get(model.stem, model.stem)
     return _Subject(name, model_format, program, inputs, tuple(entries), runs)
 
 
