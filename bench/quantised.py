@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 
 from bench.harness.inputs import zoo_file
 from bench.sweep.tflite_file import Operator, Options, Tensor, constant, file_of_network
+from bench.zoo import NETWORKS
 from bench.zoo.sequences import transformer
 
 Array: TypeAlias = NDArray[Any]
@@ -223,6 +224,13 @@ class RandomCalibration:
     def get_next(self) -> dict[str, NDArray[Any]] | None:
         """Return the next inputs."""
         return next(self._feeds, None)
+
+
+def quantised_file(name: str, folder: Path) -> Path:
+    """Write a network of the zoo as a TFLite model of 8-bit integers, and return its path."""
+    path = folder / f"{name}-int8.tflite"
+    path.write_bytes(quantised_tflite(NETWORKS[name]()))
+    return path
 
 
 def quantised_networks(folder: Path, networks: Sequence[str]) -> Iterator[Path]:

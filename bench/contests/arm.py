@@ -18,8 +18,7 @@ from bench.arm.emulation import PROCESSORS, Counted, here, ours, theirs
 from bench.harness.contest import TABLE, Asked, MissingInputsError, Row, contest, note, option
 from bench.harness.engines import OURS, converted_peers
 from bench.harness.inputs import reading_of, shared_onnx, shared_tflite, zoo_files
-from bench.quantised import quantised_tflite
-from bench.zoo import NETWORKS
+from bench.quantised import quantised_file
 
 MODELS: Final = {
     "tf2_mobilenet_v2_1.0_224_ptq": "MobileNet v2, 8 bits",
@@ -28,7 +27,7 @@ MODELS: Final = {
     "kws_ref_model": "keyword spotting, 8 bits",
     "pretrainedResnet_quant": "ResNet-8, 8 bits",
     "person_detect": "person detection, 8 bits",
-    "resnet50_int8": "ResNet-50, 8 bits",
+    "resnet50-int8": "ResNet-50, 8 bits",
     "vww_96_float": "visual wake words, fp32",
     "pretrainedResnet": "ResNet-8, fp32",
 }
@@ -38,8 +37,6 @@ _NETWORKS: Final = (
     "unet", "yolov8n", "bert-mini", "deit-tiny", "lstm", "gru", "decoder", "temporal", "vocoder",
 )  # fmt: skip
 _SHARED_ONNX: Final = "ultraface_rfb320"
-_QUANTISED: Final = "resnet50"
-"""Of the zoo; as a TFLite file it has 8 bits."""
 _RATIOS, _KINDS = "Beside other engines", "Million instructions of an inference by kind"
 _FUNCTIONS, _CLOCK = "Hot functions", "Estimates beside the clock"
 _BOARDS: Final = "On a Raspberry Pi"
@@ -116,9 +113,7 @@ def _found(folder: Path) -> Iterator[Path]:
     yield from shared_tflite(tuple(MODELS))
     yield from (path for path in shared_onnx() if path.stem == _SHARED_ONNX)
     yield from zoo_files(_NETWORKS, folder)
-    path = folder / f"{_QUANTISED}_int8.tflite"
-    path.write_bytes(quantised_tflite(NETWORKS[_QUANTISED]()))
-    yield path
+    yield quantised_file("resnet50", folder)
 
 
 def _subject(asked: Asked, model: Path) -> _Subject:

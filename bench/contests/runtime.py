@@ -29,7 +29,7 @@ from bench.harness.contest import TABLE, Asked, Cell, Row, chosen, contest, note
 from bench.harness.engines import OURS, EngineError, compiled_entry, converted_peers, race
 from bench.harness.inputs import light_networks, shared_onnx, shared_tflite, zoo_file, zoo_files
 from bench.harness.measuring import interleaved, mean_processor_seconds, paired_ratios
-from bench.quantised import dynamic_transformer, quantised_networks, quantised_tflite
+from bench.quantised import dynamic_transformer, quantised_file, quantised_networks
 from bench.zoo import NETWORKS, SEQUENCES
 
 Array = NDArray[Any]
@@ -210,9 +210,7 @@ def quantised_models(asked: Asked) -> Iterator[Row]:
     def models() -> Iterator[Path]:
         yield from shared_tflite(QUANTISED)
         for name in ("resnet50", "inception-v3"):
-            path = asked.folder / f"{name}-int8.tflite"
-            path.write_bytes(quantised_tflite(NETWORKS[name]()))
-            yield path
+            yield quantised_file(name, asked.folder)
         yield from quantised_networks(asked.folder, ("mobilenet-v2", "blazeface", "resnet50"))
 
     for row in asked.each(models(), partial(_quantised, asked)):

@@ -252,10 +252,6 @@ class NetworkBuilder:
         self.shapes.update(zip(names, shapes, strict=True))
         return names
 
-    def weights(self, *shape: int) -> str:
-        """Return random weights, of a variance that products over the first axis keep."""
-        return self.constant(math.sqrt(1 / shape[0]) * self.normal(*shape))
-
     def constant(self, array: npt.ArrayLike, name: str | None = None) -> str:
         """Return the initialiser of this name, made once, or a new one."""
         name = name or f"constant_{len(self._initialisers)}"

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 
 from bench.zoo.builder import NetworkBuilder
+from bench.zoo.sequences import gelu, linear
 
 V3_BLOCKS = (
     (3, 16, 16, False, False, 1),
@@ -182,8 +183,8 @@ def deit_tiny(size: int = 224, classes: int = 1000) -> onnx.ModelProto:
     x = net.conv(net.input("image", 1, 3, size, size), 192, 16, 16, padding="valid")
     rows = math.prod(net.shapes[x][2:])
     x = net.transpose(net.reshape(x, 1, 192, rows), 0, 2, 1)
-    x = net.concat([net.weights(1, 1, 192), x], axis=1)
-    x = net.add(x, net.weights(1, rows + 1, 192))
+    x = net.concat([net.constant(net.normal(1, 1, 192)), x], axis=1)
+    x = net.add(x, net.constant(net.normal(1, rows + 1, 192)))
     for _ in range(12):
         x = net.add(x, _attention(net, _normed(net, x), heads=3))
         x = net.add(x, _perceptron(net, _normed(net, x)))
@@ -193,35 +194,24 @@ def deit_tiny(size: int = 224, classes: int = 1000) -> onnx.ModelProto:
     return net.build()
 
 
-def _projected(net: NetworkBuilder, x: str, width: int) -> str:
-    batch, rows, given = net.shapes[x]
-    y = net.node("MatMul", [x, net.weights(given, width)], (batch, rows, width))
-    return net.add(y, net.weights(width))
-
-
 def _attention(net: NetworkBuilder, x: str, heads: int) -> str:
     _, rows, width = net.shapes[x]
     each = width // heads
 
     def part(*order: int) -> str:
-        return net.transpose(net.reshape(_projected(net, x, width), 1, rows, heads, each), *order)
+        return net.transpose(net.reshape(linear(net, x, width), 1, rows, heads, each), *order)
 
     query, key, value = part(0, 2, 1, 3), part(0, 2, 3, 1), part(0, 2, 1, 3)
     scores = net.node("MatMul", [query, key], (1, heads, rows, rows))
     root = net.constant(np.float32(math.sqrt(each)))
     scores = net.softmax(net.node("Div", [scores, root], net.shapes[scores]))
     y = net.transpose(net.node("MatMul", [scores, value], net.shapes[value]), 0, 2, 1, 3)
-    return _projected(net, net.reshape(y, 1, rows, width), width)
+    return linear(net, net.reshape(y, 1, rows, width), width)
 
 
 def _perceptron(net: NetworkBuilder, x: str) -> str:
     width = net.shapes[x][2]
-    y = _projected(net, x, 4 * width)
-    shape = net.shapes[y]
-    root, one, half = (net.constant(np.float32(value)) for value in (math.sqrt(2), 1, 0.5))
-    z = net.node("Erf", [net.node("Div", [y, root], shape)], shape)
-    z = net.node("Mul", [y, net.node("Add", [z, one], shape)], shape)
-    return _projected(net, net.node("Mul", [z, half], shape), width)
+    return linear(net, gelu(net, linear(net, x, 4 * width)), width)
 
 
 def _normed(net: NetworkBuilder, x: str) -> str:

@@ -25,7 +25,7 @@ def recurrent(
     return net.build()
 
 
-def _linear(net: NetworkBuilder, x: str, features: int) -> str:
+def linear(net: NetworkBuilder, x: str, features: int) -> str:
     """Multiply by a matrix and add a bias, as two operators, the way PyTorch writes it."""
     *outer, depth = net.shapes[x]
     weight = net.constant(math.sqrt(1 / depth) * net.normal(depth, features))
@@ -47,7 +47,8 @@ def _layer_norm(net: NetworkBuilder, x: str) -> str:
     return net.node("Add", [y, net.constant(0.01 * net.normal(shape[-1]))], shape)
 
 
-def _gelu(net: NetworkBuilder, x: str) -> str:
+def gelu(net: NetworkBuilder, x: str) -> str:
+    """Apply x (1 + erf(x / the root of 2)) / 2, as operators."""
     shape = net.shapes[x]
     y = net.node("Div", [x, net.constant(np.float32(math.sqrt(2)), "root_two")], shape)
     y = net.node("Add", [net.node("Erf", [y], shape), net.constant(np.float32(1), "one")], shape)
@@ -61,7 +62,7 @@ def _attention(net: NetworkBuilder, x: str, heads: int, past: int, name: str) ->
     size = features // heads
     query, key, value = (
         net.transpose(
-            net.reshape(_linear(net, x, features), batch, tokens, heads, size), 0, 2, 1, 3
+            net.reshape(linear(net, x, features), batch, tokens, heads, size), 0, 2, 1, 3
         )
         for _ in range(3)
     )
@@ -78,7 +79,7 @@ def _attention(net: NetworkBuilder, x: str, heads: int, past: int, name: str) ->
     weights = net.softmax(net.node("Div", [scores, scale], net.shapes[scores]))
     y = net.node("MatMul", [weights, value], (batch, heads, tokens, size))
     y = net.reshape(net.transpose(y, 0, 2, 1, 3), batch, tokens, features)
-    return _linear(net, y, features)
+    return linear(net, y, features)
 
 
 def transformer(
@@ -101,10 +102,10 @@ def transformer(
     for layer in range(layers):
         attended = _attention(net, _layer_norm(net, x), heads, past, f"layer{layer}")
         x = net.add(x, attended)
-        expanded = _gelu(net, _linear(net, _layer_norm(net, x), 4 * features))
-        x = net.add(x, _linear(net, expanded, features))
+        expanded = gelu(net, linear(net, _layer_norm(net, x), 4 * features))
+        x = net.add(x, linear(net, expanded, features))
     x = _layer_norm(net, x)
-    net.output(x if classes is None else _linear(net, x, classes), "y")
+    net.output(x if classes is None else linear(net, x, classes), "y")
     return net.build()
 
 

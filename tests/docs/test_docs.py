@@ -23,7 +23,7 @@ from arenite.runtime import Session
 from arenite.strategies import find
 from bench.contests.arm import MODELS
 from bench.harness.inputs import zoo_file
-from bench.quantised import quantised_tflite
+from bench.quantised import quantised_file
 from bench.zoo import EDGE, NETWORKS, SEQUENCES
 from support.command import GLANCE, commands
 from support.documentation import (
@@ -42,7 +42,6 @@ from support.documentation import (
 from support.shared_material import shared
 
 COMMANDS = dict(commands())
-"""Bytes that kernels may read behind an arena, which `arenite-run` counts with it."""
 
 
 def name_of(page: Path) -> str:
@@ -139,10 +138,8 @@ def file_of_row(name: str, folder: Path) -> Path:
     if name in {**NETWORKS, **EDGE, **SEQUENCES}:
         return zoo_file(name, folder)
     stems = {label: stem for stem, label in MODELS.items()}
-    if name == MODELS["resnet50_int8"]:
-        path = folder / "resnet50_int8.tflite"
-        path.write_bytes(quantised_tflite(NETWORKS["resnet50"]()))
-        return path
+    if name == MODELS["resnet50-int8"]:
+        return quantised_file("resnet50", folder)
     if name in stems:
         return shared(f"models/tflite/{stems[name]}.tflite")
     return shared(f"models/onnx/{name}.onnx")
