@@ -162,6 +162,10 @@ class BindingError(ModelError):
         self.name = name
 
 
+class SizeError(ModelError):
+    """A range of sizes is not valid, or something is not known for all sizes of it."""
+
+
 class OrderError(ModelError):
     """An order is not one that the operators can run in."""
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from arenite.planner.errors import ModelError, OrderError
 from arenite.planner.operators.operator import Operands, Operator
+from arenite.planner.sizes import Dimension
 from arenite.planner.tensors import Memory, Tensor, TensorKind
 
 
@@ -130,6 +131,8 @@ class Program:
         initial: Names in `constants` of the initial values of states, by state; others start
             as zeros.
         memories: Memories that its tensors lie in; scratch lies in the first.
+        dimensions: Dimensions that lengths depend on (`arenite.planner.sizes`); none in the
+            ordinary case. Shapes then state the highest sizes.
 
     Raises:
         ModelError: A name is missing or used twice, a step reads what is not yet written,
@@ -147,6 +150,7 @@ class Program:
     constants: Mapping[str, Array] = field(default_factory=dict, repr=False, compare=False)
     initial: Mapping[str, str] = field(default_factory=dict)
     memories: tuple[Memory, ...] = (Memory(),)
+    dimensions: tuple[Dimension, ...] = ()
     _places: dict[str, tuple[str, int]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )

@@ -1,0 +1,499 @@
+"""Sizes that are expressions of named dimensions.
+
+A model for a range of sizes is imported once. Each of its lengths is then a `Size`: an integer,
+the length where all dimensions have their highest value, that carries an expression. Arithmetic
+with integers keeps it, so code that computes with lengths need not know of it; a plain integer is
+the ordinary case. `int(size)`, numpy and floating point drop the expression.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.planner.errors import SizeError
+
+MOST_POINTS = 1 << 20
+"""Combinations of values that are tried one by one, where monotonicity proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A named size with a range.
+
+    Attributes:
+        name: Its name in the model.
+        low: Its lowest value, at least 0.
+        high: Its highest value, `low` and a multiple of `step`.
+        step: The difference of two neighbouring values.
+
+    Raises:
+        SizeError: The range has no values, or a step that does not lead from one end to the other.
+    """
+
+    name: str
+    low: int
+    high: int
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        if self.low < 0 or self.high < self.low:
+            raise SizeError(f"{self}: a range needs 0 <= low <= high")
+        if self.step < 1 or (self.high - self.low) % self.step:
+            raise SizeError(f"{self}: the steps from {self.low} do not lead to {self.high}")
+
+    def __str__(self) -> str:
+        step = f":{self.step}" if self.step != 1 else ""
+        return f"{self.name}={self.low}..{self.high}{step}"
+
+    @property
+    def size(self) -> "int | Size":
+        """The dimension as a size, whose value is `high`."""
+        if self.low == self.high:
+            return self.high
+        # Counted in steps, so that halves of an even length are lengths and no quotients.
+        base = 0 if self.low % self.step == 0 else self.low
+        steps = Expression.of_atom(_Steps(self.name, base, self.step))
+        return Size.of(steps * self.step + base, self.high)
+
+    def __contains__(self, value: int) -> bool:
+        return self.low <= value <= self.high and (value - self.low) % self.step == 0
+
+    def __len__(self) -> int:
+        return (self.high - self.low) // self.step + 1
+
+
+Sizes: TypeAlias = Mapping[str, int]
+"""Values of dimensions, by name."""
+
+_Values: TypeAlias = Mapping[str, int | NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """How many steps a dimension is above its base."""
+
+    name: str
+    base: int
+    step: int
+
+    def __str__(self) -> str:
+        above = f"({self.name} - {self.base})" if self.base else self.name
+        return f"{above}/{self.step}" if self.step != 1 else above
+
+    def evaluate(self, values: _Values) -> Any:
+        return (values[self.name] - self.base) // self.step
+
+
+@dataclass(frozen=True, slots=True)
+class _Quotient:
+    """A quotient, rounded down."""
+
+    numerator: "Expression"
+    denominator: "Expression"
+
+    def __str__(self) -> str:
+        return f"floor(({self.numerator})/({self.denominator}))"
+
+    def evaluate(self, values: _Values) -> Any:
+        return self.numerator.evaluate(values) // self.denominator.evaluate(values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Extreme:
+    """The larger or the smaller of two."""
+
+    is_largest: bool
+    one: "Expression"
+    other: "Expression"
+
+    def __str__(self) -> str:
+        return f"{'max' if self.is_largest else 'min'}({self.one}, {self.other})"
+
+    def evaluate(self, values: _Values) -> Any:
+        choose = np.maximum if self.is_largest else np.minimum
+        return choose(self.one.evaluate(values), self.other.evaluate(values))
+
+
+_Atom: TypeAlias = _Steps | _Quotient | _Extreme
+_Monomial: TypeAlias = tuple[_Atom, ...]
+"""Factors, sorted by their text; a power is a factor that is repeated."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A polynomial of dimensions and rounded quotients, in one canonical form.
+
+    Attributes:
+        terms: Products and their coefficients, none of them 0, sorted by their text.
+    """
+
+    terms: tuple[tuple[_Monomial, int], ...] = ()
+
+    @classmethod
+    def of(cls, value: int) -> "Expression":
+        """Return the expression of a size, a constant for a plain integer."""
+        return value.expression if isinstance(value, Size) else cls.constant(value)
+
+    @classmethod
+    def constant(cls, value: int) -> "Expression":
+        return cls((((), int(value)),) if value else ())
+
+    @classmethod
+    def of_atom(cls, atom: _Atom) -> "Expression":
+        return cls((((atom,), 1),))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of its dimensions."""
+        found: set[str] = set()
+        for atom in self.atoms():
+            if isinstance(atom, _Steps):
+                found.add(atom.name)
+            else:
+                for part in _parts(atom):
+                    found |= part.names
+        return frozenset(found)
+
+    def atoms(self) -> Iterator[_Atom]:
+        """Yield the factors of all terms."""
+        for monomial, _ in self.terms:
+            yield from monomial
+
+    @property
+    def as_constant(self) -> int | None:
+        """Its value, if that does not depend on any dimension."""
+        if not self.terms:
+            return 0
+        ((monomial, value),) = self.terms[:1]
+        return value if not monomial and len(self.terms) == 1 else None
+
+    def evaluate(self, values: _Values) -> Any:
+        """Return its value: of integers an integer, of arrays an array of int64."""
+        total: Any = 0
+        for monomial, factor in self.terms:
+            product: Any = factor
+            for atom in monomial:
+                product = product * atom.evaluate(values)
+            total = total + product
+        return total
+
+    def __add__(self, other: "Expression | int") -> "Expression":
+        found = dict(self.terms)
+        for monomial, factor in _expression(other).terms:
+            found[monomial] = found.get(monomial, 0) + factor
+        return _canonical(found)
+
+    def __mul__(self, other: "Expression | int") -> "Expression":
+        found: dict[_Monomial, int] = {}
+        for one, factor in self.terms:
+            for more, other_factor in _expression(other).terms:
+                product = tuple(sorted((*one, *more), key=str))
+                found[product] = found.get(product, 0) + factor * other_factor
+        return _canonical(found)
+
+    def __sub__(self, other: "Expression | int") -> "Expression":
+        return self + _expression(other) * -1
+
+    def __floordiv__(self, other: "Expression | int") -> "Expression":
+        divisor = _expression(other)
+        exact = self._divided(divisor)
+        if exact is not None:
+            return exact
+        number = divisor.as_constant
+        if number is None or number <= 0:
+            if number is not None and number < 0:
+                return (self * -1) // -number
+            return Expression.of_atom(_Quotient(self, divisor))
+        whole = {m: f // number for m, f in self.terms if m and f % number == 0}
+        rest = _canonical({m: f for m, f in self.terms if not m or f % number})
+        constant = rest.as_constant
+        if constant is not None:
+            return _canonical(whole) + constant // number
+        return _canonical(whole) + _quotient(rest, number)
+
+    def __mod__(self, other: "Expression | int") -> "Expression":
+        return self - (self // other) * other
+
+    def _divided(self, divisor: "Expression") -> "Expression | None":
+        """Return the quotient if the division leaves no remainder."""
+        if not divisor.terms:
+            raise ZeroDivisionError("division of a size by 0")
+        lead, lead_factor = max(divisor.terms, key=_degree)
+        rest, quotient = self, Expression()
+        for _ in range(64):
+            if not rest.terms:
+                return quotient
+            monomial, factor = max(rest.terms, key=_degree)
+            left = _without(monomial, lead)
+            if left is None or factor % lead_factor:
+                return None
+            part = Expression(((left, factor // lead_factor),))
+            quotient += part
+            rest -= part * divisor
+        return None
+
+    def __str__(self) -> str:
+        return " + ".join(_text(monomial, factor) for monomial, factor in self.terms) or "0"
+
+    def is_monotone(self, lowest: Sizes) -> bool:
+        """Tell whether it is proved to grow with each dimension, and to start at 0 or more.
+
+        Args:
+            lowest: The lowest values of the dimensions.
+        """
+        grows = all(factor > 0 for monomial, factor in self.terms if monomial)
+        return (
+            grows
+            and self.evaluate(lowest) >= 0
+            and all(_is_monotone(atom, lowest) for atom in self.atoms())
+        )
+
+
+def _expression(value: Expression | int) -> Expression:
+    return value if isinstance(value, Expression) else Expression.constant(value)
+
+
+def _canonical(found: Mapping[_Monomial, int]) -> Expression:
+    return Expression(
+        tuple(sorted(((m, f) for m, f in found.items() if f), key=lambda term: _key(term[0])))
+    )
+
+
+def _key(monomial: _Monomial) -> tuple[int, str]:
+    return -len(monomial), " ".join(map(str, monomial))
+
+
+def _degree(term: tuple[_Monomial, int]) -> tuple[int, str]:
+    """Return what terms of a division are ordered by: products keep this order."""
+    return len(term[0]), " ".join(map(str, term[0]))
+
+
+def _without(monomial: _Monomial, removed: _Monomial) -> _Monomial | None:
+    left = list(monomial)
+    for atom in removed:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
+def _quotient(numerator: Expression, denominator: int) -> Expression:
+    """Return a rounded quotient; one of a quotient is a quotient of the product."""
+    constant = dict(numerator.terms).get((), 0)
+    inner = [term for term in numerator.terms if term[0]]
+    if len(inner) == 1 and inner[0][1] == 1 and len(inner[0][0]) == 1:
+        (atom,) = inner[0][0]
+        if isinstance(atom, _Quotient):
+            divisor = atom.denominator.as_constant
+            if divisor is not None and divisor > 0:
+                return (atom.numerator + constant * divisor) // (divisor * denominator)
+    common = math.gcd(denominator, *(factor for monomial, factor in inner))
+    if common > 1:  # floor((c p + k) / (c d)) = floor((p + floor(k / c)) / d)
+        parts = {monomial: factor // common for monomial, factor in inner}
+        return (_canonical(parts) + constant // common) // (denominator // common)
+    return Expression.of_atom(_Quotient(numerator, Expression.constant(denominator)))
+
+
+def _parts(atom: _Atom) -> tuple[Expression, ...]:
+    if isinstance(atom, _Quotient):
+        return atom.numerator, atom.denominator
+    return (atom.one, atom.other) if isinstance(atom, _Extreme) else ()
+
+
+def _is_monotone(atom: _Atom, lowest: Sizes) -> bool:
+    if isinstance(atom, _Quotient):
+        divisor = atom.denominator.as_constant
+        return divisor is not None and divisor > 0 and atom.numerator.is_monotone(lowest)
+    return all(part.is_monotone(lowest) for part in _parts(atom))
+
+
+def _text(monomial: _Monomial, factor: int) -> str:
+    parts = [str(atom) for atom in monomial]
+    return "*".join(parts if factor == 1 and parts else [str(factor), *parts])
+
+
+class Size(int):
+    """An integer that is an expression of dimensions, each of which has its highest value in it.
+
+    It is equal to that integer, and hashed like it.
+
+    Attributes:
+        expression: How it depends on the dimensions; at least one is in it.
+    """
+
+    expression: Expression
+
+    @classmethod
+    def of(cls, expression: Expression, value: int) -> "int | Size":
+        """Return an expression and its value at the highest sizes; a plain integer if constant."""
+        constant = expression.as_constant
+        if constant is not None:
+            return constant
+        made = cls(value)
+        made.expression = expression
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size.of, (self.expression, int(self))
+
+    def __repr__(self) -> str:
+        return f"{int(self)} ({self.expression})"
+
+    __str__ = int.__repr__
+
+    def __add__(self, other: int) -> int:
+        return self._made(other, int.__add__, Expression.__add__)
+
+    def __sub__(self, other: int) -> int:
+        return self._made(other, int.__sub__, Expression.__sub__)
+
+    def __mul__(self, other: int) -> int:
+        return self._made(other, int.__mul__, Expression.__mul__)
+
+    def __floordiv__(self, other: int) -> int:
+        return self._made(other, int.__floordiv__, Expression.__floordiv__)
+
+    def __mod__(self, other: int) -> int:
+        return self._made(other, int.__mod__, Expression.__mod__)
+
+    def __rsub__(self, other: int) -> int:
+        return -self + other
+
+    def __rfloordiv__(self, other: int) -> int:
+        return self._of_constant(other) // self
+
+    def __rmod__(self, other: int) -> int:
+        return self._of_constant(other) % self
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __neg__(self) -> int:
+        return self * -1
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __divmod__(self, other: int) -> tuple[int, int]:
+        return self // other, self % other
+
+    def __pow__(self, exponent: Any, modulo: int | None = None) -> Any:
+        if modulo is None and isinstance(exponent, int) and 0 <= exponent <= 8:
+            return math.prod([self] * exponent)
+        return int.__pow__(self, exponent, modulo)
+
+    def _made(
+        self,
+        other: int,
+        of_values: Callable[[int, int], int],
+        of_expressions: Callable[[Expression, Expression], Expression],
+    ) -> int:
+        if isinstance(other, np.integer):
+            other = int(other)
+        value = of_values(self, other)
+        if not isinstance(value, int):  # NotImplemented, of a float or an array
+            return value
+        return Size.of(of_expressions(self.expression, Expression.of(other)), value)
+
+    @staticmethod
+    def _of_constant(value: int) -> "Size":
+        made = Size(value)
+        made.expression = Expression.constant(value)
+        return made
+
+
+def largest(one: int, other: int) -> int:
+    """Return the larger of two sizes, whichever that is at each value of the dimensions."""
+    return _extreme(one, other, is_largest=True)
+
+
+def smallest(one: int, other: int) -> int:
+    """Return the smaller of two sizes, whichever that is at each value of the dimensions."""
+    return _extreme(one, other, is_largest=False)
+
+
+def _extreme(one: int, other: int, *, is_largest: bool) -> int:
+    value = int(max(one, other) if is_largest else min(one, other))
+    first, second = sorted((Expression.of(one), Expression.of(other)), key=str)
+    difference = (first - second).as_constant
+    if difference is not None:
+        chosen = first if (difference > 0) == is_largest else second
+        return Size.of(chosen, value)
+    return Size.of(Expression.of_atom(_Extreme(is_largest, first, second)), value)
+
+
+def at(value: int, sizes: Sizes) -> int:
+    """Return what a size is where the dimensions have these values.
+
+    Raises:
+        KeyError: One of its dimensions has none.
+    """
+    return int(value.expression.evaluate(sizes)) if isinstance(value, Size) else int(value)
+
+
+def depends(value: int) -> bool:
+    """Tell whether a size depends on a dimension."""
+    return isinstance(value, Size)
+
+
+def highest_sizes(dimensions: Iterable[Dimension]) -> dict[str, int]:
+    return {each.name: each.high for each in dimensions}
+
+
+def lowest_sizes(dimensions: Iterable[Dimension]) -> dict[str, int]:
+    return {each.name: each.low for each in dimensions}
+
+
+def bounds(value: int, dimensions: Sequence[Dimension]) -> tuple[int, int]:
+    """Return the lowest and the highest that a size is for any values of the dimensions: a proof.
+
+    Where the expression grows with each dimension the ends of their ranges prove it, and otherwise
+    all their values, one by one.
+
+    Cost: O(terms), or O(terms x values of its dimensions).
+
+    Raises:
+        SizeError: It does not grow with each dimension, and they have too many values to try.
+    """
+    if not isinstance(value, Size):
+        return value, value
+    expression = value.expression
+    used = [each for each in dimensions if each.name in expression.names]
+    lowest = lowest_sizes(used)
+    if expression.is_monotone(lowest):
+        return expression.evaluate(lowest), expression.evaluate(highest_sizes(used))
+    found = expression.evaluate(every_value(used))
+    return int(np.min(found)), int(np.max(found))
+
+
+def every_value(dimensions: Sequence[Dimension]) -> dict[str, NDArray[np.int64]]:
+    """Return all combinations of values, as one array for each dimension.
+
+    Raises:
+        SizeError: There are more than `MOST_POINTS`.
+    """
+    if math.prod(map(len, dimensions)) > MOST_POINTS:
+        raise SizeError(
+            f"{', '.join(map(str, dimensions))}: too many sizes to prove a plan for, at most "
+            f"{MOST_POINTS:,} of them; give a larger step or a smaller range"
+        )
+    axes = [np.arange(each.low, each.high + 1, each.step, dtype=np.int64) for each in dimensions]
+    grids = np.meshgrid(*axes, indexing="ij")
+    return {each.name: grid.ravel() for each, grid in zip(dimensions, grids, strict=True)}
+
+
+def require_inside(sizes: Sizes, dimensions: Iterable[Dimension]) -> None:
+    """Check that there is a value for each dimension, inside its range.
+
+    Raises:
+        SizeError: There is not.
+    """
+    for each in dimensions:
+        value = sizes.get(each.name)
+        if value is None or value not in each:
+            raise SizeError(f"dimension {each.name!r} is {value}; its range is {each}")

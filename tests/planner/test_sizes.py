@@ -1,0 +1,144 @@
+"""Sizes are integers that keep how they depend on dimensions."""
+
+import copy
+import math
+import pickle
+import random
+
+import pytest
+
+from arenite.planner.errors import SizeError
+from arenite.planner.sizes import (
+    Dimension,
+    Expression,
+    Size,
+    at,
+    bounds,
+    depends,
+    largest,
+    require_inside,
+    smallest,
+)
+
+SEQ = Dimension("seq", 1, 512)
+PAST = Dimension("past", 0, 100)
+WIDTH = Dimension("width", 32, 320, 32)
+
+
+def test_a_size_is_the_integer_at_the_highest_sizes() -> None:
+    size = SEQ.size
+    assert size == 512
+    assert hash(size) == hash(512)
+    assert f"{size}" == "512"
+    assert str(size.expression) == "seq"
+    assert depends(size)
+
+
+def test_a_dimension_with_one_value_is_a_plain_integer() -> None:
+    assert type(Dimension("n", 4, 4).size) is int
+
+
+def test_arithmetic_is_that_of_integers_at_every_size() -> None:
+    rng = random.Random(0)
+    dimensions = (SEQ, PAST, WIDTH)
+    for _ in range(300):
+        values = [each.size for each in dimensions] + [rng.randint(1, 9) for _ in range(3)]
+        actions = []
+        for _ in range(6):
+            action = rng.choice(["add", "sub", "mul", "div", "mod", "max", "min"])
+            one, other = rng.randrange(len(values)), rng.randrange(len(values))
+            made = _apply(action, values[one], values[other])
+            if made is None or abs(made) > 1 << 40:
+                continue
+            actions.append((action, one, other))
+            values.append(made)
+        for _ in range(10):
+            sizes = {each.name: rng.choice(range(each.low, each.high + 1, each.step))
+                     for each in dimensions}  # fmt: skip
+            plain = [at(each, sizes) for each in values[:6]]
+            for (action, one, other), made in zip(actions, values[6:], strict=True):
+                expected = _apply(action, plain[one], plain[other])
+                if expected is None:
+                    break
+                plain.append(expected)
+                assert at(made, sizes) == expected
+
+
+def _apply(action: str, one: int, other: int) -> int | None:
+    if action in ("div", "mod") and other == 0:
+        return None
+    return {
+        "add": lambda: one + other, "sub": lambda: one - other, "mul": lambda: one * other,
+        "div": lambda: one // other, "mod": lambda: one % other,
+        "max": lambda: largest(one, other), "min": lambda: smallest(one, other),
+    }[action]()  # fmt: skip
+
+
+def test_what_does_not_depend_on_a_dimension_is_a_plain_integer() -> None:
+    size = SEQ.size
+    for made in (size - size, size * 0, size // size, (size + 3) - size, size % 1):
+        assert type(made) is int
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        ((SEQ.size + 1) // 2 // 2, "floor((seq + 1)/(4))"),
+        ((2 * SEQ.size + 6) // 4, "floor((seq + 3)/(2))"),
+        (SEQ.size * 12 * 64 // 12, "64*seq"),
+        (SEQ.size * PAST.size // SEQ.size, "past"),
+        (WIDTH.size // 4, "8*width/32"),
+        (-(-SEQ.size // 2), "-1*floor((-1*seq)/(2))"),
+        (largest(SEQ.size, SEQ.size + 1), "seq + 1"),
+        (math.prod((2, SEQ.size, SEQ.size)), "2*seq*seq"),
+        (sum((SEQ.size, 1)), "seq + 1"),
+    ],
+)
+def test_expressions_have_one_form(made: int, text: str) -> None:
+    assert isinstance(made, Size)
+    assert str(made.expression) == text
+
+
+def test_sizes_survive_copies() -> None:
+    size = SEQ.size * 3 + 1
+    assert isinstance(size, Size)
+    for made in (pickle.loads(pickle.dumps(size)), copy.deepcopy(size)):
+        assert made == size
+        assert made.expression == size.expression
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (SEQ.size * 4, (4, 2048)),
+        ((SEQ.size + 3) // 4 * 4, (4, 512)),
+        (SEQ.size - PAST.size, (-99, 512)),  # tried one by one
+        (SEQ.size * (512 - SEQ.size), (0, 65536)),
+        (7, (7, 7)),
+    ],
+)
+def test_bounds_hold_for_all_sizes(value: int, expected: tuple[int, int]) -> None:
+    assert bounds(value, (SEQ, PAST)) == expected
+
+
+def test_too_many_sizes_to_try_are_refused() -> None:
+    wide = Dimension("wide", 0, 1 << 21)
+    with pytest.raises(SizeError, match=r"wide=0\.\.2097152: too many sizes to prove a plan for"):
+        bounds(wide.size * (5 - wide.size), (wide,))
+
+
+@pytest.mark.parametrize(("low", "high", "step"), [(-1, 3, 1), (4, 3, 1), (1, 4, 2), (1, 4, 0)])
+def test_a_range_is_checked(low: int, high: int, step: int) -> None:
+    with pytest.raises(SizeError):
+        Dimension("n", low, high, step)
+
+
+@pytest.mark.parametrize("value", [0, 513])
+def test_a_value_outside_the_range_is_refused(value: int) -> None:
+    with pytest.raises(SizeError, match=r"dimension 'seq' is .*; its range is seq=1\.\.512"):
+        require_inside({"seq": value}, (SEQ,))
+
+
+def test_a_constant_has_the_expression_of_its_value() -> None:
+    assert Expression.of(5).evaluate({}) == 5
+    assert Expression.of(0).as_constant == 0
