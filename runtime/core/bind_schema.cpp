@@ -21,23 +21,24 @@ namespace {
 // Knows the schema, and no other spelling of JSON than the strict one.
 class Parser : public flatbuffers::Parser {
  public:
-  Parser() : flatbuffers::Parser(options()) {
+  explicit Parser(bool keeps_defaults = false) : flatbuffers::Parser(options(keeps_defaults)) {
     if (!Parse(kProgramSchema)) {
       throw std::runtime_error("the schema of programs cannot be parsed: " + error_);
     }
   }
 
  private:
-  static flatbuffers::IDLOptions options() {
+  static flatbuffers::IDLOptions options(bool keeps_defaults) {
     flatbuffers::IDLOptions options;
     options.strict_json = true;
     options.output_default_scalars_in_json = true;
+    options.force_defaults = keeps_defaults;
     return options;
   }
 };
 
-nb::bytes encode(const std::string& json) {
-  Parser schema;
+nb::bytes encode(const std::string& json, bool keeps_defaults) {
+  Parser schema(keeps_defaults);
   if (!schema.ParseJson(json.c_str())) {
     throw nb::value_error(("not a program: " + schema.error_).c_str());
   }
@@ -72,7 +73,7 @@ std::string decode(const nb::bytes& data) {
 }  // namespace
 
 NB_MODULE(_schema, module) {
-  module.def("encode", &encode, "json"_a);
+  module.def("encode", &encode, "json"_a, "keeps_defaults"_a = false);
   module.def("decode", &decode, "data"_a);
 }
 

@@ -1,7 +1,11 @@
 """Convert programs to and from JSON."""
 
-def encode(json: str) -> bytes:
+def encode(json: str, keeps_defaults: bool = False) -> bytes:
     """Return the FlatBuffer of a program.
+
+    Args:
+        json: The program.
+        keeps_defaults: Whether numbers that equal the schema's defaults are written too.
 
     Raises:
         ValueError: The text is not JSON of the schema.
