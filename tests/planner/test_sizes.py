@@ -19,6 +19,7 @@ from arenite.planner.sizes import (
     require_inside,
     smallest,
 )
+from arenite.planner.units import align_up
 
 SEQ = Dimension("seq", 1, 512)
 PAST = Dimension("past", 0, 100)
@@ -88,7 +89,7 @@ def test_what_does_not_depend_on_a_dimension_is_a_plain_integer() -> None:
         (SEQ.size * 12 * 64 // 12, "64*seq"),
         (SEQ.size * PAST.size // SEQ.size, "past"),
         (WIDTH.size // 4, "8*width/32"),
-        (-(-SEQ.size // 2), "-1*floor((-1*seq)/(2))"),
+        (-(-SEQ.size // 2), "floor((seq + 1)/(2))"),
         (largest(SEQ.size, SEQ.size + 1), "seq + 1"),
         (math.prod((2, SEQ.size, SEQ.size)), "2*seq*seq"),
         (sum((SEQ.size, 1)), "seq + 1"),
@@ -142,3 +143,48 @@ def test_a_value_outside_the_range_is_refused(value: int) -> None:
 def test_a_constant_has_the_expression_of_its_value() -> None:
     assert Expression.of(5).evaluate({}) == 5
     assert Expression.of(0).as_constant == 0
+
+
+def test_a_range_is_read_from_a_text() -> None:
+    assert Dimension.parse("seq", "1..512") == SEQ
+    assert Dimension.parse("width", "32..320:32") == WIDTH
+    assert Dimension.parse("seq", "17") == 17
+    assert Dimension.parse("seq", "17..17") == 17
+    assert Dimension.parse("width", WIDTH.text) == WIDTH
+
+
+@pytest.mark.parametrize(
+    "text", ["", "..", "1..", "..5", "-1..5", "1...5", "1..5:", "1..5:-1", "1-5", "²..5", "9" * 19]
+)
+def test_a_text_that_is_no_range_is_refused(text: str) -> None:
+    with pytest.raises(SizeError, match=r"expected a length such as 17, or a range such as 1\.\."):
+        Dimension.parse("seq", text)
+
+
+@pytest.mark.parametrize("text", ["5..1", "1..512:64", "1..5:0", "1..3:5"])
+def test_a_range_without_its_ends_is_refused(text: str) -> None:
+    with pytest.raises(SizeError, match="seq="):
+        Dimension.parse("seq", text)
+
+
+def test_an_expression_states_its_operations() -> None:
+    seq, width = SEQ.size, WIDTH.size
+    assert _tree(seq) == "seq"
+    assert _tree(seq * 256 + 3) == ("+", ("*", 256, "seq"), 3)
+    assert _tree(-(-seq * 4 // 64) * 64) == ("*", 64, ("/", ("+", "seq", 15), 16))
+    assert _tree(width * 2) == ("*", 2, "width")
+    assert _tree(width // 32) == ("/", "width", 32)
+    assert _tree(largest(seq, 9)) == ("max", 9, "seq")
+    assert _tree(Dimension("odd", 3, 13, 5).size * 2) == ("+", ("*", 2, ("+", "odd", -3)), 6)
+
+
+def test_a_size_that_is_rounded_up_is_bounded_by_its_corners() -> None:
+    """A million sizes are not tried one by one: rounded up, a product grows as it does."""
+    height, width = Dimension("height", 1, 4000), Dimension("width", 1, 4000)
+    size = align_up(height.size * width.size * 3, 64)
+    assert bounds(size, (height, width)) == (64, 48_000_000)
+
+
+def _tree(value: int) -> object:
+    assert isinstance(value, Size)
+    return value.expression.tree

@@ -7,6 +7,7 @@ the ordinary case. `int(size)`, numpy and floating point drop the expression.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,9 +47,35 @@ class Dimension:
         if self.step < 1 or (self.high - self.low) % self.step:
             raise SizeError(f"{self}: the steps from {self.low} do not lead to {self.high}")
 
+    @classmethod
+    def parse(cls, name: str, text: str) -> "int | Dimension":
+        """Return the dimension of a text such as `1..512` or `64..512:64`, the integer of `17`.
+
+        A range of one value is that integer.
+
+        Raises:
+            SizeError: The text is neither, or the range is not valid.
+        """
+        found = _RANGE.fullmatch(text)
+        if found is None:
+            raise SizeError(
+                f"{name}={text}: expected a length such as 17, or a range such as 1..512 or "
+                "64..512:64"
+            )
+        low, high, step = (None if each is None else int(each) for each in found.groups())
+        assert low is not None
+        if high is None:
+            return low
+        made = cls(name, low, high, 1 if step is None else step)
+        return low if low == high else made
+
+    @property
+    def text(self) -> str:
+        """Its range as `parse` reads it."""
+        return f"{self.low}..{self.high}" + (f":{self.step}" if self.step != 1 else "")
+
     def __str__(self) -> str:
-        step = f":{self.step}" if self.step != 1 else ""
-        return f"{self.name}={self.low}..{self.high}{step}"
+        return f"{self.name}={self.text}"
 
     @property
     def size(self) -> "int | Size":
@@ -67,8 +94,20 @@ class Dimension:
         return (self.high - self.low) // self.step + 1
 
 
+_RANGE = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18})(?::(\d{1,18}))?)?", re.ASCII)
+
+Length: TypeAlias = int | Dimension
+"""A length of an input: one value, or a range."""
+
 Sizes: TypeAlias = Mapping[str, int]
 """Values of dimensions, by name."""
+
+Tree: TypeAlias = "int | str | tuple[Tree, ...]"
+"""An expression by its operations: an integer, the name of a dimension, or a sign and operands.
+
+The signs are `+`, `*`, `max` and `min`, with two operands or more, and `/`, a quotient rounded
+down, with two: `("*", 256, ("/", ("+", "seq", 15), 16))`.
+"""
 
 _Values: TypeAlias = Mapping[str, int | NDArray[np.int64]]
 
@@ -88,6 +127,15 @@ class _Steps:
     def evaluate(self, values: _Values) -> Any:
         return (values[self.name] - self.base) // self.step
 
+    @property
+    def times_step(self) -> Tree:
+        """What the dimension is above its base."""
+        return ("+", self.name, -self.base) if self.base else self.name
+
+    @property
+    def tree(self) -> Tree:
+        return ("/", self.times_step, self.step) if self.step != 1 else self.times_step
+
 
 @dataclass(frozen=True, slots=True)
 class _Quotient:
@@ -101,6 +149,10 @@ class _Quotient:
 
     def evaluate(self, values: _Values) -> Any:
         return self.numerator.evaluate(values) // self.denominator.evaluate(values)
+
+    @property
+    def tree(self) -> Tree:
+        return "/", self.numerator.tree, self.denominator.tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +169,10 @@ class _Extreme:
     def evaluate(self, values: _Values) -> Any:
         choose = np.maximum if self.is_largest else np.minimum
         return choose(self.one.evaluate(values), self.other.evaluate(values))
+
+    @property
+    def tree(self) -> Tree:
+        return "max" if self.is_largest else "min", self.one.tree, self.other.tree
 
 
 _Atom: TypeAlias = _Steps | _Quotient | _Extreme
@@ -181,6 +237,12 @@ class Expression:
                 product = product * atom.evaluate(values)
             total = total + product
         return total
+
+    @property
+    def tree(self) -> Tree:
+        """The expression by its operations; equal expressions have equal ones."""
+        terms = [_term(monomial, factor) for monomial, factor in self.terms]
+        return ("+", *terms) if len(terms) > 1 else terms[0] if terms else 0
 
     def __add__(self, other: "Expression | int") -> "Expression":
         found = dict(self.terms)
@@ -286,6 +348,8 @@ def _quotient(numerator: Expression, denominator: int) -> Expression:
     """Return a rounded quotient; one of a quotient is a quotient of the product."""
     constant = dict(numerator.terms).get((), 0)
     inner = [term for term in numerator.terms if term[0]]
+    if inner[0][1] < 0:  # as sizes are rounded up: floor(-p / d) = -floor((p + d - 1) / d)
+        return _quotient(numerator * -1 + (denominator - 1), denominator) * -1
     if len(inner) == 1 and inner[0][1] == 1 and len(inner[0][0]) == 1:
         (atom,) = inner[0][0]
         if isinstance(atom, _Quotient):
@@ -310,6 +374,20 @@ def _is_monotone(atom: _Atom, lowest: Sizes) -> bool:
         divisor = atom.denominator.as_constant
         return divisor is not None and divisor > 0 and atom.numerator.is_monotone(lowest)
     return all(part.is_monotone(lowest) for part in _parts(atom))
+
+
+def _term(monomial: _Monomial, factor: int) -> Tree:
+    parts: list[Tree] = []
+    for atom in monomial:
+        # 64 times the steps of 32 is 2 times what the dimension is above its base.
+        if isinstance(atom, _Steps) and factor % atom.step == 0:
+            factor //= atom.step
+            parts.append(atom.times_step)
+        else:
+            parts.append(atom.tree)
+    if factor != 1 or not parts:
+        parts.insert(0, factor)
+    return ("*", *parts) if len(parts) > 1 else parts[0]
 
 
 def _text(monomial: _Monomial, factor: int) -> str:
