@@ -213,6 +213,7 @@ class StepOfHalves final : public Step {
   }
 
   void check() const override { inner_->check(); }
+  std::size_t count() const override { return inner_->count(); }
   bool makes_rows() const override {
     return rows_at_once_ != 0 && !halves_.takes_rows && inner_->makes_rows();
   }

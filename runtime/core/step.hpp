@@ -60,6 +60,9 @@ class Step {
   // Throws IndexError for an index beyond its axis, which `run` takes as if it were inside. Called
   // before each run of a session that is guarded.
   virtual void check() const {}
+  // How many rows of its result the last run made, of a step that counts them; at most as many as
+  // the result has.
+  virtual std::size_t count() const { return 0; }
   // Whether it can make some rows of its results, wherever they lie. Such a step overrides
   // run_rows.
   virtual bool makes_rows() const { return false; }

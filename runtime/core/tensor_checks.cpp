@@ -16,8 +16,6 @@ using program::Place;
 using program::Program;
 using program::Type;
 
-constexpr std::size_t kMaxRank = 16;
-
 // Product of the shape and the size of an element, or a refusal.
 std::size_t checked_size(const program::Tensor& tensor) {
   std::uint64_t bytes = element_size(tensor.type());

@@ -12,6 +12,9 @@ namespace arenite {
 
 class SpillFile;
 
+// Most axes that a tensor may have.
+constexpr std::size_t kMaxRank = 16;
+
 struct TensorView {
   program::Type type = program::Type::float32;
   std::vector<std::size_t> shape;

@@ -346,6 +346,23 @@ def test_a_guarded_session_refuses_an_index_beyond_its_axis_and_runs_again(index
         np.testing.assert_array_equal(guarded.run(inside)["y"], rows[[0, 0, 4]])
 
 
+@pytest.mark.parametrize(("axis", "index"), [(0, 5), (0, -6), (1, 2), (1, -3)])
+def test_each_index_of_several_axes_stays_within_its_own(axis, index, tmp_path):
+    text = "(float[5,2] x, int64[3,2] i) => (float[3] y) { y = GatherND(x, i) }"
+    path = build(save(tmp_path, parse(text)), tmp_path)
+    rows = np.arange(10, dtype=np.float32).reshape(5, 2)
+    places = np.array([[4, 1], [-5, -2], [2, 1]])
+    places[2, axis] = index
+    length = rows.shape[axis]
+    with Session(path) as plain, Session(path, guard=True) as guarded:
+        kept = places[2].clip(0, (4, 1))
+        np.testing.assert_array_equal(
+            plain.run({"x": rows, "i": places})["y"], [9, 0, rows[*kept]]
+        )
+        with pytest.raises(IndexRangeError, match=f"index {index} is not in -{length} to"):
+            guarded.run({"x": rows, "i": places})
+
+
 CACHE = (
     "(float[1,2,7,4] past, float[1,2,1,4] x) => (y, z) {y = Concat<axis=2>(past, x) z = Relu(y)}"
 )

@@ -126,6 +126,8 @@ SOUND = {
     "l2 norm": OneStep("L2Norm", (f32(2, 4),), (f32(2, 4),)),
     "cumulative sum": OneStep("CumulativeSum", (f32(2, 4),), (f32(2, 4),), {"axis": 1}),
     "gather": OneStep("Gather", (f32(4, 3), i32(2)), (f32(2, 3),), {"axis": 0}),
+    "gather of elements": OneStep(
+        "Gather", (f32(4, 3), i32(5, 2)), (f32(5),), {"axis": 0, "num_axes": 2}),
     "convert": OneStep("Convert", (f32(8),), (i32(8),)),
     "multiply-add": OneStep("MultiplyAdd", (f32(2, 4), f32(4), f32(4)), (f32(2, 4),)),
     "lstm": OneStep(
@@ -153,6 +155,7 @@ SOUND = {
          "scales": [1.0, 1.0, 1.0, 1.0]}, scratch=5 * 24 + 3 * 16 + 5),
     "rfft2d": OneStep("Rfft2D", (f32(3, 2, 5),), (f32(3, 4, 3, 2),), {"rows": 4, "columns": 4},
                       scratch=16 * (4 + 12)),
+    "places": OneStep("NonZero", (f32(2, 3),), (i64(6, 2),)),
     "top k": OneStep("TopK", (f32(2, 5),), (f32(2, 3), i32(2, 3))),
     "scatter": OneStep("ScatterAdd", (i32(2), f32(2, 3)), (f32(4, 3),)),
     "load": OneStep("LoadWeights", (weights(4, 3),), (f32(16),)),
@@ -243,7 +246,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "suppression", {"in": {0: f32(1, 5, 3)}}, "must have 4 numbers"),
     "scores of other boxes": ("suppression", {"in": {1: f32(1, 2, 6)}}, "boxes and scores do not"),
     "boxes of integers": ("suppression", {"in": {0: i32(1, 5, 4)}}, "only float32"),
-    "a row too many": ("suppression", {"out": {0: i64(5, 3)}}, "a row for each box"),
+    "a row too few": ("suppression", {"out": {0: i64(3, 3)}}, "a row for each box"),
     "rows of four": ("suppression", {"out": {0: i64(4, 4)}}, "must be rows of three"),
     "candidates without memory": ("suppression", {"scratch": 59}, "its working memory has"),
     "no place for the count": (
@@ -372,6 +375,11 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "batches beyond the axis": ("gather", {"told": {"batch_axes": 1}}, "the axis is out of range"),
     "batches that differ": (
         "gather", {"told": {"axis": 1, "batch_axes": 1}}, "data and indices differ in a batch"),
+    "elements of three axes": (
+        "gather of elements", {"told": {"num_axes": 3}}, "the axis is out of range"),
+    "slices of no axes": ("gather", {"told": {"num_axes": 0}}, "the axis is out of range"),
+    "elements by three indices": (
+        "gather of elements", {"in": {1: i32(5, 3)}}, "one for each axis"),
     "slices of nothing": ("gather", {"in": {0: f32(0, 3)}}, "the axis has no elements"),
     "a slice too many": ("gather", {"out": {0: f32(3, 3)}}, "one slice for each index"),
     "indices that are numbers": ("gather", {"in": {1: f32(2)}}, "no kernel runs it"),
@@ -462,8 +470,13 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a transform without room": ("rfft2d", {"scratch": 255}, "has 255 B; it needs 256"),
     "more than there are": (
         "top k", {"in": {0: f32(2, 2)}}, "its k does not fit"),
-    "the largest of no rows": (
-        "top k", {"in": {0: f32(0, 5)}, "outs": (f32(0, 3), i32(0, 3))}, "its k does not fit"),
+    "a place too few": ("places", {"out": {0: i64(5, 2)}}, "a row of indices for each element"),
+    "places of three axes": (
+        "places", {"out": {0: i64(6, 3)}}, "a row of indices for each element"),
+    "places of 32 bits": ("places", {"out": {0: i32(6, 2)}}, "a row of indices for each element"),
+    "places of a scalar": (
+        "places", {"in": {0: f32()}, "outs": (i64(1, 0),)}, "a scalar has no axes"),
+    "places of doubles": ("places", {"in": {0: Given((2, 3), "float64")}}, "no kernel runs it"),
     "the largest of other rows": ("top k", {"in": {0: f32(3, 5)}}, "its k does not fit"),
     "the largest without indices": ("top k", {"outs": (f32(2, 3),)}, "too few outputs"),
     "indices of others": ("top k", {"out": {1: i32(2, 2)}}, "its outputs differ"),

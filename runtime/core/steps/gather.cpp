@@ -1,5 +1,6 @@
 // Slices of a tensor, by index.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "kernels/parallel.hpp"
@@ -13,11 +14,13 @@ namespace arenite {
 namespace {
 
 struct Extent {
-  std::size_t batch = 1;   // axes that data and indices share
-  std::size_t outer = 1;   // of the data, before the axis
-  std::size_t length = 1;  // of the axis
-  std::size_t bytes = 1;   // of a slice behind the axis
-  std::size_t count = 1;   // indices of a batch
+  std::size_t batch = 1;     // axes that data and indices share
+  std::size_t outer = 1;     // of the data, before the axes that are indexed
+  std::size_t length = 1;    // of those axes together
+  std::size_t bytes = 1;     // of a slice behind them
+  std::size_t count = 1;     // places of a batch
+  std::size_t num_axes = 1;  // that are indexed, and indices of a place
+  std::array<std::int64_t, kMaxRank> lengths{};
 };
 
 template <typename Index>
@@ -33,8 +36,8 @@ class GatherStep final : public Step {
         threads_(operands.threads) {}
 
   void check() const override {
-    const auto length = static_cast<std::int64_t>(extent_.length);
-    for (std::size_t i = 0; i < extent_.batch * extent_.count; ++i) {
+    for (std::size_t i = 0; i < extent_.batch * extent_.count * extent_.num_axes; ++i) {
+      const std::int64_t length = extent_.lengths[i % extent_.num_axes];
       require_index(step_, indices_[i], -length, length);
     }
   }
@@ -44,19 +47,28 @@ class GatherStep final : public Step {
       for (std::size_t i = first; i < first + n; ++i) {
         const std::size_t row = i / extent_.count;
         const std::size_t place = i % extent_.count;
-        const Index index = indices_[row / extent_.outer * extent_.count + place];
+        const std::size_t at = row / extent_.outer * extent_.count + place;
         std::memcpy(target_ + i * extent_.bytes,
-                    data_ + (row * extent_.length + inside(index)) * extent_.bytes, extent_.bytes);
+                    data_ + (row * extent_.length + slice_at(at)) * extent_.bytes, extent_.bytes);
       }
     });
   }
 
  private:
+  std::size_t slice_at(std::size_t place) const {
+    const Index* indices = indices_ + place * extent_.num_axes;
+    std::size_t slice = inside(indices[0], extent_.lengths[0]);
+    for (std::size_t i = 1; i < extent_.num_axes; ++i) {
+      slice = slice * static_cast<std::size_t>(extent_.lengths[i]) +
+              inside(indices[i], extent_.lengths[i]);
+    }
+    return slice;
+  }
+
   // Negative indices count from the end. A run cannot fail: indices out of range are clamped.
-  std::size_t inside(Index index) const {
-    const auto length = static_cast<Index>(extent_.length);
-    const Index positive = index < 0 ? index + length : index;
-    return static_cast<std::size_t>(std::min(std::max(positive, Index{0}), length - 1));
+  static std::size_t inside(std::int64_t index, std::int64_t length) {
+    const std::int64_t positive = index < 0 ? index + length : index;
+    return static_cast<std::size_t>(std::min(std::max(positive, std::int64_t{0}), length - 1));
   }
 
   const program::Step& step_;
@@ -76,21 +88,34 @@ std::unique_ptr<Step> make_gather(const Operands& operands) {
   const auto& target = *operands.outputs[0];
   const std::size_t axis = attributes.axis();
   const std::size_t batch_axes = attributes.batch_axes();
-  require(operands, axis < data.rank() && batch_axes <= axis && batch_axes <= indices.rank(),
+  const std::size_t num_axes = attributes.num_axes();
+  require(operands,
+          axis < data.rank() && num_axes > 0 && num_axes <= data.rank() - axis &&
+              batch_axes <= axis && batch_axes <= indices.rank(),
           "the axis is out of range");
   Extent extent;
   extent.bytes = element_size(data.type);
+  extent.num_axes = num_axes;
   for (std::size_t i = 0; i < data.rank(); ++i) {
-    (i < batch_axes ? extent.batch
-     : i < axis     ? extent.outer
-     : i == axis    ? extent.length
-                    : extent.bytes) *= data.shape[i];
+    (i < batch_axes        ? extent.batch
+     : i < axis            ? extent.outer
+     : i - axis < num_axes ? extent.length
+                           : extent.bytes) *= data.shape[i];
+    if (i >= axis && i - axis < num_axes) {
+      extent.lengths[i - axis] = static_cast<std::int64_t>(data.shape[i]);
+    }
     require(operands, i >= batch_axes || indices.shape[i] == data.shape[i],
             "data and indices differ in a batch");
   }
   for (std::size_t i = batch_axes; i < indices.rank(); ++i) { extent.count *= indices.shape[i]; }
+  if (num_axes > 1) {
+    require(operands, indices.rank() > batch_axes && indices.shape.back() == num_axes,
+            "its indices do not have one for each axis");
+    extent.count = indices.num_elements() / num_axes / std::max<std::size_t>(extent.batch, 1);
+  }
   require(operands, data.type == target.type, "input and output differ in type");
-  require(operands, extent.length > 0 && extent.length < (1u << 31), "the axis has no elements");
+  require(operands, extent.length > 0 || target.size == 0, "the axis has no elements");
+  require(operands, extent.length < (1u << 31), "the axis has too many elements");
   require(operands, target.size == extent.batch * extent.outer * extent.count * extent.bytes,
           "the output does not have one slice for each index");
   return of_index_type(indices.type, [&](auto index) -> std::unique_ptr<Step> {

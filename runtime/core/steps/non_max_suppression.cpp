@@ -98,8 +98,11 @@ class OfClassesStep final : public SuppressionStep {
         }
       }
     }
+    count_ = static_cast<std::size_t>(row - rows_) / 3;
     std::fill(row, rows_ + 3 * num_rows_, std::int64_t{-1});
   }
+
+  std::size_t count() const override { return count_; }
 
  private:
   bool is_free(const float* boxes, const std::int64_t* first, const std::int64_t* last,
@@ -116,6 +119,7 @@ class OfClassesStep final : public SuppressionStep {
   std::size_t num_classes_;
   std::int64_t* rows_;
   std::size_t num_rows_;
+  std::size_t count_ = 0;
 };
 
 // TensorFlow Lite: boxes, the scores that they have then, and how many there are; all else is 0.
@@ -205,7 +209,7 @@ std::unique_ptr<Step> make_suppression(const Operands& operands) {
     require(operands, boxes.rank() == 3 && scores.rank() == 3 && boxes.shape[0] == scores.shape[0],
             "boxes and scores do not fit");
     const std::size_t most = std::min<std::size_t>(attributes.max_outputs(), num_boxes);
-    require(operands, selected.shape[0] == scores.shape[0] * scores.shape[1] * most,
+    require(operands, selected.shape[0] >= scores.shape[0] * scores.shape[1] * most,
             "its output does not have a row for each box that it may select");
     return std::make_unique<OfClassesStep>(operands, num_boxes);
   }

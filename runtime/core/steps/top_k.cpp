@@ -36,7 +36,7 @@ std::unique_ptr<Step> make_top_k(const Operands& operands) {
   require(operands, values.shape == operands.outputs[1]->shape, "its outputs differ");
   require(operands,
           std::equal(source.shape.begin(), source.shape.end() - 1, values.shape.begin()) &&
-              values.shape.back() <= source.shape.back() && values.size > 0 &&
+              values.shape.back() <= source.shape.back() &&
               source.shape.back() < (std::size_t{1} << 31),
           "its k does not fit the row");
   require(operands, source.type == values.type, "input and output differ in type");

@@ -14,9 +14,10 @@ CASES = {
     "max unpool": "(float[1,3,6,6] x) => (float[1,3,6,6] y) "
     "{m, i = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) "
     "y = MaxUnpool<kernel_shape=[2,2], strides=[2,2]>(m, i)}",
-    "largest elements": "(float[4,9] x) => (float[4,3] v, int64[4,3] i) <int64[1] k = {3}> "
-    "{v, i = TopK(x, k)}",
-    "slices by indices": "(float[4,3,2] x, int64[5,2] i) => (float[5,2] y) {y = GatherND(x, i)}",
+    "smallest elements": "(float[4,9] x) => (float[4,3] v, int64[4,3] i) <int64[1] k = {3}> "
+    "{v, i = TopK<largest=0>(x, k)}",
+    "slices of a batch": "(float[4,3,2] x, int64[4,5,1] i) => (float[4,5,2] y) "
+    "{y = GatherND<batch_dims=1>(x, i)}",
     "grid sample": "(float[1,3,6,6] x, float[1,4,5,2] g) => (float[1,3,4,5] y) "
     "{s = Abs(g) y = GridSample(x, s)}",
     "gather elements": "(float[4,3] x, int64[2,3] i) => (float[2,3] y) {y = GatherElements(x, i)}",

@@ -126,6 +126,16 @@ CASES = {
     "{y = GatherND(x, i)}",
     "gather of slices of an image": "(float[1,6,4,5] x) => (y) <float[6,6,1,1] w, "
     "int64[3,2] i = {0,1,0,-1,-1,3}> {c = Conv(x, w) y = GatherND(c, i)}",
+    "gather by indices of the run": "(float[2,3,5] x, int64[4,3] i) => (y) "
+    "{n = Neg(i) y = GatherND(x, n)}",
+    "gather of an image by indices of the run": "(float[2,6,4,5] x, int32[2,3,2] i) => (y) "
+    "<float[6,6,1,1] w> {c = Conv(x, w) j = Cast<to=7>(i) y = GatherND(c, j)}",
+    "largest elements": "(float[4,9] x) => (v, i) <int64[1] k = {3}> {v, i = TopK(x, k)}",
+    "largest elements along the first axis": "(float[9,4] x) => (v, i) <int64[1] k = {9}> "
+    "{v, i = TopK<axis=0>(x, k)}",
+    "places of the largest elements": "(int64[4,9] x) => (i) <int64[1] k = {3}> "
+    "{v, i = TopK(x, k)}",
+    "no largest elements": "(float[4,9] x) => (v, i) <int64[1] k = {0}> {v, i = TopK(x, k)}",
     "gather of one element": "(float[5,6] x) => (float y) <int64[2] i = {4,5}> "
     "{y = GatherND(x, i)}",
     "one hot": "(int64[2,3] i) => (y) <int64 d = {4}, float[2] v = {-0.5,2}> "

@@ -263,13 +263,18 @@ def _part(move: Move, inner: Tensor, inner_start: int, outer: Tensor, outer_star
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gather(RuntimeOperator):
-    """Reads data and indices: slices of the data along an axis."""
+    """Reads data and indices: slices of the data along an axis.
+
+    Of several axes, from `axis` on, each slice has one index for each: the last axis of the
+    indices.
+    """
 
     number: ClassVar[int] = 19
     moves_halves: ClassVar[bool] = True
 
     axis: int
     batch_axes: int = 0
+    num_axes: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,17 @@ class NonMaxSuppression(RuntimeOperator):
         return _CANDIDATE_BYTES * boxes.shape[-2] if boxes and len(boxes.shape) > 1 else 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonZero(RuntimeOperator):
+    """The places of the elements that are not 0, in order.
+
+    Makes rows of int64, as many as x has elements, with an index for each axis; those behind the
+    last place that is found keep what they had.
+    """
+
+    number: ClassVar[int] = 43
+
+
 _COMPLEX_BYTES = 16
 """Bytes of a complex number, two 64-bit floats."""
 

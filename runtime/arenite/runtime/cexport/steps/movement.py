@@ -251,6 +251,8 @@ def gather(t: StepWriter) -> None:
     if indices.dtype not in (DType.INT32, DType.INT64):
         raise NotWrittenError(f"indices of {indices.dtype.label} are unsupported")
     axis, batch_axes = operator.axis, operator.batch_axes
+    if operator.num_axes > 1:
+        raise NotWrittenError("indices of several axes must be constant")
     if data.dtype.bits % 8 or data.quantisation != result.quantisation:
         raise NotWrittenError(
             "elements below 8 bits and an output scale other than the input's are unsupported"

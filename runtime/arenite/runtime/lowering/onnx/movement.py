@@ -184,28 +184,28 @@ def gather(t: OnnxTranslation) -> None:
 
 @translates("GatherND")
 def gather_nd(t: OnnxTranslation) -> None:
-    """Translate GatherND of one axis, or by constants: the axes that are indexed become one."""
+    """Translate GatherND; axes that are indexed by constants become one."""
     data, shape = t.value(), t.builder.model.tensors[t.source(1)].shape
     if t.attribute("batch_dims", 0):
         raise unsupported("batch_dims", t.attribute("batch_dims", 0), 0)
     lengths, rest = data.shape[: shape[-1]], data.shape[shape[-1] :]
     if math.prod(data.shape) == 0:
         raise NotLoweredError(f"an empty input, {data.shape}, is unsupported")
-    indices = t.builder.array(t.source(1))
-    if len(lengths) == 1:
-        where = t.builder.as_written(t.value(1), t.target)
-        where = t.builder.reshaped(where, shape[:-1], t.target)
-    elif indices is None:
-        raise NotLoweredError("indices of several axes must be constant")
-    else:
-        whole = np.where(indices < 0, indices + np.array(lengths, np.int64), indices)
-        if np.any(whole < 0) or np.any(whole >= lengths):
-            raise NotLoweredError(f"an index is outside the indexed axes, {lengths}")
-        where = t.builder.constant(
-            np.ravel_multi_index(tuple(np.moveaxis(whole, -1, 0)), lengths).astype(np.int64),
-            t.source(1),
-        )
     data = t.builder.as_written(data, t.target)
+    indices = t.builder.array(t.source(1))
+    if indices is None or len(lengths) == 1:
+        where = t.builder.as_written(t.value(1), t.target)
+        if len(lengths) == 1:
+            where = t.builder.reshaped(where, shape[:-1], t.target)
+        t.finish(t.emit(Gather(axis=0, num_axes=len(lengths)), [data, where]))
+        return
+    whole = np.where(indices < 0, indices + np.array(lengths, np.int64), indices)
+    if np.any(whole < 0) or np.any(whole >= lengths):
+        raise NotLoweredError(f"an index is outside the indexed axes, {lengths}")
+    where = t.builder.constant(
+        np.ravel_multi_index(tuple(np.moveaxis(whole, -1, 0)), lengths).astype(np.int64),
+        t.source(1),
+    )
     rows = t.builder.reshaped(data, (math.prod(lengths), *rest), t.target)
     t.finish(t.emit(Gather(axis=0), [rows, where]))
 

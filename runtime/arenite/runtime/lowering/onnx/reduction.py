@@ -34,6 +34,7 @@ from arenite.runtime.operators.reduction import (
     PoolKind,
     Reduce,
     ReduceFunction,
+    TopK,
 )
 from arenite.runtime.operators.special import NonMaxSuppression
 
@@ -85,6 +86,27 @@ def arg_reduction(t: OnnxTranslation) -> None:
     )
     shape, order = _without(value, (axis,), keep=bool(t.attribute("keepdims", 1)))
     t.finish(t.emit(operator, [value], shape=shape, order=order))
+
+
+@translates("TopK")
+def top_k(t: OnnxTranslation) -> None:
+    """Translate TopK of the largest elements."""
+    value = t.value()
+    require_type(value.dtype, DType.FLOAT32, DType.INT32, DType.INT64)
+    if t.attribute("largest", 1) != 1:
+        raise unsupported("largest", t.attribute("largest", 1), 1)
+    value = _last(t, value, t.axis(-1, len(value.shape)))
+    # It always makes both: without its indices one would not know their type.
+    outputs = [
+        (name or f"{t.target}/{kind}", t.shape, value.order)
+        for name, kind in zip((*t.step.outputs, "")[:2], ("values", "indices"), strict=True)
+    ]
+    made = t.builder.emit(
+        TopK(), [value], outputs, dtype=[value.dtype, DType.INT64], step=t.step.name
+    )
+    for name, each in zip(t.step.outputs, made, strict=False):
+        if name:
+            t.builder.bind(name, each)
 
 
 @translates("CumSum")
