@@ -10,6 +10,7 @@ from bench.zoo.classic import densenet121, inception_v3, resnet50, unet
 from bench.zoo.edge import bert_mini, deit_tiny, efficientnet_b0, mobilenet_v3, yolov8n
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
 from bench.zoo.mobilenets import deeplab_v3, mobilenet_v1, mobilenet_v2, posenet
+from bench.zoo.opened import opened
 from bench.zoo.sequences import espcn, recurrent, temporal, transformer, vocoder
 
 NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
@@ -72,3 +73,12 @@ EDGE: dict[str, Callable[[], onnx.ModelProto]] = {
     "deit-tiny": deit_tiny,
 }
 """Networks that edge devices run today."""
+
+OPEN: dict[str, Callable[[], onnx.ModelProto]] = {
+    "bert-mini-open": partial(opened, bert_mini, 128, 64, "tokens"),
+    "yolov8n-open": partial(opened, yolov8n, 320, 256, "pixels"),
+    "gru-open": partial(opened, partial(recurrent, "GRU", "forward", 128), 100, 50, "frames"),
+    "temporal-open": partial(opened, temporal, 8000, 4000, "samples"),
+    "vocoder-open": partial(opened, vocoder, 32, 16, "frames"),
+}
+"""Networks whose length is left open: tokens, pixels, frames or samples."""

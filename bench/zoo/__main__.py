@@ -6,9 +6,9 @@ from pathlib import Path
 
 import onnx
 
-from bench.zoo import CELLS, EDGE, MEDIAPIPE, NETWORKS, SEQUENCES, SMALL
+from bench.zoo import CELLS, EDGE, MEDIAPIPE, NETWORKS, OPEN, SEQUENCES, SMALL
 
-_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE, **SMALL, **EDGE, **SEQUENCES}
+_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE, **SMALL, **EDGE, **SEQUENCES, **OPEN}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

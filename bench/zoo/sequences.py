@@ -12,11 +12,13 @@ Direction = Literal["forward", "bidirectional"]
 
 
 def recurrent(
-    op_type: Literal["LSTM", "GRU"], direction: Direction = "forward", units: int = 128
+    op_type: Literal["LSTM", "GRU"],
+    direction: Direction = "forward",
+    units: int = 128,
+    frames: int = 100,
 ) -> onnx.ModelProto:
-    """Return two recurrent layers over 100 frames of 80 features, and classes of each frame."""
+    """Return two recurrent layers over frames of 80 features, and classes of each frame."""
     net = NetworkBuilder(f"{op_type.lower()}_{direction}_{units}")
-    frames = 100
     x = net.input("frames", frames, 1, 80)
     for _ in range(2):
         x = net.recurrent(x, op_type, units, direction)

@@ -12,9 +12,10 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not
 from arenite.planner.importers.onnx import read_onnx  # noqa: E402
 from arenite.planner.programs.rules import Rules  # noqa: E402
 from arenite.strategies import find_order  # noqa: E402
-from bench.zoo import CELLS, NETWORKS, SEQUENCES  # noqa: E402
+from bench.zoo import CELLS, NETWORKS, OPEN, SEQUENCES  # noqa: E402
 from bench.zoo.__main__ import main  # noqa: E402
 from bench.zoo.builder import NetworkBuilder  # noqa: E402
+from bench.zoo.opened import opened  # noqa: E402
 
 
 def run(network: "onnx.ModelProto") -> dict[str, npt.NDArray[np.float32]]:
@@ -65,6 +66,32 @@ def test_a_network_of_sequences_runs(name: str) -> None:
     for stated, found in zip(session.get_outputs(), session.run(None, feeds), strict=True):
         assert found.shape == tuple(stated.shape)
         assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_network_whose_length_is_open_runs_at_several(name: str) -> None:
+    session = onnxruntime.InferenceSession(
+        OPEN[name]().SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (stated,) = session.get_inputs()
+    assert any(isinstance(each, str) for each in stated.shape)
+    sizes = set()
+    for length in (800, 1600) if name == "temporal-open" else (32, 64):
+        shape = [length if isinstance(each, str) else each for each in stated.shape]
+        found = session.run(None, {stated.name: np.full(shape, 0.5, np.float32)})
+        assert all(np.isfinite(each).all() for each in found)
+        sizes.add(sum(each.size for each in found))
+    assert len(sizes) == 2
+
+
+def test_a_network_with_other_weights_at_another_size_cannot_be_opened() -> None:
+    def dense(size: int) -> "onnx.ModelProto":
+        net = NetworkBuilder("dense")
+        net.output(net.dense(net.input("x", 1, size), 4), "y")
+        return net.build()
+
+    with pytest.raises(ValueError, match="depends on n, and not as a shape of a Reshape"):
+        opened(dense, 8, 16, "n")
 
 
 def test_the_same_network_has_the_same_bytes() -> None:
