@@ -16,7 +16,9 @@ from arenite.planner.lazy import lazily
 if TYPE_CHECKING:
     from arenite.planner.errors import AreniteError
     from arenite.planner.importers.models import (
+        Dims,
         InputValues,
+        RangedShapes,
         Shapes,
         Source,
         load,
@@ -45,9 +47,10 @@ else:
 
 __all__ = [
     "DEFAULT_ALIGNMENT", "LEAST", "Alias", "AliasKind", "AreniteError", "Array", "Boundary",
-    "Budget", "Candidate", "Costs", "DType", "Derivation", "Diagnosis", "FindOrder", "InputValues",
-    "Link", "Memory", "Order", "ParameterValue", "PermittedOverlap", "Plan", "PlanFile", "Policy",
-    "Port", "Problem", "Program", "Quantisation", "Rules", "Shapes", "SharedObjects", "ShouldStop",
-    "Source", "Stair", "Step", "Strategy", "StrategyKind", "Tensor", "TensorKind", "UsageRecord",
-    "derive", "diagnose", "liveness", "load", "model_format", "open_names", "read", "verify",
+    "Budget", "Candidate", "Costs", "DType", "Derivation", "Diagnosis", "Dims", "FindOrder",
+    "InputValues", "Link", "Memory", "Order", "ParameterValue", "PermittedOverlap", "Plan",
+    "PlanFile", "Policy", "Port", "Problem", "Program", "Quantisation", "RangedShapes", "Rules",
+    "Shapes", "SharedObjects", "ShouldStop", "Source", "Stair", "Step", "Strategy", "StrategyKind",
+    "Tensor", "TensorKind", "UsageRecord", "derive", "diagnose", "liveness", "load",
+    "model_format", "open_names", "read", "verify",
 ]  # fmt: skip

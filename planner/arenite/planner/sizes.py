@@ -102,7 +102,7 @@ Length: TypeAlias = int | Dimension
 Sizes: TypeAlias = Mapping[str, int]
 """Values of dimensions, by name."""
 
-Tree: TypeAlias = "int | str | tuple[Tree, ...]"
+Tree: TypeAlias = int | str | tuple["Tree", ...]
 """An expression by its operations: an integer, the name of a dimension, or a sign and operands.
 
 The signs are `+`, `*`, `max` and `min`, with two operands or more, and `/`, a quotient rounded

@@ -131,7 +131,7 @@ def _check_model(plan_path: Path, plan_file: PlanFile, model: Path, stated: Read
     except OrderError as error:
         raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
     with about_file(plan_path):
-        plan_file.check_against(source.digest, source.problem)
+        plan_file.check_against(source.digest, source.problem, source.dimensions)
         if source.program is not None:
             plan_file.check_run(source.program)
     if plan_file.bands is not None:

@@ -13,6 +13,8 @@ from arenite.cli.options.types import (
     ALIGNMENT,
     DIM,
     INPUT_VALUE,
+    RANGED_DIM,
+    RANGED_SHAPE,
     SHAPE,
     WEIGHT_BUDGET,
     Parsed,
@@ -20,7 +22,7 @@ from arenite.cli.options.types import (
 )
 from arenite.pipeline.base import Reading
 from arenite.pipeline.targets import ARENITE, GENERIC, TARGETS
-from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, Boundary, Memory
+from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, Boundary, Dims, Memory, RangedShapes
 from arenite.planner.programs import CostedMemory
 from arenite.runtime.rewrites import Activations, WeightBudget
 from arenite.strategies import ORDERS
@@ -57,6 +59,18 @@ def _binding(
 
 dim_option = _binding("dim", DIM, "NAME=N", "Set a free dimension of the model.")
 shape_option = _binding("shape", SHAPE, "INPUT=1x3x224x224", "Set the shape of a graph input.")
+_ranged_dim_option = _binding(
+    "dim",
+    RANGED_DIM,
+    "NAME=N|LOW..HIGH[:STEP]",
+    "Set a free dimension of the model, or its range for one plan of all its sizes: seq=1..512.",
+)
+_ranged_shape_option = _binding(
+    "shape",
+    RANGED_SHAPE,
+    "INPUT=1x3x224x224",
+    "Set the shape of a graph input; an axis may have a range: 1x3x32..1080x32..1920.",
+)
 _value_option = _binding(
     "value",
     INPUT_VALUE,
@@ -109,13 +123,13 @@ _alias_option = click.option(
 def sizes_options(function: Callable[..., _R]) -> Callable[..., _R]:
     """Add `--dim`, `--shape` and `--value`; they are the first argument, a `Reading`."""
 
-    @dim_option
-    @shape_option
+    @_ranged_dim_option
+    @_ranged_shape_option
     @_value_option
     @functools.wraps(function)
     def with_sizes(
-        dims: Mapping[str, int],
-        shapes: Mapping[str, tuple[int, ...]],
+        dims: Dims,
+        shapes: RangedShapes,
         values: Mapping[str, float],
         *args: object,
         **kwargs: object,

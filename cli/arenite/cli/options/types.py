@@ -7,7 +7,9 @@ from typing import TypeVar, cast
 import click
 
 from arenite.planner import AliasKind, Budget
+from arenite.planner.errors import SizeError
 from arenite.planner.programs import SAFE_KINDS
+from arenite.planner.sizes import Dimension, Length
 from arenite.planner.units import parse_size
 from arenite.runtime.rewrites import WeightBudget
 
@@ -86,6 +88,19 @@ def _dim(text: str) -> tuple[str, int]:
 DIM = Parsed("name=n", _dim)
 
 
+def _ranged_dim(text: str) -> tuple[str, Length]:
+    name, equals, length = text.rpartition("=")
+    if not (name and equals):
+        raise ValueError(
+            f"{text!r} is not NAME=N or NAME=LOW..HIGH[:STEP] with numbers of at least 0, such as "
+            "batch=1, seq=1..512 or seq=64..512:64"
+        )
+    return name, _length(name, length)
+
+
+RANGED_DIM = Parsed("name=n", _ranged_dim)
+
+
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, equals, shape = text.rpartition("=")
     dimensions = shape.split("x")
@@ -97,6 +112,27 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 SHAPE = Parsed("input=shape", _shape)
+
+
+def _ranged_shape(text: str) -> tuple[str, tuple[Length, ...]]:
+    name, equals, shape = text.rpartition("=")
+    lengths = shape.split("x")
+    if not (name and equals):
+        raise ValueError(
+            f"{text!r} is not INPUT=SHAPE with lengths or ranges LOW..HIGH[:STEP] of at least 0, "
+            "such as image=1x3x224x224 or image=1x3x32..1080x32..1920"
+        )
+    return name, tuple(_length(f"{name}:{axis}", length) for axis, length in enumerate(lengths))
+
+
+RANGED_SHAPE = Parsed("input=shape", _ranged_shape)
+
+
+def _length(name: str, text: str) -> Length:
+    try:
+        return Dimension.parse(name, text)
+    except SizeError as error:
+        raise ValueError(error.reason) from error
 
 
 def _input_value(text: str) -> tuple[str, float]:

@@ -1,11 +1,23 @@
 """How a model is read."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
-from arenite.planner import AliasKind, Boundary, InputValues, PlanFile, Program, Shapes, load
+from arenite.planner import (
+    AliasKind,
+    Boundary,
+    Dims,
+    InputValues,
+    PlanFile,
+    Program,
+    RangedShapes,
+    load,
+)
+from arenite.planner.sizes import Dimension, Length
 from arenite.runtime.rewrites import Activations, WeightBudget
 
 
@@ -14,7 +26,7 @@ class Reading:
     """Options for reading a model; the target decides those that are None.
 
     Attributes:
-        dims: Values of free dimensions, by name.
+        dims: Values or ranges of free dimensions, by name.
         shapes: Shapes of graph inputs, by name.
         values: Inputs fixed at a value, by name.
         boundary: Whether graph inputs and outputs lie in the arena.
@@ -26,8 +38,8 @@ class Reading:
         limits: Limits of each search, and its observer.
     """
 
-    dims: Mapping[str, int] = field(default_factory=dict)
-    shapes: Shapes = field(default_factory=dict)
+    dims: Dims = field(default_factory=dict)
+    shapes: RangedShapes = field(default_factory=dict)
     values: InputValues = field(default_factory=dict)
     boundary: Boundary = Boundary.INCLUDE
     alignment: int | None = None
@@ -37,6 +49,39 @@ class Reading:
     weight_budget: WeightBudget | None = None
     activations: Activations | None = None
     limits: SearchLimits = field(default=UNLIMITED, compare=False)
+
+    @property
+    def ranges(self) -> tuple[Dimension, ...]:
+        """The ranges among its dimensions and shapes."""
+        given = itertools.chain(self.dims.values(), *self.shapes.values())
+        return tuple(each for each in given if isinstance(each, Dimension))
+
+    @property
+    def fixed_dims(self) -> Mapping[str, int]:
+        """Values of free dimensions, by name.
+
+        Raises:
+            OptionsError: A range is given.
+        """
+        return {name: _one(each) for name, each in self.dims.items()}
+
+    @property
+    def fixed_shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Shapes of graph inputs, by name.
+
+        Raises:
+            OptionsError: A range is given.
+        """
+        return {name: tuple(map(_one, shape)) for name, shape in self.shapes.items()}
+
+
+def _one(length: Length) -> int:
+    if isinstance(length, Dimension):
+        raise OptionsError(
+            f"{length}: this takes one size, such as {length.high}; plan, build, run, bench, fit, "
+            "inspect, verify and compare take ranges"
+        )
+    return length
 
 
 def reading_of(plan_file: PlanFile, stated: Reading) -> Reading:

@@ -80,12 +80,12 @@ def _onnxsim(question: _Question) -> int:
 
     model = onnx.load(question.model)
     for value in (*model.graph.input, *model.graph.output):
-        shape = question.reading.shapes.get(value.name)
+        shape = question.reading.fixed_shapes.get(value.name)
         for axis, dimension in enumerate(value.type.tensor_type.shape.dim):
             if shape is not None:
                 dimension.dim_value = shape[axis]
             elif dimension.dim_param in question.reading.dims:
-                dimension.dim_value = question.reading.dims[dimension.dim_param]
+                dimension.dim_value = question.reading.fixed_dims[dimension.dim_param]
     return int(onnxsim.plan_activation_memory(model).arena_bytes)
 
 
@@ -94,7 +94,9 @@ def _onnxruntime(question: _Question) -> int:
 
     model, reading = question.model, question.reading
     inputs = stock_session(model, stock_options()).get_inputs()
-    feeds = drawn_feeds(model, inputs, reading.dims, reading.shapes, values=reading.values)
+    feeds = drawn_feeds(
+        model, inputs, reading.fixed_dims, reading.fixed_shapes, values=reading.values
+    )
     return stock_memory(model, stock_options(), feeds).in_use
 
 

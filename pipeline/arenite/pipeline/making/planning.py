@@ -13,6 +13,7 @@ from arenite.pipeline.making.programs import held_bytes
 from arenite.pipeline.targets.choice import ARENITE, Chosen, choose_as_written, choose_target
 from arenite.pipeline.targets.compiling import Compiled
 from arenite.planner import DEFAULT_ALIGNMENT, Plan, PlanFile, Problem, Source, Strategy, planfile
+from arenite.planner.placement import verify_sizes
 from arenite.planner.planfile import ModelReference
 from arenite.planner.programs import CostedMemory
 from arenite.runtime import SessionMemory
@@ -92,6 +93,7 @@ class PlannedModel:
             self.chosen.aliases,
             source.problem,
             self.plan,
+            dimensions=source.dimensions,
         )
 
     def save(self, path: Path | str) -> None:
@@ -166,5 +168,6 @@ def _planned(chosen: Chosen, strategy: Strategy, memories: Sequence[CostedMemory
         check_bound(source.problem)
         outcome = place(strategy, source.problem, limits)
         check_capacity(source.problem, outcome, strategy)
+    verify_sizes(source.problem, source.dimensions)
     held = held_bytes(Compiled(source), outcome.plan) if chosen.target is ARENITE else None
     return PlannedModel(replace(chosen, source=source), outcome, held, spread)

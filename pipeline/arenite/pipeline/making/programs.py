@@ -65,7 +65,8 @@ def compile_by_plan(
         raise StaleRecordsError(f"{error.reason}; plan it again", path=plan_path) from error
     compiled = replace(compiled, source=spread_as(compiled.source, plan_file))
     with about_file(plan_path):
-        plan_file.check_against(compiled.source.digest, compiled.source.problem)
+        source = compiled.source
+        plan_file.check_against(source.digest, source.problem, source.dimensions)
         plan_file.check_run(compiled.program)
     return compiled, Outcome(plan_file.plan, 0.0, interrupted=False)
 
@@ -254,5 +255,5 @@ def with_fixed(
     """
     from arenite.planner.importers.onnx import fixed_arrays
 
-    stated = fixed_arrays(model, reading.dims, reading.shapes, reading.values)
+    stated = fixed_arrays(model, reading.fixed_dims, reading.fixed_shapes, reading.values)
     return {name: arrays[name] if array is None else array for name, array in stated.items()}

@@ -138,7 +138,7 @@ def _onnxruntime(reading: Reading, path: Path) -> Problem:
     from arenite.runtime.targets import onnxruntime_problem
 
     return onnxruntime_problem(
-        path, dims=reading.dims, shapes=reading.shapes, values=reading.values
+        path, dims=reading.fixed_dims, shapes=reading.fixed_shapes, values=reading.values
     )
 
 

@@ -24,6 +24,7 @@ from arenite.planner import (
 )
 from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
+from arenite.planner.placement import verify_sizes
 from arenite.planner.programs import OperatorSet, RowStep
 from arenite.runtime.operators import RuntimeOperator
 from arenite.runtime.program import Assembly, Code, assemble
@@ -124,6 +125,7 @@ class Compiled:
         verify(self.source.problem, plan)
         tiled, plan = self.tiled(plan)
         verify(tiled.source.problem, plan)
+        verify_sizes(tiled.source.problem, tiled.source.dimensions)
         return assemble(
             tiled.program,
             tiled.source.problem,

@@ -65,13 +65,15 @@ def annotated(path: Path, plan_file: PlanFile) -> bytes:
             f"the plan is for {plan_file.target!r}; a model is annotated with a plan for "
             f"{TARGET!r}: make it with arenite plan --target {TARGET} --order given"
         )
+    if plan_file.dimensions:
+        raise StaleRecordsError("the plan is for a range of sizes; a model is annotated with one")
     reference = plan_file.model
     source = read(
         path, dims=reference.dims, shapes=reference.shapes, values=reference.values,
         boundary=plan_file.boundary, alignment=plan_file.alignment, aliases=plan_file.aliases,
         outlines=plan_file.problem.has_outlines,
     )  # fmt: skip
-    plan_file.check_against(source.digest, source.problem)
+    plan_file.check_against(source.digest, source.problem, source.dimensions)
     program = _program_of(source)
     model = load_model(path)
     with about_file(path):

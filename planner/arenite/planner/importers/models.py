@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from arenite.planner.errors import BindingError, ModelFormatError, about_file, needing
+from arenite.planner.errors import BindingError, ModelFormatError, SizeError, about_file, needing
 from arenite.planner.files import model_digest, read_model
 from arenite.planner.importers.tflite.file import IDENTIFIER
 from arenite.planner.placement.problem import Problem
@@ -18,6 +18,7 @@ from arenite.planner.programs.ordering import FindOrder, Order
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, AliasKind, Boundary, Rules
 from arenite.planner.rewrites.derivation import Derivation, derive
+from arenite.planner.sizes import Dimension, Length
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class Source:
         """Return a source whose program and records are those derived from the file's."""
         return cls(name, digest, derivation.program, derivation.problem, derivation.order)
 
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """Dimensions that the sizes of its records depend on."""
+        return () if self.program is None else self.program.dimensions
+
     def with_problem(self, problem: Problem) -> Self:
         """Return the source with its records in other memories, and its tensors with them.
 
@@ -55,7 +61,14 @@ class Source:
         return replace(self, program=program, problem=problem)
 
 
+Dims = Mapping[str, Length]
+"""Values or ranges of free dimensions, by name."""
 Shapes = Mapping[str, tuple[int, ...]]
+RangedShapes = Mapping[str, tuple[Length, ...]]
+"""Shapes of inputs, by name, with ranges among the lengths.
+
+The name of a range is that of the axis in the model, else `input:axis`.
+"""
 InputValues = Mapping[str, float]
 """One value for all elements of an input, by the input's name."""
 
@@ -65,8 +78,8 @@ _FORMATS = {".onnx": "onnx", ".tflite": "tflite", ".lite": "tflite", ".csv": "cs
 def load(
     path: Path | str,
     *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    shapes: RangedShapes | None = None,
     values: InputValues | None = None,
     weights: bool = False,
 ) -> Program:
@@ -74,7 +87,7 @@ def load(
 
     Args:
         path: `.onnx`, `.tflite` or `.lite`.
-        dims: Values of free dimensions, by name; ONNX only.
+        dims: Values or ranges of free dimensions, by name; ONNX only.
         shapes: Shapes of inputs, by name; of a TFLite file those that its signature leaves open.
         values: Inputs fixed at a value, constants from then on; ONNX only.
         weights: Whether to make the values of constants available, for running the model.
@@ -92,20 +105,23 @@ def load(
                 from arenite.planner.importers.onnx.reader import read_onnx
 
             return read_onnx(
-                path, dims=dims or {}, shapes=shapes or {}, values=values or {}, weights=weights
-            )
+                path, dims=_plain(dims), shapes=_shapes(shapes), values=values or {},
+                weights=weights,
+            )  # fmt: skip
         if kind == "tflite":
             from arenite.planner.importers.tflite.reader import read_bound_tflite
 
-            return read_bound_tflite(path, dims or {}, shapes or {}, values or {}, weights=weights)
+            return read_bound_tflite(
+                path, _plain(dims), _shapes(shapes), values or {}, weights=weights
+            )
         raise ModelFormatError("a CSV lists records only; give a model")
 
 
 def read(
     path: Path | str,
     *,
-    dims: Mapping[str, int] | None = None,
-    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    shapes: RangedShapes | None = None,
     values: InputValues | None = None,
     boundary: Boundary = Boundary.INCLUDE,
     alignment: int | None = None,
@@ -173,6 +189,20 @@ def model_format(path: Path | str) -> str:
             f"neither its suffix nor its content is known; known: {', '.join(_FORMATS)}", path=path
         )
     return known
+
+
+def _plain(lengths: Mapping[str, Length] | None) -> dict[str, int]:
+    return {name: _one(each) for name, each in (lengths or {}).items()}
+
+
+def _shapes(shapes: RangedShapes | None) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(map(_one, shape)) for name, shape in (shapes or {}).items()}
+
+
+def _one(length: Length) -> int:
+    if isinstance(length, Dimension):
+        raise SizeError(f"{length}: ranges of sizes are not read yet; give one size")
+    return length
 
 
 def open_names(path: Path | str) -> tuple[frozenset[str], frozenset[str]]:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
         UsageRecord,
         load_spans,
     )
+    from arenite.planner.placement.size_verification import (
+        OversizedError,
+        SizedOverlapError,
+        UndefinedSizeError,
+        UnprovedSizeError,
+        UnreachedSizeError,
+        size_at,
+        verify_sizes,
+    )
     from arenite.planner.placement.strategy import (
         AbandonedError,
         Abandoning,
@@ -43,8 +52,10 @@ else:
 
 __all__ = [
     "AbandonedError", "Abandoning", "Anytime", "LoadSpan", "MisalignedError", "MovedError",
-    "NegativeOffsetError", "OverCapacityError", "OverlapError", "ParameterValue",
-    "PermittedOverlap", "Placer", "Plan", "Problem", "Rectangle", "SharedObjects", "Stair",
-    "Strategy", "StrategyKind", "UsageRecord", "Watch", "WrongBoundError", "WrongCountError",
-    "WrongHeightError", "load_spans", "run", "run_on_hulls", "silent", "verify",
+    "NegativeOffsetError", "OverCapacityError", "OverlapError", "OversizedError",
+    "ParameterValue", "PermittedOverlap", "Placer", "Plan", "Problem", "Rectangle",
+    "SharedObjects", "SizedOverlapError", "Stair", "Strategy", "StrategyKind",
+    "UndefinedSizeError", "UnprovedSizeError", "UnreachedSizeError", "UsageRecord", "Watch",
+    "WrongBoundError", "WrongCountError", "WrongHeightError", "load_spans", "run", "run_on_hulls",
+    "silent", "size_at", "verify", "verify_sizes",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Self
 
 from arenite.planner.errors import ModelError
 from arenite.planner.placement.outline import Stair, check_outline
+from arenite.planner.sizes import Tree
 from arenite.planner.tensors import ARENA, Memory
 
 
@@ -57,6 +58,8 @@ class UsageRecord:
         outline: Rectangles that move together, the only bytes and steps that it needs; () if
             it needs all of them. Bytes in none are free for others. A strategy need not
             make use of it.
+        expression: How its bytes depend on dimensions; None if they do not. `size` is then that
+            at the highest sizes, and at others the record takes its front part.
     """
 
     name: str
@@ -70,6 +73,7 @@ class UsageRecord:
     overlaps: tuple[PermittedOverlap, ...] = ()
     memory: str = ARENA
     outline: tuple[Stair, ...] = ()
+    expression: Tree | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1:

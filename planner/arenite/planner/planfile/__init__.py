@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NotAPlanFileError,
         OutOfRangeError,
         StaleRecordsError,
+        UnknownDimensionError,
         UnknownFieldError,
         UnknownMemoryError,
         UnknownVersionError,
@@ -31,6 +32,7 @@ else:
 __all__ = [
     "Bands", "DuplicateNameError", "InconsistentError", "MissingFieldError", "ModelReference",
     "NotAPlanFileError", "OutOfRangeError", "PlanFile", "RegionOf", "StaleRecordsError",
-    "StripsOf", "UnknownFieldError", "UnknownMemoryError", "UnknownVersionError",
-    "UnreadablePlanFileError", "WrongModelError", "WrongTypeError", "read", "write",
+    "StripsOf", "UnknownDimensionError", "UnknownFieldError", "UnknownMemoryError",
+    "UnknownVersionError", "UnreadablePlanFileError", "WrongModelError", "WrongTypeError", "read",
+    "write",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """The contents of a plan file, and its bytes."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -15,6 +15,7 @@ from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.rules import AliasKind, Boundary
 from arenite.planner.programs.run import run_of
+from arenite.planner.sizes import Dimension, Length, Tree
 from arenite.planner.tensors import Memory
 
 FORMAT = "arenite-plan"
@@ -28,7 +29,7 @@ class ModelReference:
     Attributes:
         name: File name without its folder.
         sha256: Hexadecimal digest of the file.
-        dims: Values given to free dimensions, by name.
+        dims: Values or ranges given to free dimensions, by name.
         shapes: Shapes given to inputs, by name.
         weight_budget: How much of the weights may be resident during a run, in bytes or per
             cent, such as `4194304` or `25%`; empty for no limit.
@@ -38,8 +39,8 @@ class ModelReference:
 
     name: str
     sha256: str
-    dims: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dims: Mapping[str, Length] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[Length, ...]] = field(default_factory=dict)
     weight_budget: str = ""
     values: Mapping[str, float] = field(default_factory=dict)
     activations: str = ""
@@ -57,6 +58,7 @@ class PlanFile:
         problem: The records; its steps are the order.
         plan: Their offsets.
         bands: How the program runs in bands, if it does; the steps of the problem are then turns.
+        dimensions: Dimensions that sizes of records depend on.
     """
 
     model: ModelReference
@@ -67,6 +69,7 @@ class PlanFile:
     problem: Problem
     plan: Plan
     bands: Bands | None = None
+    dimensions: tuple[Dimension, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Return the file's bytes: one record a line, the same bytes for equal contents."""
@@ -79,8 +82,8 @@ class PlanFile:
                 # A file name need not be valid Unicode; other bytes become "?".
                 "name": self.model.name.encode(errors="replace").decode(),
                 "sha256": self.model.sha256,
-                "dims": dict(sorted(self.model.dims.items())),
-                "shapes": {k: list(v) for k, v in sorted(self.model.shapes.items())},
+                "dims": {k: _length(v) for k, v in sorted(self.model.dims.items())},
+                "shapes": {k: list(map(_length, v)) for k, v in sorted(self.model.shapes.items())},
                 **({"values": fixed} if fixed else {}),
                 **({"weight_budget": budget} if budget else {}),
                 **({"activations": kept} if (kept := self.model.activations) else {}),
@@ -90,6 +93,8 @@ class PlanFile:
             "alignment": self.alignment,
             "aliases": [kind.value for kind in self.aliases],
         }
+        if self.dimensions:
+            head["dimensions"] = {each.name: each.text for each in self.dimensions}
         totals = {
             "height": plan.height,
             "lower_bound": plan.lower_bound,
@@ -133,6 +138,8 @@ class PlanFile:
             "start": record.start,
             "end": record.end,
         }
+        if record.expression is not None:
+            entry["expression"] = record.expression
         if record.memory != self.problem.memories[0].name:
             entry["memory"] = record.memory
         if record.alignment != self.alignment:
@@ -175,19 +182,27 @@ class PlanFile:
             if ours != theirs:
                 raise StaleRecordsError(f"the {what} are not those of the model; plan it again")
 
-    def check_against(self, digest: str, problem: Problem) -> None:
+    def check_against(
+        self, digest: str, problem: Problem, dimensions: Sequence[Dimension] = ()
+    ) -> None:
         """Check that the plan was made for this model file and these records.
 
         Args:
             digest: Hexadecimal SHA-256 of the model file.
             problem: The model's records under the same target, boundary and alignment.
+            dimensions: The dimensions that the model's sizes depend on.
 
         Raises:
             WrongModelError: The digests differ.
-            StaleRecordsError: A record is missing, new or changed, or the memories differ in
-                more than their capacity.
+            StaleRecordsError: A dimension or a record is missing, new or changed, or the memories
+                differ in more than their capacity.
         """
         self.check_digest(digest)
+        if set(dimensions) != set(self.dimensions):
+            raise StaleRecordsError(
+                f"the dimensions are {_ranges(self.dimensions)} here and {_ranges(dimensions)} in "
+                "the model; plan it again"
+            )
         if problem.steps != self.problem.steps:
             raise StaleRecordsError("the order of the operators is not the model's")
         if _kinds(problem.memories) != _kinds(self.problem.memories):
@@ -202,31 +217,41 @@ class PlanFile:
                 )
 
 
+def _length(value: Length) -> int | str:
+    return value.text if isinstance(value, Dimension) else value
+
+
+def _ranges(dimensions: Iterable[Dimension]) -> str:
+    return ", ".join(map(str, dimensions)) or "none"
+
+
 def _kinds(memories: Sequence[Memory]) -> list[Memory]:
     return [replace(memory, capacity=None) for memory in memories]
 
 
 _Extent: TypeAlias = tuple[
-    int, int, int, int, tuple[str, ...], tuple[PermittedOverlap, ...], str, tuple[Stair, ...]
-]
+    int, int, int, int, tuple[str, ...], tuple[PermittedOverlap, ...], str, tuple[Stair, ...],
+    Tree | None,
+]  # fmt: skip
 
 
 def _extent(record: UsageRecord) -> _Extent:
     return (
         record.size, record.start, record.end, record.alignment, record.tensors, record.overlaps,
-        record.memory, record.outline,
+        record.memory, record.outline, record.expression,
     )  # fmt: skip
 
 
 def _describe(extent: _Extent | None) -> str:
     if extent is None:
         return "absent"
-    size, start, end, alignment, tensors, overlaps, memory, outline = extent
+    size, start, end, alignment, tensors, overlaps, memory, outline, expression = extent
     may_overlap = "".join(f", {each.size} B of it over {each.record!r}" for each in overlaps)
     stairs = f", an outline of {len(outline)} stairs" if outline else ""
+    varies = "" if expression is None else f" by {_dump(expression)}"
     return (
-        f"{size} B in steps [{start}, {end}) aligned to {alignment} with {len(tensors)} tensors"
-        f"{may_overlap} in memory {memory!r}{stairs}"
+        f"{size} B{varies} in steps [{start}, {end}) aligned to {alignment} with "
+        f"{len(tensors)} tensors{may_overlap} in memory {memory!r}{stairs}"
     )
 
 

@@ -12,6 +12,7 @@
     ├── OutOfRangeError           a number, or a number of entries, that no arena can have
     ├── DuplicateNameError        two memories, records, tensors or operators share a name
     ├── UnknownMemoryError        a record lies in a memory that is not listed
+    ├── UnknownDimensionError     an expression names a dimension that is not listed
     ├── InconsistentError         two fields contradict each other
     ├── WrongModelError           made for another model
     └── StaleRecordsError         made for other records of the same model
@@ -54,6 +55,10 @@ class DuplicateNameError(PlanFileError):
 
 class UnknownMemoryError(PlanFileError):
     """A record lies in a memory that the file does not list."""
+
+
+class UnknownDimensionError(PlanFileError):
+    """An expression names a dimension that the file does not list."""
 
 
 class InconsistentError(PlanFileError):

@@ -2,14 +2,16 @@
 
 import re
 import reprlib
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.planner.errors import ModelError, about_file
+from arenite.planner.errors import ModelError, SizeError, about_file
 from arenite.planner.files import read_json
 from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.plan import ParameterValue, Plan
 from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.size_verification import SIGNS, verify_sizes
 from arenite.planner.placement.verification import verify
 from arenite.planner.planfile import values
 from arenite.planner.planfile.bands import Bands, read_bands
@@ -19,6 +21,7 @@ from arenite.planner.planfile.errors import (
     InconsistentError,
     NotAPlanFileError,
     OutOfRangeError,
+    UnknownDimensionError,
     UnknownMemoryError,
     UnknownVersionError,
     UnreadablePlanFileError,
@@ -27,6 +30,7 @@ from arenite.planner.planfile.errors import (
 from arenite.planner.planfile.values import MAX_NUMBER, Object
 from arenite.planner.programs.rules import AliasKind, Boundary
 from arenite.planner.programs.run_verification import verify_run
+from arenite.planner.sizes import Dimension, Length, Tree
 from arenite.planner.tensors import Memory
 
 _MAX_MEBIBYTES = 64
@@ -38,7 +42,9 @@ _FIELDS = (
 _MODEL_FIELDS = ("name", "sha256", "dims", "shapes")
 _MEMORY_FIELDS = ("name", "capacity", "alignment", "writable", "height", "lower_bound")
 _RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
-_RECORD_OPTIONS = ("memory", "alignment", "overlaps", "outline")
+_RECORD_OPTIONS = ("memory", "alignment", "overlaps", "outline", "expression")
+_MOST_NODES = 4096
+_MOST_LEVELS = 64
 _BUDGET = re.compile(r"([1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%)(,(beside|in-turn))?")
 """Bytes, or per cent, and how the others are loaded."""
 
@@ -52,7 +58,8 @@ def read(path: Path) -> PlanFile:
     """
     with about_file(path):
         document = _document(path)
-        problem = _problem(document)
+        dimensions = _dimensions(document)
+        problem = _problem(document, dimensions)
         plan_file = PlanFile(
             model=_model(values.member(document, "model")),
             target=values.text(document, "target"),
@@ -62,8 +69,10 @@ def read(path: Path) -> PlanFile:
             problem=problem,
             plan=_plan(document),
             bands=_bands(document, problem),
+            dimensions=dimensions,
         )
         verify(problem, plan_file.plan)
+        verify_sizes(problem, dimensions)
         if plan_file.bands is not None:
             verify_run(plan_file.bands.run, problem.rectangles(plan_file.plan.offsets))
         _check_totals(document, plan_file)
@@ -82,7 +91,7 @@ def _document(path: Path) -> Object:
         raise UnknownVersionError(
             f"version {reprlib.repr(version)}; this Arenite reads version {VERSION}{remedy}"
         )
-    values.check_fields(document, "the file", _FIELDS, ("bands",))
+    values.check_fields(document, "the file", _FIELDS, ("bands", "dimensions"))
     return document
 
 
@@ -102,15 +111,84 @@ def _model(model: Object) -> ModelReference:
     return ModelReference(
         values.text(model, "name"),
         digest,
-        {name: values.number(dims, name, 1) for name in dims},
+        {name: _length(dims[name], name, 1) for name in dims},
         {
-            name: tuple(values.as_number(size, name) for size in values.items(shapes, name))
+            name: tuple(
+                _length(size, f"{name}:{axis}")
+                for axis, size in enumerate(values.items(shapes, name))
+            )
             for name in shapes
         },
         budget,
         _fixed(values.member(model, "values") if "values" in model else {}),
         values.choice(model, "activations", ("fp16", "fp32")) if "activations" in model else "",
     )
+
+
+def _length(value: object, name: str, least: int = 0) -> Length:
+    """Return a number of at least `least`, or the range that a text states."""
+    return _range(value, name) if isinstance(value, str) else values.as_number(value, name, least)
+
+
+def _range(value: object, name: str) -> Dimension:
+    try:
+        found = Dimension.parse(name, values.as_text(value, f"dimension {name!r}"))
+    except SizeError as error:
+        raise OutOfRangeError(error.reason) from error
+    if not isinstance(found, Dimension):
+        raise WrongTypeError(f"dimension {name!r} is {value!r}, a range such as '1..512' expected")
+    return found
+
+
+def _dimensions(document: Object) -> tuple[Dimension, ...]:
+    if "dimensions" not in document:
+        return ()
+    stated = values.member(document, "dimensions")
+    if not stated:
+        raise OutOfRangeError("dimensions is empty, at least one expected")
+    return tuple(_range(value, name) for name, value in stated.items())
+
+
+def _expression(entry: Object, where: str, dimensions: Container[str]) -> Tree | None:
+    """Return the expression of a record's size, None if that is the same at all sizes."""
+    if "expression" not in entry:
+        return None
+    names: set[str] = set()
+    rest = [_MOST_NODES]
+
+    def tree(value: object, level: int) -> Tree:
+        rest[0] -= 1
+        if rest[0] < 0 or level > _MOST_LEVELS:
+            raise OutOfRangeError(
+                f"the expression of {where} is too large: at most {_MOST_NODES} operands on "
+                f"{_MOST_LEVELS} levels expected"
+            )
+        if isinstance(value, str):
+            if value not in dimensions:
+                raise UnknownDimensionError(
+                    f"the expression of {where} names {value!r}, which dimensions does not have"
+                )
+            names.add(value)
+            return value
+        if isinstance(value, list):
+            if not value or not isinstance(value[0], str) or value[0] not in SIGNS:
+                raise WrongTypeError(
+                    f"the expression of {where} has {reprlib.repr(value)}, a list that begins "
+                    f"with one of {', '.join(sorted(SIGNS))} expected"
+                )
+            sign, *operands = value
+            if len(operands) < 2 or (sign == "/" and len(operands) > 2):
+                raise WrongTypeError(
+                    f"the expression of {where} has {sign!r} with {len(operands)} operands, "
+                    f"{'two' if sign == '/' else 'two or more'} expected"
+                )
+            return (sign, *(tree(each, level + 1) for each in operands))
+        return values.as_number(value, f"a number in the expression of {where}", -MAX_NUMBER)
+
+    found = tree(entry["expression"], 0)
+    if not names:
+        raise InconsistentError(f"the expression of {where} names no dimension")
+    return found
 
 
 def _fixed(stated: Object) -> dict[str, float]:
@@ -134,16 +212,17 @@ def _aliases(document: Object) -> tuple[AliasKind, ...]:
     return tuple(map(AliasKind, kinds))
 
 
-def _problem(document: Object) -> Problem:
+def _problem(document: Object, dimensions: Sequence[Dimension]) -> Problem:
     alignment = values.alignment(document, "alignment")
     order = values.texts(document, "order")
     if len(set(order)) != len(order):
         raise DuplicateNameError("order names an operator twice")
     memories = _memories(document)
+    names = {each.name for each in dimensions}
     records: dict[str, UsageRecord] = {}
     placed: set[str] = set()
     for index, item in enumerate(values.items(document, "records")):
-        record = _record(item, index, alignment, memories)
+        record = _record(item, index, alignment, memories, names)
         if record.name in records:
             raise DuplicateNameError(f"two records are named {record.name!r}")
         records[record.name] = record
@@ -190,7 +269,13 @@ def _memories(document: Object) -> dict[str, Memory]:
     return memories
 
 
-def _record(value: object, index: int, alignment: int, memories: dict[str, Memory]) -> UsageRecord:
+def _record(
+    value: object,
+    index: int,
+    alignment: int,
+    memories: dict[str, Memory],
+    dimensions: Container[str],
+) -> UsageRecord:
     where = f"record {index}"
     entry = values.as_object(value, where)
     values.check_fields(entry, where, _RECORD_FIELDS, _RECORD_OPTIONS)
@@ -210,6 +295,7 @@ def _record(value: object, index: int, alignment: int, memories: dict[str, Memor
             PermittedOverlap(name, values.number(overlaps, name, 1)) for name in overlaps
         ),
         memory=memory,
+        expression=_expression(entry, where, dimensions),
     )
     if "outline" not in entry:
         return record

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from arenite.planner.errors import SizeError
 from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.planner.programs.program import Names, Program
 from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.programs.uses import Lifetime, Uses
+from arenite.planner.sizes import Size, Tree, bounds, depends
 from arenite.planner.tensors import TensorKind, alignments
 from arenite.planner.units import align_up
 
@@ -39,10 +41,15 @@ def liveness(
         outlines: Whether a record states which of its bytes are needed when, where tensors
             that lie in parts of it come and go.
 
+    Raises:
+        SizeError: A tensor is larger at some size than at the highest ones, or larger than the
+            storage that it lies in.
+
     Cost: O(tensors + operands of the steps); with outlines, for each storage also
         O(its tensors x the stretches that they cut it into).
     Source: Pisarchyk and Lee, arXiv 2001.03288, section 3 (tensor usage records).
     """
+    _check_sizes(program)
     num_steps = max(1, len(program.steps))
     lifetimes = Uses.of(program).lifetimes()
     left_out: set[str] = set()
@@ -64,14 +71,15 @@ def liveness(
         records.append(
             UsageRecord(
                 name=storage,
-                size=size,
+                size=int(size),
                 start=start,
                 end=end,
                 alignment=aligned[tensor.memory],
                 tensors=tuple(members[storage]),
-                layout=(tensor.dtype.bits, *tensor.shape),
+                layout=(tensor.dtype.bits, *map(int, tensor.shape)),
                 memory=tensor.memory,
                 outline=_outline(program, needed, members[storage], size) if outlines else (),
+                expression=_expression(size),
             )
         )
     names_in_use = Names(program.tensors)
@@ -79,20 +87,48 @@ def liveness(
     for number, step in enumerate(program.steps):
         scratch = step.operator.scratch(program.operands(step))
         if scratch:
+            size = align_up(scratch, aligned[workplace])
             records.append(
                 UsageRecord(
                     name=names_in_use.take(f"{step.name}/scratch"),
-                    size=align_up(scratch, aligned[workplace]),
+                    size=int(size),
                     start=number,
                     end=number + 1,
                     alignment=aligned[workplace],
                     memory=workplace,
+                    expression=_expression(size),
                 )
             )
     records.sort(key=lambda record: record.start)
     steps = tuple(step.name for step in program.steps)
     problem = Problem(tuple(records), steps, program.memories)
     return problem if capacity is None else problem.with_capacity(capacity)
+
+
+def _check_sizes(program: Program) -> None:
+    """Check that what holds at the highest sizes holds at all: each tensor fits its storage."""
+    for tensor in program.tensors.values() if program.dimensions else ():
+        if not depends(tensor.size) and (tensor.alias is None or not depends(tensor.alias.offset)):
+            continue
+        least, most = bounds(tensor.size, program.dimensions)
+        if least < 0 or most > tensor.size:
+            raise SizeError(
+                f"tensor {tensor.name!r} takes {least} to {most} B, and {int(tensor.size)} B at "
+                "the highest sizes; no tensor may be larger than there"
+            )
+        if tensor.alias is not None:
+            storage = program.tensors[tensor.alias.tensor]
+            first = tensor.alias.offset
+            rest = storage.size - first - tensor.size
+            if bounds(rest, program.dimensions)[0] < 0 or bounds(first, program.dimensions)[0] < 0:
+                raise SizeError(
+                    f"tensor {tensor.name!r}: at some size its bytes are not inside "
+                    f"{storage.name!r}"
+                )
+
+
+def _expression(size: int) -> Tree | None:
+    return size.expression.tree if isinstance(size, Size) else None
 
 
 def _outline(
@@ -112,14 +148,17 @@ def _outline(
     """
     if any(program.tensors[name].kind is TensorKind.STATE for name in members):
         return ()
+    if any(depends(program.root(name)[1]) for name in members):
+        return ()  # at smaller sizes they begin elsewhere
+    size = int(size)
     num_steps = max(1, len(program.steps))
     lives: dict[tuple[int, int], Lifetime] = {}  # by first byte and the one after
     for name in members:
         if name in needed and program.tensors[name].size:
             first = program.root(name)[1]
-            place = (first, first + program.tensors[name].size)
+            place = (first, first + int(program.tensors[name].size))
             lives[place] = _joined(lives.get(place), needed[name].among(num_steps))
-    used = program.tensors[program.root(members[0])[0]].size
+    used = int(program.tensors[program.root(members[0])[0]].size)
     cuts = sorted({0, used, *(byte for place in lives for byte in place)})
     stretches: list[Lifetime | None] = [None] * (len(cuts) - 1)
     for (first, last), life in lives.items():

@@ -308,7 +308,7 @@ def _check_sizes(model: Path, original: "OnnxModel", sizes: Reading) -> None:
     from arenite.planner.importers.onnx import bind
 
     with about_file(model):
-        bind(original.original().graph, sizes.dims, sizes.shapes)
+        bind(original.original().graph, sizes.fixed_dims, sizes.fixed_shapes)
 
 
 def _sizes_text(reading: Reading) -> str:

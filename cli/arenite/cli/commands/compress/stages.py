@@ -113,7 +113,7 @@ def judging_of(
     from arenite.compression import DatasetError, Judge, random_dataset, read_dataset
     from arenite.planner.importers.onnx import fixed_feeds
 
-    dims, shapes = reading.dims, reading.shapes
+    dims, shapes = reading.fixed_dims, reading.fixed_shapes
     fixed = fixed_feeds(original.original().graph, dims, shapes, reading.values)
     if dataset_path is not None:
         dataset = read_dataset(dataset_path)

@@ -79,7 +79,11 @@ def _to_onnxruntime(request: _Request) -> _Exported:
     silence_default_logger()
     reading = request.reading
     export = export_onnxruntime(
-        request.model, find_best, dims=reading.dims, shapes=reading.shapes, values=reading.values
+        request.model,
+        find_best,
+        dims=reading.fixed_dims,
+        shapes=reading.fixed_shapes,
+        values=reading.values,
     )
     return _Exported(
         export.model,
