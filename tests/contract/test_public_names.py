@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "pipeline", "cli")
 PUBLIC_MODULES = {
     f"arenite.planner.{name}"
-    for name in ("errors", "files", "lazy", "quiet_onnxruntime", "tensors", "units")
+    for name in ("errors", "files", "lazy", "quiet_onnxruntime", "sizes", "tensors", "units")
 }
 """Modules all of whose names without an underscore are public."""
 
