@@ -344,7 +344,8 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a choice of two types": ("select", {"in": {1: i32(3)}}, "input and output differ in type"),
     "a choice that does not broadcast": ("select", {"in": {1: f32(2)}}, "do not broadcast"),
     "a softmax too long": ("softmax", {"out": {0: f32(2, 4)}}, "input and output differ"),
-    "a reduction of nothing": ("reduce", {"in": {0: f32(2, 0, 4)}}, "its input is empty"),
+    "a reduction of nothing": (
+        "quantised reduce", {"in": {0: i8(2, 0, 4, **SCALED)}}, "its input is empty"),
     "a reduction too long": ("reduce", {"out": {0: f32(2, 5)}}, "the wrong number of elements"),
     "a reduction into another type": ("reduce", {"out": {0: i32(2, 4)}}, "differ in type"),
     "an index of no axis": ("arg reduce", {"told": {"axis": 2}}, "the axis is out of range"),

@@ -12,6 +12,7 @@
 #include "kernels/wrapping.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "steps/of_type.hpp"
 #include "steps/reduce_layout.hpp"
 #include "steps/sum_of_images.hpp"
 
@@ -271,6 +272,27 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, ReduceFunction
   }
 }
 
+// Makes of no elements what ONNX Runtime makes of them.
+template <typename T>
+std::unique_ptr<Step> make_of_nothing(const Operands& operands, ReduceFunction function) {
+  using Limits = std::numeric_limits<T>;
+  const T most = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  const T least = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  T value{0};
+  switch (function) {
+    case ReduceFunction::maximum:
+    case ReduceFunction::log_sum:
+    case ReduceFunction::log_sum_exp: value = least; break;
+    case ReduceFunction::minimum: value = most; break;
+    case ReduceFunction::product: value = T{1}; break;
+    default: break;
+  }
+  const auto& target = *operands.outputs[0];
+  return make_plain_step([to = target.as<T>(), count = target.num_elements(), value] {
+    std::fill_n(to, count, value);
+  });
+}
+
 std::unique_ptr<Step> make_reduce(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Reduce();
   require_arity(operands, 1, 1);
@@ -278,6 +300,7 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
   const auto& target = *operands.outputs[0];
   std::vector<bool> is_reduced(source.rank());
   std::size_t count = 1;
+  std::size_t num_results = 1;
   if (attributes.axes() != nullptr) {
     for (const std::uint32_t axis : *attributes.axes()) {
       require(operands, axis < source.rank() && !is_reduced[axis], "an axis is out of range");
@@ -286,9 +309,17 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
     }
   }
   require(operands, source.type == target.type, "input and output differ in type");
-  require(operands, count > 0 && source.size > 0, "its input is empty");
-  require(operands, target.num_elements() == source.num_elements() / count,
+  for (std::size_t axis = 0; axis < source.rank(); ++axis) {
+    num_results *= is_reduced[axis] ? 1 : source.shape[axis];
+  }
+  require(operands, target.num_elements() == num_results,
           "its output has the wrong number of elements");
+  if (source.size == 0) {
+    require(operands, !source.is_quantised() || target.size == 0, "its input is empty");
+    return of_number_type(source.type, [&](auto number) {
+      return make_of_nothing<decltype(number)>(operands, attributes.function());
+    });
+  }
   // Where rows lie apart, the plan sees to it that no two of those in use share bytes.
   const bool is_apart = source.rows != nullptr || source.data + source.size <= target.data ||
                         target.data + target.size <= source.data;

@@ -136,6 +136,10 @@ CASES = {
     "places of the largest elements": "(int64[4,9] x) => (i) <int64[1] k = {3}> "
     "{v, i = TopK(x, k)}",
     "no largest elements": "(float[4,9] x) => (v, i) <int64[1] k = {0}> {v, i = TopK(x, k)}",
+    "extremes of nothing": "(float[0,3] x) => (a, b, c, d) {a = ReduceMax<axes=[0]>(x) "
+    "b = ReduceMin<axes=[0]>(x) c = ReduceProd<axes=[0]>(x) d = ReduceMax<axes=[1]>(x)}",
+    "sums of nothing": "(int32[3,0] x) => (a, b) {a = ReduceL1<axes=[1]>(x) "
+    "b = ReduceMean<axes=[1]>(x)}",
     "gather of one element": "(float[5,6] x) => (float y) <int64[2] i = {4,5}> "
     "{y = GatherND(x, i)}",
     "one hot": "(int64[2,3] i) => (y) <int64 d = {4}, float[2] v = {-0.5,2}> "
