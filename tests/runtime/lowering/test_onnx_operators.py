@@ -136,8 +136,9 @@ CASES = {
     "places of the largest elements": "(int64[4,9] x) => (i) <int64[1] k = {3}> "
     "{v, i = TopK(x, k)}",
     "no largest elements": "(float[4,9] x) => (v, i) <int64[1] k = {0}> {v, i = TopK(x, k)}",
-    "extremes of nothing": "(float[0,3] x) => (a, b, c, d) {a = ReduceMax<axes=[0]>(x) "
-    "b = ReduceMin<axes=[0]>(x) c = ReduceProd<axes=[0]>(x) d = ReduceMax<axes=[1]>(x)}",
+    "extremes of nothing": "(float[0,3] x) => (float[1,3] a, float[1,3] b, c, d) "
+    "{m = ReduceMax<axes=[0]>(x) n = ReduceMin<axes=[0]>(x) a = Exp(m) b = Reciprocal(n) "
+    "c = ReduceProd<axes=[0]>(x) d = ReduceMax<axes=[1]>(x)}",
     "sums of nothing": "(int32[3,0] x) => (a, b) {a = ReduceL1<axes=[1]>(x) "
     "b = ReduceMean<axes=[1]>(x)}",
     "gather of one element": "(float[5,6] x) => (float y) <int64[2] i = {4,5}> "
