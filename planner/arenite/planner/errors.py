@@ -11,6 +11,7 @@
     │   │   ├── UnknownConstantError    a constant is needed whose elements are not known
     │   │   │   └── MissingDataError    they lie in a file that is missing or not as stated
     │   │   ├── BindingError            a dimension or shape was given that the model cannot take
+    │   │   ├── SizeError               a range of sizes, or what is not known for all of them
     │   │   └── OrderError              an order that the operators cannot run in
     │   ├── PlanFileError               the plan file is not to be trusted (one subclass a reason)
     │   └── OutputError                 a file cannot be written

@@ -575,3 +575,56 @@ def require_inside(sizes: Sizes, dimensions: Iterable[Dimension]) -> None:
         value = sizes.get(each.name)
         if value is None or value not in each:
             raise SizeError(f"dimension {each.name!r} is {value}; its range is {each}")
+
+
+class Ranges:
+    """What holds for sizes at every value of some dimensions.
+
+    Args:
+        dimensions: Those that the sizes depend on.
+    """
+
+    def __init__(self, dimensions: Sequence[Dimension]) -> None:
+        self.dimensions = tuple(dimensions)
+        middle = {each.name: each.low + len(each) // 2 * each.step for each in dimensions}
+        self.points: tuple[Sizes, ...] = (lowest_sizes(dimensions), middle)
+
+    def bounds(self, value: int) -> tuple[int, int]:
+        """Return the lowest and the highest that a size is."""
+        return bounds(value, self.dimensions)
+
+    def sign(self, value: int) -> int | None:
+        """Return the sign that a size has at all values, None if it differs among them."""
+        if not isinstance(value, Size):
+            return (value > 0) - (value < 0)
+        here = (int(value) > 0) - (int(value) < 0)
+        if any(_sign(at(value, point)) != here for point in self.points):
+            return None
+        low, high = self.bounds(value)
+        return _sign(low) if _sign(low) == _sign(high) else None
+
+    def same(self, one: int, other: int) -> bool:
+        """Tell whether two sizes are equal at all values."""
+        return int(one) == int(other) and self.sign(one - other) == 0
+
+    def largest(self, one: int, other: int) -> int:
+        """Return the larger of two sizes, an expression of both only where it must be."""
+        return _chosen(self.bounds, one, other, is_largest=True)
+
+    def smallest(self, one: int, other: int) -> int:
+        """Return the smaller of two sizes, an expression of both only where it must be."""
+        return _chosen(self.bounds, one, other, is_largest=False)
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _chosen(
+    known: Callable[[int], tuple[int, int]], one: int, other: int, *, is_largest: bool
+) -> int:
+    for larger, smaller in ((one, other), (other, one)):
+        # First by ranges: a number that stands for no limit overflows in an expression.
+        if known(larger)[0] >= known(smaller)[1] or known(larger - smaller)[0] >= 0:
+            return larger if is_largest else smaller
+    return _extreme(one, other, is_largest=is_largest)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from arenite.planner.errors import BindingError, ModelFormatError, SizeError, about_file, needing
+from arenite.planner.errors import BindingError, ModelFormatError, about_file, needing
 from arenite.planner.files import model_digest, read_model
 from arenite.planner.importers.tflite.file import IDENTIFIER
 from arenite.planner.placement.problem import Problem
@@ -67,7 +67,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 RangedShapes = Mapping[str, tuple[Length, ...]]
 """Shapes of inputs, by name, with ranges among the lengths.
 
-The name of a range is that of the axis in the model, else `input:axis`.
+A range named `input:axis` gets the model's name of that axis, if it has one.
 """
 InputValues = Mapping[str, float]
 """One value for all elements of an input, by the input's name."""
@@ -87,7 +87,8 @@ def load(
 
     Args:
         path: `.onnx`, `.tflite` or `.lite`.
-        dims: Values or ranges of free dimensions, by name; ONNX only.
+        dims: Values or ranges of free dimensions, by name; ONNX only. A value may be an
+            expression of other dimensions (`arenite.planner.sizes`).
         shapes: Shapes of inputs, by name; of a TFLite file those that its signature leaves open.
         values: Inputs fixed at a value, constants from then on; ONNX only.
         weights: Whether to make the values of constants available, for running the model.
@@ -95,6 +96,7 @@ def load(
     Raises:
         ModelFormatError: The file cannot be read, is damaged, or is not a model.
         BindingError: `dims`, `shapes` or `values` does not fit the model.
+        SizeError: A length is not known for all sizes of a range.
         ModelError: The model cannot be read for another reason.
     """
     path = Path(path)
@@ -105,15 +107,12 @@ def load(
                 from arenite.planner.importers.onnx.reader import read_onnx
 
             return read_onnx(
-                path, dims=_plain(dims), shapes=_shapes(shapes), values=values or {},
-                weights=weights,
-            )  # fmt: skip
+                path, dims=dims or {}, shapes=shapes or {}, values=values or {}, weights=weights
+            )
         if kind == "tflite":
             from arenite.planner.importers.tflite.reader import read_bound_tflite
 
-            return read_bound_tflite(
-                path, _plain(dims), _shapes(shapes), values or {}, weights=weights
-            )
+            return read_bound_tflite(path, dims or {}, shapes or {}, values or {}, weights=weights)
         raise ModelFormatError("a CSV lists records only; give a model")
 
 
@@ -189,20 +188,6 @@ def model_format(path: Path | str) -> str:
             f"neither its suffix nor its content is known; known: {', '.join(_FORMATS)}", path=path
         )
     return known
-
-
-def _plain(lengths: Mapping[str, Length] | None) -> dict[str, int]:
-    return {name: _one(each) for name, each in (lengths or {}).items()}
-
-
-def _shapes(shapes: RangedShapes | None) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(map(_one, shape)) for name, shape in (shapes or {}).items()}
-
-
-def _one(length: Length) -> int:
-    if isinstance(length, Dimension):
-        raise SizeError(f"{length}: ranges of sizes are not read yet; give one size")
-    return length
 
 
 def open_names(path: Path | str) -> tuple[frozenset[str], frozenset[str]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from arenite.planner.errors import (
 from arenite.planner.importers.onnx.external_data import UnreadableTensorError, embed
 from arenite.planner.importers.onnx.file import load_model
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype, read_dtype, why_unsizable
+from arenite.planner.sizes import Dimension, Expression, Length, Size, at, highest_sizes
 from arenite.planner.tensors import DType
 
 _UNRANKED = "?"
@@ -33,15 +34,17 @@ class Binding:
     Attributes:
         inputs: By name, in the model's order.
         dimensions: Values of the named dimensions.
+        ranges: Those that lengths of inputs depend on, in order of first use.
     """
 
     inputs: Mapping[str, TensorType]
     dimensions: Mapping[str, int]
+    ranges: tuple[Dimension, ...] = ()
 
     def without(self, names: Container[str]) -> "Binding":
         """Return the binding of the other inputs; dimensions keep their values."""
         others = {name: each for name, each in self.inputs.items() if name not in names}
-        return Binding(others, self.dimensions)
+        return Binding(others, self.dimensions, self.ranges)
 
     def apply(self, declared: onnx.TypeProto) -> onnx.TypeProto:
         """Return a declared type with the named dimensions it mentions filled in."""
@@ -49,17 +52,19 @@ class Binding:
         bound.CopyFrom(declared)
         for dimension in bound.tensor_type.shape.dim:
             value = self.dimensions.get(dimension.dim_param)
-            if value is not None:
+            if value is not None:  # that at the highest sizes
                 dimension.dim_value = value
         return bound
 
 
 def bind(
-    graph: onnx.GraphProto, dims: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+    graph: onnx.GraphProto, dims: Mapping[str, Length], shapes: Mapping[str, tuple[Length, ...]]
 ) -> Binding:
     """Return the inputs of `graph` with their free dimensions bound.
 
-    A dimension without a name goes by its input and axis, such as `input:0`.
+    A dimension without a name goes by its input and axis, such as `input:0`. A range that is
+    given under that name has the model's own name, if it has one; under another name it keeps
+    that, and lengths of one name are always equal.
 
     Raises:
         BindingError: `dims` or `shapes` names what the model does not have, or gives a
@@ -73,7 +78,7 @@ def bind(
     binder.take_dims(dims)
     bound = binder.bound_shapes()
     types = {name: TensorType(dtype, bound[name]) for name, (dtype, _) in inputs.items()}
-    return Binding(types, binder.values)
+    return Binding(types, binder.values, binder.used_ranges(bound.values()))
 
 
 def stated_name(dimension: onnx.TensorShapeProto.Dimension) -> str:
@@ -128,9 +133,10 @@ class _Binder:
 
     def __init__(self, shapes: dict[str, tuple[int | str, ...]]) -> None:
         self._shapes = shapes
+        self._ranges: dict[str, Dimension] = {}
         self.values: dict[str, int] = {}
 
-    def take_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def take_shapes(self, shapes: Mapping[str, tuple[Length, ...]]) -> None:
         for name, given in shapes.items():
             declared = self._shapes.get(name)
             if declared is None:
@@ -144,11 +150,13 @@ class _Binder:
                 )
             for axis, (wanted, value) in enumerate(zip(declared, given, strict=True)):
                 if isinstance(wanted, str):
-                    self._bind(wanted, value)
-                elif wanted != value:
-                    raise BindingError(name, f"has length {wanted} on axis {axis}, not {value}")
+                    self._bind(wanted, value, f"{name}:{axis}")
+                elif isinstance(value, (Dimension, Size)) or wanted != value:
+                    raise BindingError(
+                        name, f"has length {wanted} on axis {axis}, not {_stated(value)}"
+                    )
 
-    def take_dims(self, dims: Mapping[str, int]) -> None:
+    def take_dims(self, dims: Mapping[str, Length]) -> None:
         free = self.free()
         for name, value in dims.items():
             if name not in free:
@@ -164,11 +172,47 @@ class _Binder:
             for name, shape in self._shapes.items()
         }
 
-    def _bind(self, name: str, value: int) -> None:
+    def _bind(self, name: str, given: Length, place: str = "") -> None:
+        value = self._size(name, given, place) if isinstance(given, Dimension) else given
         if value < 0:
             raise BindingError(name, f"must be at least 0, not {value}")
-        if self.values.setdefault(name, value) != value:
-            raise BindingError(name, f"cannot be both {self.values[name]} and {value}")
+        known = self.values.setdefault(name, value)
+        if Expression.of(known) != Expression.of(value):
+            raise BindingError(name, f"cannot be both {_stated(known)} and {_stated(given)}")
+
+    def _size(self, name: str, given: Dimension, place: str) -> int:
+        dimension = replace(given, name=name) if given.name in ("", place) else given
+        known = self._ranges.setdefault(dimension.name, dimension)
+        if known != dimension:
+            raise BindingError(name, f"cannot be both {known} and {dimension}")
+        return dimension.size
+
+    def used_ranges(self, shapes: Iterable[tuple[int, ...]]) -> tuple[Dimension, ...]:
+        """Return the dimensions that lengths depend on, in order of first use.
+
+        Raises:
+            BindingError: An expression has a dimension without a range, or is not what it says
+                at the highest sizes, or is below 0.
+        """
+        used: dict[str, None] = {}
+        for shape in shapes:
+            for length in shape:
+                if isinstance(length, Size):
+                    used.update(dict.fromkeys(sorted(length.expression.names)))
+        for name, value in self.values.items():
+            self._check(name, value)
+        return tuple(self._ranges[name] for name in used)
+
+    def _check(self, name: str, value: int) -> None:
+        if not isinstance(value, Size):
+            return
+        unknown = sorted(value.expression.names - self._ranges.keys())
+        if unknown:
+            raise BindingError(
+                name, f"is {_stated(value)}, but {unknown[0]!r} has no range; give it one"
+            )
+        if at(value, highest_sizes(self._ranges.values())) != int(value):
+            raise BindingError(name, f"is {_stated(value)}, made for another range")
 
     def free(self) -> dict[str, None]:
         """Return the names of the free dimensions, in the order of the inputs."""
@@ -209,6 +253,15 @@ def _examples(shape: tuple[int | str, ...]) -> dict[str, int]:
 
 def _unknown(what: str, known: Iterable[str]) -> str:
     return f"is not {what} of the model; known: {', '.join(map(repr, known)) or 'none'}"
+
+
+def _stated(length: Length) -> str:
+    """Return a length as it is given: a number, an expression or a range."""
+    if isinstance(length, Size):
+        return str(length.expression)
+    if isinstance(length, Dimension):
+        return str(length).removeprefix(f"{length.name}=")
+    return str(length)
 
 
 def _text(shape: tuple[int | str, ...]) -> str:
@@ -269,8 +322,8 @@ def fix_inputs(
 
 def fixed_model(
     path: Path,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, Length],
+    shapes: Mapping[str, tuple[Length, ...]],
     values: Mapping[str, float],
 ) -> onnx.ModelProto:
     """Return a model whose fixed inputs are constants, all its weights inside.
@@ -301,8 +354,8 @@ def fixed_model(
 
 def fixed_feeds(
     graph: onnx.GraphProto,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, Length],
+    shapes: Mapping[str, tuple[Length, ...]],
     values: Mapping[str, float],
 ) -> dict[str, NDArray[np.generic]]:
     """Return the arrays of fixed inputs, the sizes of other inputs unknown.
@@ -333,8 +386,8 @@ def fixed_feeds(
 
 def fixed_arrays(
     path: Path,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, Length],
+    shapes: Mapping[str, tuple[Length, ...]],
     values: Mapping[str, float],
 ) -> dict[str, NDArray[np.generic] | None]:
     """Return for each input, in the model's order, its elements if it is fixed at a value.

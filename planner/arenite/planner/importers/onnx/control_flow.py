@@ -176,6 +176,11 @@ def opaque_step(
     """
     node = without_dead_nodes(node)
     captured = captures(node)
+    if walk.ranged is not None:
+        used = [*node.input, *captured]
+        found = [walk.find(scope, local) for local in used if local]
+        made = (output for body in bodies for output in body.outputs)
+        walk.ranged.refuse(f"operator {name!r} ({node.op_type})", (*found, *made), walk.types)
     reads = [walk.find(scope, local) if local else "" for local in (*node.input, *captured)]
     outputs = [
         walk.define(scope, local, tensor_type) if local else ""
@@ -208,6 +213,8 @@ def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[S
     branches = [subgraph(node, name, key) for key in ("then_branch", "else_branch")]
     for branch in branches:
         require(name, len(branch.output) == len(node.output), "number of outputs")
+    if walk.ranged is not None:
+        walk.ranged.require_decided(condition, name)
     value = walk.values.get(condition)
     if value is not None:
         require(name, value.size == 1, "condition")

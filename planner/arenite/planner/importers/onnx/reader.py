@@ -22,22 +22,23 @@ from arenite.planner.operators.imported import Imported
 from arenite.planner.operators.operator import Operands
 from arenite.planner.programs.program import OperatorSet, Program, Step
 from arenite.planner.rewrites.noops import drop_noops
+from arenite.planner.sizes import Length
 from arenite.planner.tensors import Tensor, TensorKind
 
 _CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}
 _HIDDEN = {"If": "the branch it takes", "Loop": "its body", "Scan": "its body"}
 
 
-_NO_DIMS: Mapping[str, int] = MappingProxyType({})
-_NO_SHAPES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+_NO_DIMS: Mapping[str, Length] = MappingProxyType({})
+_NO_SHAPES: Mapping[str, tuple[Length, ...]] = MappingProxyType({})
 _NO_VALUES: Mapping[str, float] = MappingProxyType({})
 
 
 def read_onnx(
     path: Path,
     *,
-    dims: Mapping[str, int] = _NO_DIMS,
-    shapes: Mapping[str, tuple[int, ...]] = _NO_SHAPES,
+    dims: Mapping[str, Length] = _NO_DIMS,
+    shapes: Mapping[str, tuple[Length, ...]] = _NO_SHAPES,
     values: Mapping[str, float] = _NO_VALUES,
     weights: bool = False,
 ) -> Program:
@@ -49,9 +50,9 @@ def read_onnx(
 
     Args:
         path: An ONNX file, operator set 7 or later; external data lie beside it.
-        dims: Values of free dimensions by name; one without a name goes by its input and
-            axis, such as `input:0`.
-        shapes: Whole shapes of inputs by name.
+        dims: Values or ranges of free dimensions by name; one without a name goes by its input
+            and axis, such as `input:0`. A value may be an expression of other dimensions.
+        shapes: Whole shapes of inputs by name, of values and ranges.
         values: Inputs fixed at a value, in all elements, by name: constants then, no inputs of
             the program, and an If that depends on them becomes one branch.
         weights: Whether large constants, and whatever any operator computes from constants,
@@ -62,6 +63,7 @@ def read_onnx(
         UnsupportedModelError: A tensor has no size, or none that is known before the run.
         UnboundDimensionError: A free dimension has no value.
         BindingError: `dims`, `shapes` or `values` does not fit the model.
+        SizeError: A length is not known for all sizes of a range.
         MissingDependencyError: The package onnx is absent, or onnxruntime where the model
             has operators that onnx does not define.
     """
@@ -72,8 +74,8 @@ def read_onnx(
 def _read(
     model: onnx.ModelProto,
     path: Path,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, Length],
+    shapes: Mapping[str, tuple[Length, ...]],
     values: Mapping[str, float],
     *,
     weights: bool,
@@ -90,6 +92,7 @@ def _read(
     num_live = len(steps)
     tensors, steps = placed(states, tensors, steps, walk.dialect)
     constants = [tensor.name for tensor in tensors if tensor.kind is TensorKind.CONSTANT]
+    sized = walk.ranged.sized if walk.ranged else {}
     program = Program.of(
         path.stem,
         tensors,
@@ -98,8 +101,9 @@ def _read(
         [name for name in outputs if name not in {*states.replaced_by.values()}],
         _notes(walk, steps, walk.num_dead + len(walked) - num_live),
         operator_set=OperatorSet.ONNX,
-        constants=Constants(walk.values, [*constants, *states.initial.values()]),
+        constants=Constants(walk.values, [*constants, *states.initial.values()], sized),
         initial=states.initial,
+        dimensions=binding.ranges,
     )
     return drop_noops(program)
 

@@ -13,7 +13,7 @@ import onnx.numpy_helper
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
-from arenite.planner.errors import MissingDataError, UnknownConstantError
+from arenite.planner.errors import MissingDataError, SizeError, UnknownConstantError
 from arenite.planner.importers.onnx.external_data import UnreadableTensorError, read_tensor
 from arenite.planner.importers.onnx.file import normal_domain
 from arenite.planner.importers.onnx.node import Dialect, Operand, input_name, single_node_model
@@ -185,6 +185,10 @@ class Values:
             types.append(TensorType(dtype, result.shape) if dtype is not None else None)
         return types
 
+    def evaluate(self, node: onnx.NodeProto, inputs: Sequence[Operand]) -> list[Array] | None:
+        """Return the results of a node, None if they cannot be computed."""
+        return self._evaluate(node.output[0], node, inputs)
+
     def _read(self, name: str, tensor: onnx.TensorProto) -> Array | None:
         try:
             value = read_tensor(tensor, self.folder)
@@ -245,17 +249,27 @@ class Constants(Mapping[str, Array]):
 
     Args:
         names: Names of its constants.
+        sized: Elements of constants that depend on dimensions, as arrays of objects: sizes
+            (`arenite.planner.sizes`), or fractions of them.
         is_wide: Whether 16-bit floats are given as 32-bit floats.
     """
 
-    def __init__(self, values: Values, names: Sequence[str], *, is_wide: bool = False) -> None:
+    def __init__(
+        self,
+        values: Values,
+        names: Sequence[str],
+        sized: Mapping[str, NDArray[np.object_]],
+        *,
+        is_wide: bool = False,
+    ) -> None:
         self._values = values
         self._names = dict.fromkeys(names)
+        self._sized = sized
         self._is_wide = is_wide
 
     def widened(self) -> "Constants":
         """Return the constants with 16-bit floats as 32-bit floats."""
-        return Constants(self._values, list(self._names), is_wide=True)
+        return Constants(self._values, list(self._names), self._sized, is_wide=True)
 
     def __getitem__(self, name: str) -> Array:
         """Return the elements of a constant.
@@ -267,10 +281,10 @@ class Constants(Mapping[str, Array]):
         """
         if name not in self._names:
             raise KeyError(name)
-        value = self._values.get(name)
+        value = self.value(name)
         if value is None:
             raise self._values.why_unknown(name)
-        return self._given(value)
+        return value
 
     def _given(self, value: Array) -> Array:
         is_narrow = self._is_wide and value.dtype == np.float16
@@ -285,6 +299,8 @@ class Constants(Mapping[str, Array]):
 
     def value(self, name: str) -> Array | None:
         """Return the elements of any tensor that is known before the run, None for others."""
+        if name in self._sized:
+            return self._sized[name]
         value = self._values.get(name)
         return None if value is None else self._given(value)
 
@@ -293,7 +309,13 @@ class Constants(Mapping[str, Array]):
         return self._values.computation(name)
 
     def as_tensor(self, name: str) -> onnx.TensorProto | None:
-        """Return the value as ONNX writes it, None if it is not known."""
+        """Return the value as ONNX writes it, None if it is not known.
+
+        Raises:
+            SizeError: It depends on dimensions.
+        """
+        if name in self._sized:
+            raise SizeError(f"constant {name!r} has other elements at each size of the range")
         tensor = self._values.as_tensor(name)
         if tensor is None or not self._is_wide or tensor.data_type != onnx.TensorProto.FLOAT16:
             return tensor

@@ -27,6 +27,7 @@ from arenite.planner.importers.onnx.order import (
     ordered_nodes,
     subgraphs,
 )
+from arenite.planner.importers.onnx.ranged import Ranged
 from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_no_dtype
 from arenite.planner.importers.onnx.values import Values
 from arenite.planner.operators.imported import AttributeValue
@@ -72,6 +73,7 @@ class Walk:
         constants: Flat names of the tensors that are known before the run.
         values: Values of constants, on demand.
         bounded: Flat names of the tensors whose shape depends on data; their type is a bound.
+        ranged: What depends on dimensions; None if every length is a number.
         operator_names: Names of operators in use.
         num_dead: Nodes left out because they contribute to no output.
         num_folded: Nodes left out because all their outputs are constant.
@@ -97,6 +99,9 @@ class Walk:
         self.constants: set[str] = set()
         self.values = Values(folder, self.dialect, weights=weights)
         self.bounded: set[str] = set()
+        self.ranged = (
+            Ranged(binding.ranges, self.dialect, folder, self.values) if binding.ranges else None
+        )
         self.operator_names = Names()
         self.num_dead = 0
         self.num_folded = 0
@@ -164,18 +169,28 @@ class Walk:
             [self._binding.apply(known[o]) if o in known else None for o in node.output],
             bound,
         )
+        varies = self.ranged is not None and any(map(self.ranged.depends, inputs))
+        if varies and self.ranged is not None:
+            types = self.ranged.types(node, name, inputs, types)
         outputs = [
             Operand(self.define(scope, local, tensor_type) if tensor_type else "", tensor_type)
             for local, tensor_type in zip(node.output, types, strict=True)
         ]
         if bound is not None or any(operand.name in self.bounded for operand in inputs):
             self.bounded.update(output.name for output in outputs if output.type)
-        self._note_values(node, inputs, outputs)
-        if self._folds(node, inputs, outputs):
+        if not varies:
+            self._note_values(node, inputs, outputs)
+        if self._folds(node, inputs, outputs) and (
+            not varies or self.ranged is None or self.ranged.folds(node, inputs, outputs)
+        ):
+            if varies:
+                self._note_values(node, inputs, outputs)
             self.values.add_weights(node, inputs, outputs)
             self.constants.update(output.name for output in outputs if output.type)
             self.num_folded += 1
             return []
+        if self.ranged is not None:
+            self.ranged.require_stored(node, name, inputs)
         operator = onnx_operator(
             op_type(node),
             self._attributes(node, inputs),
@@ -304,7 +319,9 @@ class Walk:
         for position, attribute in enumerate(FORMER_ATTRIBUTES.get(op_type(node), ()), 1):
             if position < len(inputs) and inputs[position].type:
                 value = self.values.get(inputs[position].name)
-                if value is not None:
+                if self.ranged is not None and inputs[position].name in self.ranged.sized:
+                    found[attribute] = tuple(self.ranged.sized[inputs[position].name].tolist())
+                elif value is not None:
                     found[attribute] = tuple(int(each) for each in value.flat)
         return found
 

@@ -12,6 +12,7 @@ from arenite.planner.importers.tflite.resizing import computes_shapes, resized
 from arenite.planner.importers.tflite.tensors import OPEN_INPUTS
 from arenite.planner.importers.tflite.variables import Variables
 from arenite.planner.programs.program import Program
+from arenite.planner.sizes import Dimension, Length
 
 
 def read_tflite(path: Path, *, weights: bool = False) -> Program:
@@ -39,8 +40,8 @@ def read_tflite(path: Path, *, weights: bool = False) -> Program:
 
 def read_bound_tflite(
     path: Path,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, Length],
+    shapes: Mapping[str, tuple[Length, ...]],
     values: Mapping[str, float],
     *,
     weights: bool = False,
@@ -65,7 +66,10 @@ def read_bound_tflite(
     for name in values:
         raise BindingError(name, "cannot be fixed: --value is for ONNX models")
     wanted = {}
-    for name, shape in shapes.items():
+    for name, given in shapes.items():
+        shape = tuple(length for length in given if not isinstance(length, Dimension))
+        if shape != given:
+            raise BindingError(name, "cannot have a range of lengths, which is for ONNX models")
         if name not in program.input_tensors:
             known = ", ".join(map(repr, program.input_tensors))
             raise BindingError(name, f"is not an input of the model; known: {known}")

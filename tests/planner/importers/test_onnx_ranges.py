@@ -1,0 +1,328 @@
+"""A model read once for a range of sizes is the model read for each size."""
+
+from pathlib import Path
+
+import pytest
+
+from arenite.planner.errors import BindingError, ModelError, SizeError
+from arenite.planner.importers import load
+from arenite.planner.programs.program import Program
+from arenite.planner.sizes import Dimension, at, depends
+from support.shared_material import shared
+from support.tiny_onnx import parse, read_text, save
+
+N, M = Dimension("n", 1, 9), Dimension("m", 2, 6)
+EVEN = Dimension("n", 8, 40, 8)
+
+
+def assert_same_at_each_size(ranged: Program, fixed: list[tuple[dict[str, int], Program]]) -> None:
+    """Compare the shapes of all tensors; those read for one size only may be folded away."""
+    for sizes, program in fixed:
+        common = ranged.tensors.keys() & program.tensors.keys()
+        assert {*program.output_tensors, *program.input_tensors} <= common
+        for name in common:
+            shape = tuple(at(length, sizes) for length in ranged.tensors[name].shape)
+            assert shape == program.tensors[name].shape, (name, sizes)
+            assert ranged.tensors[name].dtype is program.tensors[name].dtype
+
+
+def points(dimensions: tuple[Dimension, ...]) -> list[dict[str, int]]:
+    """Return five combinations of values, the ends among them."""
+    return [
+        {each.name: each.low + len(each) * part // 5 * each.step for each in dimensions}
+        if part < 5
+        else {each.name: each.high for each in dimensions}
+        for part in (0, 1, 2, 3, 5)
+    ]
+
+
+RULES = {
+    "element-wise": "(float[n,4] x, float[4] b) => (float[n,4] y) { t = Add(x, b) y = Relu(t) }",
+    "broadcast of a dimension": "(float[n,1] x, float[1,m] b) => (float[n,m] y) { y = Mul(x, b) }",
+    "where": "(bool[n,1] c, float[1,m] x, float[n,m] z) => (float[n,m] y) { y = Where(c, x, z) }",
+    "convolution": "(float[1,2,n,m] x, float[3,2,3,3] w) => (float[1,3,a,b] y) "
+    "{ y = Conv<pads=[1,1,1,1], strides=[2,2]>(x, w) }",
+    "convolution of the same size": "(float[1,2,n,m] x, float[3,2,3,3] w) => (float[1,3,a,b] y) "
+    '{ y = Conv<auto_pad="SAME_UPPER", strides=[2,3]>(x, w) }',
+    "dilated convolution": "(float[1,2,n] x, float[3,2,2] w) => (float[1,3,a] y) "
+    "{ y = Conv<pads=[2,1], dilations=[2]>(x, w) }",
+    "transposed convolution": "(float[1,2,n,m] x, float[2,3,3,3] w) => (float[1,3,a,b] y) "
+    "{ y = ConvTranspose<strides=[2,2], pads=[1,1,1,1], output_padding=[1,0]>(x, w) }",
+    "pool": "(float[1,2,n,m] x) => (float[1,2,a,b] y) "
+    "{ y = MaxPool<kernel_shape=[2,2], strides=[2,2], pads=[1,0,0,0], ceil_mode=1>(x) }",
+    "global pool": "(float[1,2,n,m] x) => (float[1,2,1,1] y) { y = GlobalAveragePool(x) }",
+    "product": "(float[m,n,4] x, float[4,5] w) => (float[m,n,5] y) { y = MatMul(x, w) }",
+    "product of two": "(float[2,n,4] x, float[2,4,n] w) => (float[2,n,n] y) { y = MatMul(x, w) }",
+    "gemm": "(float[4,n] x, float[5,4] w) => "
+    "(float[n,5] y) { y = Gemm<transA=1, transB=1>(x, w) }",
+    "reshape to -1": "(float[n,4,m] x) => (float[a,2] y) <int64[2] s = {-1, 2}> "
+    "{ y = Reshape(x, s) }",
+    "reshape that copies": "(float[n,4,m] x) => (float[n,2,a] y) <int64[3] s = {0, 2, -1}> "
+    "{ y = Reshape(x, s) }",
+    "flatten": "(float[n,4,m] x) => (float[n,a] y) { y = Flatten(x) }",
+    "axes of length 1": "(float[n,1,m] x) => "
+    "(float[n,1,m] y) <int64[1] a = {1}, int64[1] b = {-2}> "
+    "{ t = Squeeze(x, a) y = Unsqueeze(t, b) }",
+    "tile": "(float[n,4] x) => (float[a,8] y) <int64[2] r = {3, 2}> { y = Tile(x, r) }",
+    "transpose": "(float[n,4,m] x) => (float[m,n,4] y) { y = Transpose<perm=[2,0,1]>(x) }",
+    "concatenation": "(float[n,4] x, float[m,4] z) => "
+    "(float[a,4] y) { y = Concat<axis=0>(x, z, x) }",
+    "split": "(float[n,8] x) => (float[n,3] y, float[n,5] z) <int64[2] s = {3, 5}> "
+    "{ y, z = Split<axis=1>(x, s) }",
+    "slice": "(float[n,8] x) => (float[a,4] y) "
+    "<int64[2] s = {1, -4}, int64[2] e = {9223372036854775807, 8}, int64[2] i = {2, 1}, "
+    "int64[2] k = {0, 1}> { y = Slice(x, s, e, k, i) }".replace("k, i)", "k)"),
+    "slice of the last": "(float[n,8] x) => (float[1,8] y) <int64[1] s = {-1}, "
+    "int64[1] e = {9223372036854775807}, int64[1] k = {0}> { y = Slice(x, s, e, k) }",
+    "slice with steps": "(float[n,8] x) => (float[a,4] y) <int64[2] s = {0, 0}, "
+    "int64[2] e = {2147483647, 8}, int64[2] k = {0, 1}, int64[2] i = {3, 2}> "
+    "{ y = Slice(x, s, e, k, i) }",
+    "slice backwards": "(float[n,8] x) => (float[n,8] y) <int64[1] s = {-1}, "
+    "int64[1] e = {-9223372036854775807}, int64[1] k = {0}, int64[1] i = {-1}> "
+    "{ y = Slice(x, s, e, k, i) }",
+    "gather": "(float[n,4,m] x, int64[2,3] i) => (float[n,2,3,m] y) { y = Gather<axis=1>(x, i) }",
+    "gather by a dimension": "(float[30,4] x, int64[n,m] i) => "
+    "(float[n,m,4] y) { y = Gather(x, i) }",
+    "gather elements": "(float[n,4] x, int64[n,2] i) => (float[n,2] y) "
+    "{ y = GatherElements<axis=1>(x, i) }",
+    "gather by coordinates": "(float[n,4,m] x, int64[5,2] i) => "
+    "(float[5,m] y) { y = GatherND(x, i) }",
+    "pad": "(float[n,m] x) => (float[a,b] y) <int64[4] p = {1, 0, 2, 3}> { y = Pad(x, p) }",
+    "resize by scales": "(float[1,1,n,m] x) => (float[1,1,a,b] y) "
+    "<float[4] s = {1, 1, 2, 0.5}> { y = Resize(x, , s) }",
+    "reduction": "(float[n,4,m] x) => (float[n,1,m] y, float[n,4] z) <int64[1] a = {-1}> "
+    "{ y = ReduceMean<axes=[1]>(x) z = ReduceSum<keepdims=0>(x, a) }",
+    "place of the largest": "(float[n,4,m] x) => (int64[n,m] y) "
+    "{ y = ArgMax<axis=1, keepdims=0>(x) }",
+    "softmax": "(float[n,m] x) => (float[n,m] y) { y = Softmax(x) }",
+    "normalisation": "(float[n,4] x, float[4] s, float[4] b) => (float[n,4] y) "
+    "{ y = LayerNormalization(x, s, b) }",
+    "lstm": "(float[n,m,4] x, float[1,12,4] w, float[1,12,3] r) => (float[n,1,m,3] y, "
+    "float[1,m,3] h, float[1,m,3] c) { y, h, c = LSTM<hidden_size=3>(x, w, r) }",
+    "largest ones": "(float[n,8] x) => (float[n,3] y, int64[n,3] i) <int64[1] k = {3}> "
+    "{ y, i = TopK(x, k) }",
+    "cumulative sum": "(float[n,4] x) => (float[n,4] y) <int64 a = {0}> { y = CumSum(x, a) }",
+    "scatter": "(float[n,4] x, int64[1,2] i, float[1] u) => "
+    "(float[n,4] y) { y = ScatterND(x, i, u) }",
+    "triangle": "(float[n,m] x) => (float[n,m] y) { y = Trilu(x) }",
+    "einsum": "(float[n,m] x, float[m,4] w) => "
+    '(float[n,4] y) { y = Einsum<equation="ij,jk->ik">(x, w) }',
+    "rows to channels": "(float[1,4,n,m] x) => (float[1,1,a,b] y) "
+    "{ y = DepthToSpace<blocksize=2>(x) }",
+    "one hot": "(int64[n,m] x) => (float[n,5,m] y) <int64[1] d = {5}, float[2] v = {0, 1}> "
+    "{ y = OneHot<axis=1>(x, d, v) }",
+    "boxes": "(float[1,n,4] b, float[1,2,n] s) => (int64[a,3] y) <int64 k = {4}> "
+    "{ y = NonMaxSuppression(b, s, k) }",
+    "places that are not zero": "(float[n,m] x) => (int64[2,a] y) { y = NonZero(x) }",
+    "quantisation": "(float[n,m] x) => (float[n,m] y) <float s = {0.5}, uint8 z = {3}> "
+    "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }",
+    "dynamic quantisation": "(float[n,m] x) => (uint8[n,m] y, float s, uint8 z) "
+    "{ y, s, z = DynamicQuantizeLinear(x) }",
+    # Values
+    "shape chain": "(float[n,4,m] x) => (float[m,a] y) <int64 one = {2}, int64[1] rest = {-1}, "
+    "int64[1] z = {0}> { s = Shape(x) g = Gather(s, one) u = Unsqueeze(g, z) "
+    "c = Concat<axis=0>(u, rest) y = Reshape(x, c) }",
+    "half of a length": "(float[n,8] x) => (float[a,8] y) <int64 zero = {0}, int64 two = {2}, "
+    "int64[1] z = {0}> { s = Shape(x) g = Gather(s, zero) h = Div(g, two) r = Sub(g, h) "
+    "e = Unsqueeze(r, z) y = Slice(x, z, e, z) }",
+    "rounding in floating point": "(float[n,8] x) => (float[a,8] y) <int64 zero = {0}, "
+    "float three = {3}, int64[1] z = {0}> { s = Shape(x) g = Gather(s, zero) f = Cast<to=1>(g) "
+    "q = Div(f, three) h = Ceil(q) i = Cast<to=7>(h) e = Unsqueeze(i, z) y = Slice(x, z, e, z) }",
+    "expand with -1": "(float[n,1,4] x) => (float[n,3,4] y) <int64[3] w = {-1, 3, -1}, "
+    "int64[1] three = {3}, int64 minus = {-1}> { "
+    "one = ConstantOfShape<value = int64[1] {1}>(three) e = Equal(w, minus) "
+    "t = Where(e, one, w) y = Expand(x, t) }",
+    "expand to another's length": "(float[1,4] x, float[n,4] z) => (float[n,4] y) "
+    "<int64[2] w = {-1, -1}, int64 minus = {-1}> { s = Shape(z) e = Equal(w, minus) "
+    "t = Where(e, s, w) y = Expand(x, t) }",
+    "number of elements": "(float[n,4,m] x) => (float[a] y) <int64[1] z = {0}> "
+    "{ s = Shape(x) p = ReduceProd(s) y = Reshape(x, p) }",
+    "sizes of another": "(float[1,2,n,m] x, float[1,2,a,b] z) => (float[1,2,a,b] y) "
+    "<float[4] f = {1, 1, 2, 2}, int64[1] o = {0}, int64[1] t = {2}, int64[1] k = {4}> "
+    "{ s = Shape(x) head = Slice(s, o, t) w = Resize(x, , f) v = Shape(w) tail = Slice(v, t, k) "
+    "c = Concat<axis=0>(head, tail) y = Resize(x, , , c) }".replace(", float[1,2,a,b] z", ""),
+    # Constants that depend on sizes
+    "positions": "(float[n,4] x) => (float[n,4] y) <int64 zero = {0}, int64 one = {1}, "
+    "int64[1] z = {1}> { s = Shape(x) g = Gather(s, zero) r = Range(zero, g, one) "
+    "f = Cast<to=1>(r) u = Unsqueeze(f, z) y = Add(x, u) }",
+    "rows of a table": "(float[n,4] x) => (float[n,4] y) <float[12,4] w, int64[1] z = {0}, "
+    "int64[1] o = {1}> { s = Shape(x) e = Slice(s, z, o) t = Slice(w, z, e, z) y = Add(x, t) }",
+    "zeros": "(float[n,4] x) => "
+    "(float[n,4] y) { s = Shape(x) c = ConstantOfShape(s) y = Add(x, c) }",
+}
+
+
+def read_at(folder: Path, text: str, dims: dict[str, Dimension]) -> None:
+    text = text.replace("float[12,4] w", f"float[12,4] w = {{{', '.join(['1'] * 48)}}}")
+    ranged = read_text(folder, text, dims=dims)
+    inputs = [ranged.tensors[name].shape for name in ranged.input_tensors]
+    assert any(depends(length) for shape in inputs for length in shape)
+    fixed = [(p, read_text(folder, text, dims=p)) for p in points(tuple(dims.values()))]
+    assert_same_at_each_size(ranged, fixed)
+    assert {*ranged.dimensions} == {*dims.values()}
+
+
+@pytest.mark.parametrize("text", RULES.values(), ids=RULES)
+def test_each_operator_has_lengths_for_all_sizes(text: str, tmp_path: Path) -> None:
+    names = [each for each in (N, M) if f"{each.name}," in text or f"{each.name}]" in text]
+    dims = {each.name: each for each in names if _is_input(text, each.name)}
+    read_at(tmp_path, text, dims)
+
+
+def _is_input(text: str, name: str) -> bool:
+    inputs = text.split("=>")[0]
+    return f"[{name}" in inputs or f",{name}" in inputs
+
+
+REFUSED = {
+    "one length for two": (
+        "(float[n,4] x, float[m,4] z) => (float[n,4] y) { y = Add(x, z) }",
+        {"n": N, "m": Dimension("m", 5, 9)},
+        r"operator 'Add_0' \(Add\): lengths n and m are equal only at some sizes",
+    ),
+    "a length of the export": (
+        "(float[n,4] x) => (float[9,4] y) <int64[2] s = {9, 4}> { y = Reshape(x, s) }",
+        {"n": N},
+        r"\(Reshape\): it makes 36 elements of 4\*n, as is possible at some sizes only",
+    ),
+    "another scale at each size": (
+        "(float[1,1,n,4] x) => (float[1,1,12,4] y) <int64[4] s = {1, 1, 12, 4}> "
+        "{ y = Resize(x, , , s) }",
+        {"n": N},
+        "its scale, 12 to n, is not the same at all sizes",
+    ),
+    "a filter that does not fit": (
+        "(float[1,1,n] x, float[1,1,3] w) => (float[1,1,a] y) { y = Conv(x, w) }",
+        {"n": N},
+        r"operator 'Conv_0' \(Conv\): a window of 3 does not fit into the length n",
+    ),
+    "no rule": (
+        "(float[n,4,1] x) => (float[n,4,2] y) { y = DFT<axis=1>(x) }",
+        {"n": N},
+        r"operator 'DFT_0' \(DFT\): no rule for the lengths of its results",
+    ),
+    "a broadcast that the highest size allows": (
+        "(float[n,4] x, float[9,4] z) => (float[9,4] y) { y = Add(x, z) }",
+        {"n": N},
+        "lengths n and 9 are equal only at some sizes",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "dims", "reason"), REFUSED.values(), ids=REFUSED)
+def test_what_is_not_known_for_all_sizes_is_named(
+    text: str, dims: dict[str, Dimension], reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SizeError, match=reason):
+        read_text(tmp_path, text, dims=dims)
+
+
+TWO = "(float[n,k] x, float[k] b) => (float[n,k] y) { y = Add(x, b) }"
+
+
+def test_dimensions_are_those_in_use_in_order(tmp_path: Path) -> None:
+    path = save(tmp_path, parse(TWO))
+    program = load(path, shapes={"x": (Dimension("x:0", 1, 4), Dimension("width", 2, 6, 2))})
+    assert [*map(str, program.dimensions)] == ["n=1..4", "width=2..6:2"]
+    assert load(path, dims={"n": 3, "k": Dimension("k", 2, 2)}).dimensions == ()
+
+
+def test_an_axis_without_a_name_goes_by_its_input(tmp_path: Path) -> None:
+    model = parse("(float[n,4] x) => (float[n,4] y) { y = Relu(x) }")
+    model.graph.input[0].type.tensor_type.shape.dim[0].Clear()
+    path = save(tmp_path, model)
+    for options in ({"shapes": {"x": (Dimension("", 1, 4), 4)}},
+                    {"dims": {"x:0": Dimension("x:0", 1, 4)}}):  # fmt: skip
+        program = load(path, **options)
+        assert program.dimensions == (Dimension("x:0", 1, 4),)
+
+
+def test_one_name_ties_lengths(tmp_path: Path) -> None:
+    side = Dimension("side", 2, 6)
+    program = load(save(tmp_path, parse(TWO)), dims={"n": side, "k": side})
+    assert program.dimensions == (side,)
+    assert [at(each, {"side": 3}) for each in program.tensors["y"].shape] == [3, 3]
+
+
+def test_a_length_can_be_an_expression_of_others(tmp_path: Path) -> None:
+    text = """(float[past,4] old, float[seq,4] x, float[total,4] m) => (float[total,4] y)
+        { c = Concat<axis=0>(old, x) y = Add(c, m) }"""
+    past, seq = Dimension("past", 0, 7), Dimension("seq", 1, 3)
+    dims = {"past": past, "seq": seq, "total": past.size + seq.size}
+    program = read_text(tmp_path, text, dims=dims)
+    assert program.dimensions == (past, seq)
+    assert at(program.tensors["m"].shape[0], {"past": 2, "seq": 3}) == 5
+    with pytest.raises(BindingError, match="'total' is past \\+ seq, but 'past' has no range"):
+        read_text(tmp_path, text, dims={**dims, "past": 7})
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"dims": {"n": N}, "shapes": {"x": (4, 2)}}, "'n' cannot be both 4 and 1..9"),
+        ({"shapes": {"x": (N, Dimension("n", 1, 8))}}, "'k' cannot be both n=1..9 and n=1..8"),
+        ({"dims": {"n": N, "m": 3}}, "'m' is not a free dimension"),
+        ({"dims": {"n": N}}, "free dimensions 'k'"),
+    ],
+)
+def test_ranges_that_contradict_are_refused(
+    options: dict[str, dict[str, object]], reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match=reason):
+        load(save(tmp_path, parse(TWO)), **options)
+
+
+def test_a_fixed_length_takes_no_range(tmp_path: Path) -> None:
+    path = save(tmp_path, parse("(float[n,4] x) => (float[n,4] y) { y = Relu(x) }"))
+    with pytest.raises(BindingError, match=r"has length 4 on axis 1, not 1\.\.4"):
+        load(path, shapes={"x": (2, Dimension("", 1, 4))})
+
+
+PAST, SEQ = Dimension("past", 0, 56), Dimension("seq", 1, 8)
+REAL = {
+    "text encoder": (
+        "tr_vespa_dummy_transformer_mlm.onnx",
+        {"batch": Dimension("batch", 1, 4), "tokens": Dimension("tokens", 1, 64)},
+    ),
+    "decoder of named states": (
+        "tr_genai_tiny-random-lfm2-fp32_decoder.onnx",
+        {
+            "batch_size": Dimension("batch", 1, 2),
+            "sequence_length": SEQ,
+            "past_sequence_length": PAST,
+            "total_sequence_length": PAST.size + SEQ.size,
+        },
+    ),
+    "decoder with fused attention": (
+        "tr_genai_tiny-random-gpt2-fp32_past.onnx",
+        {"batch_size": 1, "seq_len": 1, "past_seq_len": PAST, "total_seq_len": PAST.size + 1},
+    ),
+    "lines of text": (
+        "ppocr4_rec.onnx",
+        {
+            "p2o.DynamicDimension.0": Dimension("p2o.DynamicDimension.0", 1, 2),
+            "x:2": 48,
+            "p2o.DynamicDimension.1": Dimension("p2o.DynamicDimension.1", 32, 320, 8),
+        },
+    ),
+    "landmarks": ("openseeface_lm_model0_opt.onnx", {"batch_size": Dimension("batch_size", 1, 4)}),
+    "notes of music": ("basic_pitch.onnx", {"unk__749": Dimension("unk__749", 1, 4)}),
+    "voice activity": (
+        "silero_vad_16k_op15.onnx",
+        {"batch": Dimension("batch", 1, 4), "sequence": 576},
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "dims"), REAL.values(), ids=REAL)
+def test_real_models_are_read_for_a_range(file: str, dims: dict[str, int | Dimension]) -> None:
+    path = shared("models/onnx") / file
+    ranged = load(path, dims=dims)
+    varied = {each.name: each for each in dims.values() if isinstance(each, Dimension)}
+    assert {*ranged.dimensions} == {*varied.values()}
+    for sizes in points(tuple(varied.values()))[::2]:
+        fixed = {
+            name: sizes[each.name] if isinstance(each, Dimension) else at(each, sizes)
+            for name, each in dims.items()
+        }
+        assert_same_at_each_size(ranged, [(sizes, load(path, dims=fixed))])
