@@ -1,6 +1,7 @@
 """Working memory of steps: planned, told alike by Python and by the core, and required."""
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,8 +78,9 @@ def random_tiles():
     padding, kernel = (1, 1, 1, 1), {"tile": tile, "tile_threads": threads, "padding": [1] * 4}
     weights = constant(np.zeros((-(-outputs // PANEL), 3, 3, inputs, PANEL), np.float32))
     operator = Conv2D(padding=padding, tile=tile, tile_threads=threads)
-    result = Given((1, rows, columns, outputs))
-    return operator, "Conv2D", kernel, [Given((1, rows, columns, inputs)), weights], [result]
+    operands = [Given((1, rows, columns, inputs)), weights], [Given((1, rows, columns, outputs))]
+    least = replace(operator, tile_scratch=operator.least_scratch(operands_of(*operands)))
+    return least, "Conv2D", kernel, *operands
 
 
 def random_transposed():

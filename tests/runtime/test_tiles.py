@@ -123,6 +123,48 @@ def test_tiles_are_left_where_there_is_no_gap_unless_the_arena_may_grow(tmp_path
     assert plan.height > plain.height
 
 
+def test_tiles_of_four_take_less_working_memory_where_the_gap_is_small(tmp_path):
+    path = written(
+        tmp_path,
+        """(float[1,64,56,56] x) => (y) <float[64,64,3,3] a, float[100,64,1,1] b>
+        { p = Conv<pads=[1,1,1,1]>(x, a) y = Conv(p, b) }""",
+    )
+    quick, plan, plain = placed(path, Kernels.QUICK)
+    assert tiles_of(quick) == {4: 1}
+    assert plan.height == plain.height
+    (step,) = (step for step in quick.program.steps if getattr(step.operator, "tile", 0))
+    operands = quick.program.operands(step)
+    given = step.operator.scratch(operands)
+    assert step.operator.least_scratch(operands) <= given
+    assert given < replace(step.operator, tile_scratch=0).scratch(operands)
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_results_are_the_same_with_any_working_memory(tmp_path, tile):
+    path = written(tmp_path, LAYERS, n=1, c=90, o=70, h=31, w=33, pads=[1, 1, 1, 1])
+    program = in_threads(all_by(program_of(path), tile), 2)
+
+    def with_scratch(count):
+        steps = []
+        for step in program.steps:
+            if getattr(step.operator, "tile", 0):
+                operands = program.operands(step)
+                least, most = (
+                    step.operator.least_scratch(operands), step.operator.most_scratch(operands),
+                )  # fmt: skip
+                size = least + (most - least) * count // 7
+                step = replace(step, operator=replace(step.operator, tile_scratch=size))
+            steps.append(step)
+        return replace(program, steps=tuple(steps))
+
+    found = []
+    for count in range(8):
+        for threads in (1, 2):
+            with session_of(with_scratch(count), poison=0xFF, threads=threads) as session:
+                found.append(session.run(random_feeds(session))["y"])
+    assert all(each.tobytes() == found[0].tobytes() for each in found)
+
+
 def test_an_arena_does_not_grow_beyond_its_memory(tmp_path):
     path = written(
         tmp_path,
@@ -179,6 +221,7 @@ def test_the_table_takes_tiles_of_four_on_large_images_and_none_on_few_channels(
     assert quickest_first(64, 64, 112, 112) == (4, 2, DIRECT)
     assert quickest_first(3, 64, 224, 224) == (DIRECT,)
     assert quickest_first(512, 8, 28, 28) == (DIRECT,)
+    assert quickest_first(512, 512, 7, 7) == (2, DIRECT)
     assert all(len(speeds) == 3 and min(speeds) > 0 for speeds in SPEEDS.values())
 
 

@@ -56,10 +56,11 @@ WinogradConvolution winograd(const Operands& operands, const Convolution& direct
   require(operands, !operands.in_bands, "Winograd tiles cannot run in bands");
   require(operands, num_threads > 0 && num_threads <= kMostThreads,
           "its number of threads must be 1 to 256");
-  const std::size_t bytes = winograd_scratch(tile, source.shape[3], result.shape[3],
-                                             result.shape[2], {0, result.shape[1]}, num_threads);
-  return {tile,       window.padding, direct.filter, direct.store, require_scratch(operands, bytes),
-          num_threads};
+  const std::size_t bytes =
+      winograd_scratch(tile, source.shape[3], result.shape[2], {0, result.shape[1]}, num_threads);
+  auto* const working_memory = require_scratch(operands, bytes);
+  return {tile,           window.padding,         direct.filter, direct.store,
+          working_memory, operands.scratch->size, num_threads};
 }
 
 // With as many panels of the filter at a time as working memory holds.

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         PackFilter,
         TransposedConv2D,
         WeightGradient,
-        winograd_scratch,
     )
     from arenite.runtime.operators.elementwise import (
         Binary,
@@ -94,6 +93,6 @@ __all__ = [
     "Pool2D", "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "RowWise",
     "RuntimeOperator", "ScatterAdd", "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK",
     "TransposedConv2D", "Unary", "UnaryFunction", "UnpackBits", "Wait", "WeightGradient",
-    "is_one_image", "makes_one_image", "operator_tables", "operators", "winograd_scratch",
+    "is_one_image", "makes_one_image", "operator_tables", "operators",
     "with_tables",
 ]  # fmt: skip

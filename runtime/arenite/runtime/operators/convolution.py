@@ -1,7 +1,8 @@
 """Convolutions of images, and the filters and gradients that training steps make in the run."""
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from arenite.planner import DType, Tensor
@@ -11,6 +12,7 @@ from arenite.runtime.operators.base import (
     FLOAT_BYTES,
     NO_PADDING,
     PANEL,
+    UNSTORED,
     Clamped,
     Pair,
     RuntimeOperator,
@@ -25,28 +27,50 @@ _MOST_FILTER_BYTES = 5 << 19
 """Most bytes of transformed panels of the filter, unless a few panels take more."""
 _MANY_INPUTS = 256
 """From so many input channels on, twice as many tiles are made together."""
+_LEAST_TILES = 6
+"""Tiles that are made together at least, unless there are fewer."""
 
 
-def winograd_scratch(tile: int, inputs: int, outputs: int, tiles: int, threads: int) -> int:
-    """Return the working memory of Winograd, in bytes: transformed tiles and filter panels.
+@dataclass(frozen=True, slots=True)
+class Winograd:
+    """A convolution by tiles, whose working memory holds tiles that are taken apart and panels.
 
-    Args:
+    Attributes:
         tile: Rows and columns of a tile.
         inputs: Channels of the image.
         outputs: Channels of the result.
         tiles: Tiles of the result.
-        threads: Each has tiles of its own.
     """
-    points = (tile + 2) ** 2
-    most = 28 if inputs < _MANY_INPUTS else 56
-    together = align_up(-(-tiles // -(-tiles // most)), 2)
-    of_points = align_up(inputs, PANEL) * together + PANEL
-    of_products = together * _PRODUCT_COLUMNS + PANEL
-    panel = points * (inputs + 1) * PANEL
-    least = 2 if tiles <= most else 4
-    panels = min(max(_MOST_FILTER_BYTES // (FLOAT_BYTES * panel) // 2 * 2, least),
-                 -(-outputs // PANEL))  # fmt: skip
-    return FLOAT_BYTES * (panels * panel + threads * points * (of_points + of_products))
+
+    tile: int
+    inputs: int
+    outputs: int
+    tiles: int
+
+    @property
+    def blocks(self) -> int:
+        """In how many blocks tiles are made if there is enough working memory."""
+        return -(-self.tiles // (28 if self.inputs < _MANY_INPUTS else 56))
+
+    def scratch(self, threads: int) -> int:
+        """Return the bytes that are of use for so many threads: each has a block of its own."""
+        least = 2 if self.blocks == 1 else 4
+        panels = max(_MOST_FILTER_BYTES // self._panel // 2 * 2, least)
+        block = self._block(-(-self.tiles // self.blocks))
+        return min(panels, -(-self.outputs // PANEL)) * self._panel + threads * block
+
+    def least_scratch(self, threads: int) -> int:
+        """Return the bytes with which tiles and panels are transformed most often."""
+        return self._panel + threads * self._block(min(self.tiles, _LEAST_TILES))
+
+    @property
+    def _panel(self) -> int:
+        return FLOAT_BYTES * (self.tile + 2) ** 2 * (self.inputs + 1) * PANEL
+
+    def _block(self, tiles: int) -> int:
+        together = align_up(tiles, 2)
+        points = align_up(self.inputs, PANEL) * together + PANEL
+        return FLOAT_BYTES * (self.tile + 2) ** 2 * (points + together * _PRODUCT_COLUMNS + PANEL)
 
 
 class Convolution(Clamped):
@@ -108,7 +132,8 @@ class Conv2D(Convolution):
     With a `tile` of 2 or 4 it is computed after Winograd, by tiles of so many rows and columns, in
     working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
     of 1, one group. On the processor that the program is tuned on, `tuned_tile` and
-    `tuned_threads` take their place; working memory is enough for either.
+    `tuned_threads` take their place; working memory is enough for either. It has `tile_scratch`
+    bytes; 0 is as many as are of use for these threads.
     """
 
     number: ClassVar[int] = 1
@@ -122,6 +147,7 @@ class Conv2D(Convolution):
     tile_threads: int = 1
     tuned_tile: int = 0
     tuned_threads: int = 1
+    tile_scratch: int = field(default=0, metadata={UNSTORED: True})
 
     def sliding(self, operands: Operands) -> Sliding | None:
         kernel = self._window(operands)
@@ -144,19 +170,34 @@ class Conv2D(Convolution):
 
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of tiles that are taken apart, and of panels of the filter."""
+        if self.tile_scratch:
+            return self.tile_scratch
+        found = (layer.scratch(threads) for layer, threads in self._tiled(operands))
+        return max(found, default=0)
+
+    def least_scratch(self, operands: Operands) -> int:
+        """Return the least bytes that tiles can be made with."""
+        found = (layer.least_scratch(threads) for layer, threads in self._tiled(operands))
+        return max(found, default=0)
+
+    def most_scratch(self, operands: Operands) -> int:
+        """Return the bytes beyond which tiles take no less time, on any number of threads."""
+        found = (
+            layer.scratch(max(threads, layer.blocks)) for layer, threads in self._tiled(operands)
+        )
+        return max(found, default=0)
+
+    def _tiled(self, operands: Operands) -> Iterator[tuple[Winograd, int]]:
+        """Yield the layer by each choice of tiles, and the threads of the choice."""
         source, result = operands.source, operands.result
         if source is None or result is None or self.sliding(operands) is None:
-            return 0
+            return
         _, rows, columns, outputs = result.shape
         chosen = ((self.tile, self.tile_threads), (self.tuned_tile, self.tuned_threads))
-        return max(
-            winograd_scratch(
-                tile, source.shape[3], outputs, -(-rows // tile) * -(-columns // tile), threads
-            )
-            if tile
-            else 0
-            for tile, threads in chosen
-        )
+        for tile, threads in chosen:
+            if tile:
+                tiles = -(-rows // tile) * -(-columns // tile)
+                yield Winograd(tile, source.shape[3], outputs, tiles), threads
 
     def takes_tiles(self, operands: Operands) -> bool:
         """Tell whether it can be computed after Winograd."""

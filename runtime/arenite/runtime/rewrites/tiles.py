@@ -5,22 +5,25 @@ while the step runs and at no other time: in a gap that the plan has there anywa
 their heights are the same with and without. Results differ from those of the direct kernel by
 rounding.
 
-The table has classes of layers, and the speed of each kernel on one processor; others are assumed
-to rank the kernels alike. `python -m bench run convolution-speeds` measures it;
+The table has classes of layers, and the speed of each kernel on one processor; instructions on ARM
+count as much. `python -m bench run convolution-speeds` measures it;
 `arenite build --tune` measures the kernels of one model on this machine.
 """
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
 from arenite.planner import Plan, Problem, Program, Step, UsageRecord
 from arenite.planner.programs import Names
 from arenite.planner.units import align_up
+from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D
 
 DIRECT = 0
@@ -74,6 +77,9 @@ def quickest_first(
 ) -> tuple[int, ...]:
     """Return the direct kernel and tiles, the quickest first.
 
+    Files are read by any processor: the gain of a tile is the mean of that in `speeds` and that in
+    instructions on ARM.
+
     Args:
         inputs: Channels of the image.
         outputs: Channels of the result: where they are few, panels are not full.
@@ -87,9 +93,25 @@ def quickest_first(
     if not classes:
         return (DIRECT,)
     direct, *tiled = table[max(classes)]
-    gains = dict(zip(TILES, tiled, strict=True))
-    quicker = [tile for tile in TILES if gains[tile] > _WORTH_IT * direct]
+    directly = _instructions(DIRECT, inputs, outputs, rows, columns)
+    gains = {
+        tile: math.sqrt(
+            speed / direct * directly / _instructions(tile, inputs, outputs, rows, columns)
+        )
+        for tile, speed in zip(TILES, tiled, strict=True)
+    }
+    quicker = [tile for tile in TILES if gains[tile] > _WORTH_IT]
     return (*sorted(quicker, key=lambda tile: -gains[tile]), DIRECT)
+
+
+def _instructions(tile: int, inputs: int, outputs: int, rows: int, columns: int) -> float:
+    """Return the instructions on ARM that a convolution takes, approximately, as counted."""
+    weights = inputs * align_up(outputs, PANEL)
+    if tile == DIRECT:
+        return 0.28 * 9 * rows * columns * weights
+    tiles = -(-rows // tile) * -(-columns // tile)
+    transforms = tiles * (2.1 * inputs + 1.3 * outputs) + 1.05 * weights
+    return (tile + 2) ** 2 * (0.29 * tiles * weights + transforms)
 
 
 Prefer: TypeAlias = Callable[[Program, Step], tuple[int, ...]]
@@ -98,8 +120,8 @@ Prefer: TypeAlias = Callable[[Program, Step], tuple[int, ...]]
 _THREADS = (8, 4, 2)
 """For which there may be working memory; the most for which there is room are chosen. With it for
 one alone, a second thread would wait for longer than tiles save."""
-_GROWN_THREADS = 2
-"""For which there is working memory where the arena grows for it."""
+_FEWEST_THREADS = _THREADS[-1]
+"""For which there is working memory where the arena grows for it, or where there is little."""
 _ALIGNMENT = 64
 """Bytes that sizes of records are rounded up to."""
 
@@ -163,32 +185,38 @@ def with_tiles(
     capacity = memory.capacity or sys.maxsize
     most_bytes = capacity if kernels is Kernels.FASTEST else min(room, capacity)
     lying = [r for r in problem.rectangles(plan.offsets) if r.memory == memory.name]
-    names = Names([*program.tensors, *(record.name for record in problem.records)])
+
+    def live(number: int) -> list[tuple[int, int]]:
+        return sorted((r.offset, r.offset + r.size) for r in lying if r.start <= number < r.end)
+
     steps = list(program.steps)
-    placed = list(zip(problem.records, plan.offsets, strict=True))
-    height = plan.heights[0]
+    height, tiled_steps = plan.heights[0], {}
     for number, step in enumerate(steps):
         if not takes_tiles(program, step):
             continue
-        live = sorted((r.offset, r.offset + r.size) for r in lying if r.start <= number < r.end)
-        gap, gap_bytes = largest_gap(live, plan.heights[0])
-        top = align_up(max((end for _, end in live), default=0), _ALIGNMENT)
-        most = most_bytes - top
-        chosen = _fitting(program, step, prefer(program, step), gap_bytes, most)
-        measured_here = () if tuned is None else tuned(program, step)
-        best = _fitting(program, step, measured_here, gap_bytes, most)
-        operator = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
-        size = align_up(operator.scratch(program.operands(step)), _ALIGNMENT)
-        if not size:
-            continue
+        gap = largest_gap(live(number), plan.heights[0])[1]
+        top = align_up(max((end for _, end in live(number)), default=0), _ALIGNMENT)
+        fitting = partial(_fitting, program, step, gap, most_bytes - top, kernels)
+        chosen, needed = fitting(prefer(program, step))
+        best, needed_here = fitting(() if tuned is None else tuned(program, step))
+        needed = max(needed, needed_here)
+        if needed:
+            operator = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
+            tiled_steps[number] = operator, needed
+            height = height if needed <= gap else max(height, top + needed)
+    names = Names([*program.tensors, *(record.name for record in problem.records)])
+    placed = list(zip(problem.records, plan.offsets, strict=True))
+    for number, (operator, needed) in tiled_steps.items():
+        step = steps[number]
+        offset, gap = largest_gap(live(number), height)
+        useful = align_up(operator.most_scratch(program.operands(step)), _ALIGNMENT)
+        size = max(needed, min(useful, gap // _ALIGNMENT * _ALIGNMENT))
         record = UsageRecord(
             names.take(f"{step.name}/scratch"), size, number, number + 1, _ALIGNMENT,
             memory=memory.name,
         )  # fmt: skip
-        offset = gap if size <= gap_bytes else top
         placed.append((record, offset))
-        height = max(height, offset + size)
-        steps[number] = replace(step, operator=operator)
+        steps[number] = replace(step, operator=replace(operator, tile_scratch=size))
     placed.sort(key=lambda each: each[0].start)
     tiled = replace(problem, records=tuple(record for record, _ in placed))
     return (
@@ -271,17 +299,36 @@ def takes_tiles(program: Program, step: Step) -> bool:
     return isinstance(step.operator, Conv2D) and step.operator.takes_tiles(program.operands(step))
 
 
-def _fitting(program: Program, step: Step, tiles: Sequence[int], gap: int, most: int) -> Conv2D:
-    """Return the operator by the first tiles that fit, for as many threads as there is room for.
+def _fitting(
+    program: Program, step: Step, gap: int, most: int, kernels: Kernels, tiles: Sequence[int]
+) -> tuple[Conv2D, int]:
+    """Return the operator by the first tiles that fit, and the bytes that it needs.
 
-    If none do, it is the direct one.
+    It is for as many threads as there is room for. If no tiles fit, it is the direct one and needs
+    nothing.
+
+    Args:
+        gap: Bytes that are free in the arena.
+        most: Bytes that are free if it grows.
+        kernels: Whether it grows rather than that tiles take more time in less working memory.
     """
-    assert isinstance(step.operator, Conv2D)
-    operands = program.operands(step)
+    operator, operands = step.operator, program.operands(step)
+    assert isinstance(operator, Conv2D)
+
+    def enough(tile: int, threads: int) -> int:
+        by_tiles = replace(operator, tile=tile, tile_threads=threads)
+        return align_up(by_tiles.scratch(operands), _ALIGNMENT)
+
+    grown = enough(TILES[0], _FEWEST_THREADS)
     for tile in tiles:
-        for bytes_left, threads in ((gap, _THREADS), (most, (_GROWN_THREADS,))):
-            for count in threads:
-                operator = replace(step.operator, tile=tile, tile_threads=count)
-                if align_up(operator.scratch(operands), _ALIGNMENT) <= bytes_left:
-                    return operator
-    return step.operator
+        threads = next((each for each in _THREADS if enough(tile, each) <= gap), _FEWEST_THREADS)
+        by_tiles = replace(operator, tile=tile, tile_threads=threads)
+        least = align_up(by_tiles.least_scratch(operands), _ALIGNMENT)
+        wanted = enough(tile, threads)
+        if gap < wanted <= most and kernels is Kernels.FASTEST:
+            return by_tiles, wanted
+        if least <= gap:
+            return by_tiles, least
+        if least <= most:
+            return by_tiles, grown if least <= grown <= most else least
+    return operator, 0

@@ -17,33 +17,22 @@ constexpr std::size_t kMostFilterBytes = 5 << 19;
 // Input channels of a panel that a thread transforms before it takes others.
 constexpr std::size_t kFilterChannels = 64;
 
-// The tiles of some rows of a result, and how many of them are made together.
-struct Blocks {
-  std::size_t tile_columns;
+// Tiles of a block at least, unless there are fewer: as many as registers hold the products of.
+constexpr std::size_t kLeastTiles = 6;
+
+// Tiles of some rows of a result.
+struct TilesOfRows {
+  std::size_t columns;
   std::size_t first;
   std::size_t end;
-  std::size_t most;   // tiles of one block
-  std::size_t tiles;  // even: products are made of two at least
-  std::size_t count;
 
-  bool is_one() const { return end - first <= most; }
+  TilesOfRows(std::size_t tile, std::size_t result_columns, RowRange rows)
+      : columns(divide_up(result_columns, tile)),
+        first(rows.first / tile * columns),
+        end(divide_up(rows.first + rows.count, tile) * columns) {}
+
+  std::size_t count() const { return end - first; }
 };
-
-Blocks blocks_of(std::size_t tile, std::size_t inputs, std::size_t columns, RowRange rows,
-                 std::size_t num_threads) {
-  Blocks made{};
-  made.tile_columns = divide_up(columns, tile);
-  made.first = rows.first / tile * made.tile_columns;
-  made.end = divide_up(rows.first + rows.count, tile) * made.tile_columns;
-  // Their points stay in the second cache, and the filter is read once for all of them.
-  made.most = inputs < 256 ? 28 : 56;
-  const std::size_t total = made.end - made.first;
-  const std::size_t wanted =
-      std::max<std::size_t>({divide_up(total, made.most), std::min(num_threads, total), 1});
-  made.tiles = std::max<std::size_t>(round_up(divide_up(total, wanted), 2), 2);
-  made.count = divide_up(total, made.tiles);
-  return made;
-}
 
 // Points lie apart by an odd number of lines of the cache, which spreads them over its sets.
 std::size_t point_stride(std::size_t tiles, std::size_t inputs) {
@@ -56,26 +45,78 @@ std::size_t filter_stride(std::size_t inputs) { return (inputs + 1) * kPanel; }
 
 std::size_t points_of(std::size_t tile) { return (tile + 2) * (tile + 2); }
 
-std::size_t floats_of_thread(std::size_t tile, std::size_t inputs, std::size_t tiles) {
+std::size_t floats_of_block(std::size_t tile, std::size_t inputs, std::size_t tiles) {
   return points_of(tile) * (point_stride(tiles, inputs) + product_stride(tiles));
 }
 
-// Panels that are transformed together. For each part of them the points of all tiles are made
-// anew, unless they can be kept: where there is one block of them.
-std::size_t panels_together(std::size_t tile, std::size_t inputs, std::size_t num_panels,
-                            bool is_one_block) {
-  const std::size_t bytes = points_of(tile) * filter_stride(inputs) * sizeof(float);
-  const std::size_t least = is_one_block ? 2 : 4;
-  return std::min(std::max(kMostFilterBytes / bytes / 2 * 2, least), num_panels);
+// What is made together.
+struct Division {
+  std::size_t tiles;  // of a block; even: products are made of two at least
+  std::size_t blocks;
+  std::size_t buffers;  // blocks that have room at a time
+  std::size_t panels;   // of the filter, transformed together: a part
+
+  bool keeps_points() const { return buffers == blocks; }
+};
+
+// Estimated cost of a tile by an input channel, in multiply-adds of a vector. For each part of the
+// filter the points of a tile are made again unless they are kept.
+float cost(const Division& division, std::size_t tile, std::size_t num_tiles,
+           std::size_t num_panels, std::size_t tiles_together) {
+  constexpr float kEntering = 2.0f;  // of a point, as many multiply-adds
+  const std::size_t parts = divide_up(num_panels, division.panels);
+  const std::size_t last = num_tiles - (division.blocks - 1) * division.tiles;
+  const std::size_t groups = (division.blocks - 1) * divide_up(division.tiles, tiles_together) +
+                             divide_up(last, tiles_together);
+  // Each group loads weights from the first cache, and each block from the second.
+  const float loads = static_cast<float>(groups + division.blocks) / static_cast<float>(num_tiles);
+  const float entered = division.keeps_points() ? 1.0f : static_cast<float>(parts);
+  const float odd = division.panels == 1 && num_panels > 1 ? 0.25f : 0.0f;  // half a vector
+  return static_cast<float>(points_of(tile)) *
+         (static_cast<float>(num_panels * kPanel / 4) * (1.0f + loads + odd) + entered * kEntering);
+}
+
+// The best that fits in so many bytes.
+Division divide(std::size_t tile, std::size_t inputs, std::size_t outputs, std::size_t num_tiles,
+                std::size_t num_threads, std::size_t bytes, std::size_t tiles_together) {
+  const std::size_t num_panels = divide_up(outputs, kPanel);
+  const std::size_t panel_bytes = points_of(tile) * filter_stride(inputs) * sizeof(float);
+  // Points of a block stay in the second cache, and the filter is read once for all of them.
+  const std::size_t most_tiles = inputs < 256 ? 28 : 56;
+  const std::size_t wanted = std::max<std::size_t>(
+      {divide_up(num_tiles, most_tiles), std::min(num_threads, num_tiles), 1});
+  Division best{};
+  float least = 0.0f;
+  for (std::size_t tiles = std::max<std::size_t>(round_up(divide_up(num_tiles, wanted), 2), 2);
+       tiles >= 2; tiles -= 2) {
+    const std::size_t blocks = divide_up(num_tiles, tiles);
+    const std::size_t most_panels =
+        std::max<std::size_t>(kMostFilterBytes / panel_bytes / 2 * 2, blocks == 1 ? 2 : 4);
+    const std::size_t buffer_bytes = floats_of_block(tile, inputs, tiles) * sizeof(float);
+    for (const std::size_t buffers : {std::min(num_threads, blocks), blocks}) {
+      if (bytes < buffers * buffer_bytes + panel_bytes) { continue; }
+      const std::size_t held = (bytes - buffers * buffer_bytes) / panel_bytes;
+      std::size_t panels = std::min({held, most_panels, num_panels});
+      if (panels > 1 && panels < num_panels) { panels = panels / 2 * 2; }
+      const Division division{tiles, blocks, buffers, panels};
+      const float found = cost(division, tile, num_tiles, num_panels, tiles_together);
+      if (best.tiles == 0 || found < least) {
+        best = division;
+        least = found;
+      }
+    }
+    if (tiles <= kLeastTiles && best.tiles != 0) { break; }
+  }
+  return best;
 }
 
 struct Work {
   WinogradJob job;
-  Blocks blocks;
+  TilesOfRows tiles;
+  Division division;
   FilterPart filter;
   float* points;
-  std::size_t floats_of_thread;
-  bool keeps_points;  // each block has room of its own
+  std::size_t floats_of_block;
   WinogradKernels kernels;
   std::atomic<std::size_t> next;
 };
@@ -99,13 +140,12 @@ void run_tiles(void* context, std::size_t thread) {
   Work& work = *static_cast<Work*>(context);
   for (;;) {
     const std::size_t block = work.next.fetch_add(1, std::memory_order_relaxed);
-    if (block >= work.blocks.count) { return; }
-    const std::size_t first = work.blocks.first + block * work.blocks.tiles;
-    const TileRange tiles{first, std::min(work.blocks.tiles, work.blocks.end - first)};
-    float* points = work.points + (work.keeps_points ? block : thread) * work.floats_of_thread;
-    if (!work.keeps_points || work.filter.first == 0) {
-      work.kernels.enter(work.job, tiles, points);
-    }
+    if (block >= work.division.blocks) { return; }
+    const std::size_t first = work.tiles.first + block * work.division.tiles;
+    const TileRange tiles{first, std::min(work.division.tiles, work.tiles.end - first)};
+    const bool keeps_points = work.division.keeps_points();
+    float* points = work.points + (keeps_points ? block : thread) * work.floats_of_block;
+    if (!keeps_points || work.filter.first == 0) { work.kernels.enter(work.job, tiles, points); }
     work.kernels.leave(work.job, tiles, work.filter, points);
   }
 }
@@ -122,13 +162,12 @@ void run_on(pthreadpool_t threads, std::size_t num_threads, pthreadpool_task_1d_
 
 }  // namespace
 
-std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t outputs,
-                             std::size_t columns, RowRange rows, std::size_t num_threads) {
-  const Blocks blocks = blocks_of(tile, inputs, columns, rows, 1);
-  const std::size_t num_panels = divide_up(outputs, kPanel);
-  const std::size_t panels = panels_together(tile, inputs, num_panels, blocks.is_one());
-  return (panels * points_of(tile) * filter_stride(inputs) +
-          num_threads * floats_of_thread(tile, inputs, blocks.tiles)) *
+std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t columns,
+                             RowRange rows, std::size_t num_threads) {
+  const std::size_t num_tiles = TilesOfRows(tile, columns, rows).count();
+  const std::size_t tiles = std::min(round_up(num_tiles, 2), kLeastTiles);
+  return (points_of(tile) * filter_stride(inputs) +
+          num_threads * floats_of_block(tile, inputs, tiles)) *
          sizeof(float);
 }
 
@@ -151,22 +190,23 @@ void convolve_winograd(const WinogradConvolution& convolution, const Image<const
   const std::size_t num_threads =
       std::min(convolution.num_threads, pthreadpool_get_threads_count(threads));
   const std::size_t num_panels = divide_up(result.channels, kPanel);
-  const Blocks blocks = blocks_of(tile, inputs, result.columns, rows, num_threads);
-  const std::size_t part = panels_together(tile, inputs, num_panels, blocks.is_one());
+  const WinogradKernels kernels = winograd_kernels();
+  const TilesOfRows tiles(tile, result.columns, rows);
+  const Division division = divide(tile, inputs, result.channels, tiles.count(), num_threads,
+                                   convolution.scratch_bytes, kernels.tiles_together);
   float* filter = static_cast<float*>(convolution.scratch);
-  Work work{
-      {convolution, source, result, rows, blocks.tile_columns, point_stride(blocks.tiles, inputs),
-       blocks.tiles * kPanel, product_stride(blocks.tiles), filter_stride(inputs)},
-      blocks,
-      {filter, 0, 0},
-      filter + part * points_of(tile) * filter_stride(inputs),
-      floats_of_thread(tile, inputs, blocks.tiles),
-      blocks.count <= num_threads,
-      winograd_kernels(),
-      {0}};
-  for (std::size_t panel = 0; panel < num_panels; panel += part) {
+  Work work{{convolution, source, result, rows, tiles.columns, point_stride(division.tiles, inputs),
+             division.tiles * kPanel, product_stride(division.tiles), filter_stride(inputs)},
+            tiles,
+            division,
+            {filter, 0, 0},
+            filter + division.panels * points_of(tile) * filter_stride(inputs),
+            floats_of_block(tile, inputs, division.tiles),
+            kernels,
+            {0}};
+  for (std::size_t panel = 0; panel < num_panels; panel += division.panels) {
     work.filter.first = panel;
-    work.filter.end = std::min(panel + part, num_panels);
+    work.filter.end = std::min(panel + division.panels, num_panels);
     run_on(threads, num_threads, run_filter, work);
     run_on(threads, num_threads, run_tiles, work);
   }

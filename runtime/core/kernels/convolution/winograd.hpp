@@ -36,14 +36,15 @@ struct WinogradConvolution {
   std::array<std::uint32_t, 4> padding;  // top, right, bottom, left
   const float* filter;
   FloatStore store;
-  void* scratch;            // as winograd_scratch says; aligned to 64 bytes
-  std::size_t num_threads;  // for which there is scratch; more are left idle
+  void* scratch;              // aligned to 64 bytes
+  std::size_t scratch_bytes;  // at least as winograd_scratch says; more take less time
+  std::size_t num_threads;    // for which there is scratch; more are left idle
 };
 
-// Bytes that are needed to compute these rows of a result with so many columns and channels, from
-// so many input channels, with so many threads. For bands it is the most that any of them needs.
-std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t outputs,
-                             std::size_t columns, RowRange rows, std::size_t num_threads);
+// Bytes that are needed at least to compute these rows of a result with so many columns, from so
+// many input channels, with so many threads. For bands it is the most that any of them needs.
+std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t columns,
+                             RowRange rows, std::size_t num_threads);
 
 // The rows of the source that rows of the result are made from: tiles start at row 0 of the result,
 // and all rows under a tile are read for any row in it.

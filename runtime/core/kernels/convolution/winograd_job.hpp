@@ -46,6 +46,8 @@ struct WinogradKernels {
   void (*enter)(const WinogradJob& job, TileRange tiles, float* points);
   // Makes the tiles of the result in these panels; points are followed by room for products.
   void (*leave)(const WinogradJob& job, TileRange tiles, const FilterPart& filter, float* points);
+  // Tiles that weights are loaded for together.
+  std::size_t tiles_together;
 };
 
 // Those for the processor that this runs on.

@@ -17,6 +17,8 @@ namespace {
 
 #if HWY_ARCH_ARM_A64
 // Points lie as pixels that are packed for all panels, up to six tiles together.
+constexpr std::size_t kMostTiles = kPackedPixels;
+
 ARENITE_LANE std::size_t padded_depth(const WinogradJob& job) {
   return (job.source.channels + kPanel - 1) / kPanel * kPanel;
 }

@@ -388,7 +388,7 @@ void leave(const WinogradJob& job, TileRange tiles, const FilterPart& filter, fl
   }
 }
 
-constexpr WinogradKernels kKernels{enter_filter, enter, leave};
+constexpr WinogradKernels kKernels{enter_filter, enter, leave, kMostTiles};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
