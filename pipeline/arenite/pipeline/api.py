@@ -7,7 +7,7 @@ from typing import TypeAlias
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.base.placing import configured
-from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.reading import Reading, StatedDims, StatedShapes, lengths_of
 from arenite.pipeline.comparison.comparing import Comparison, Task, compare_each
 from arenite.pipeline.comparison.model_files import find_model_files, readings_of
 from arenite.pipeline.making.building import Built, build_by_plan, build_model
@@ -31,8 +31,8 @@ def plan(
     strategy: str | Strategy = "best",
     target: str | None = None,
     order: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    dims: StatedDims | None = None,
+    shapes: StatedShapes | None = None,
     values: Mapping[str, float] | None = None,
     capacity: Size | None = None,
     activations: str | None = None,
@@ -47,8 +47,9 @@ def plan(
         target: Runtime whose memory is planned: `arenite`, `generic`, `tflm`, `litert`,
             `onnxruntime` or `c`; by default ours where it runs the model, else `generic`.
         order: Orders the operators: `best` by default, `given` for the model's own order.
-        dims: Values of free dimensions, by name.
-        shapes: Shapes of inputs, by name.
+        dims: Values of free dimensions by name, or ranges: `{"seq": "1..512"}`, with a step
+            `"64..512:64"`. The plan then holds for all sizes of the range.
+        shapes: Shapes of inputs by name, ranges among them: `(1, 3, "32..1080", "32..1920")`.
         values: Inputs fixed at a value, by name.
         capacity: Most bytes that the arena may take; None for no limit.
         activations: Type that results and weights are stored as: `fp16` or `fp32`.
@@ -56,7 +57,7 @@ def plan(
         seed: Seed of a strategy that draws random numbers.
 
     Raises:
-        ModelError: The model cannot be read.
+        ModelError: The model cannot be read, or not for all sizes of a range.
         PlanError: There is no plan.
         UnknownStrategyError: There is no strategy or order of that name.
     """
@@ -79,8 +80,8 @@ def build(
     plan: ModelPath | None = None,
     strategy: str | Strategy = "best",
     order: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    dims: StatedDims | None = None,
+    shapes: StatedShapes | None = None,
     values: Mapping[str, float] | None = None,
     capacity: Size | None = None,
     weights: Size | None = None,
@@ -133,8 +134,8 @@ def fit(
     policy: str | None = None,
     boundary: str = "include",
     order: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    dims: StatedDims | None = None,
+    shapes: StatedShapes | None = None,
     values: Mapping[str, float] | None = None,
     weights: Size | None = None,
     activations: str | None = None,
@@ -172,8 +173,8 @@ def fit_frontier(
     *,
     boundary: str = "include",
     order: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    dims: StatedDims | None = None,
+    shapes: StatedShapes | None = None,
     values: Mapping[str, float] | None = None,
     weights: Size | None = None,
     activations: str | None = None,
@@ -197,8 +198,8 @@ def compare(
     strategies: Sequence[str] | None = None,
     target: str | None = None,
     order: str | None = None,
-    dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    dims: StatedDims | None = None,
+    shapes: StatedShapes | None = None,
     values: Mapping[str, float] | None = None,
     bands: bool = True,
     processes: int | None = None,
@@ -239,8 +240,8 @@ def compare(
 
 
 def _reading(
-    dims: Mapping[str, int] | None,
-    shapes: Mapping[str, tuple[int, ...]] | None,
+    dims: StatedDims | None,
+    shapes: StatedShapes | None,
     values: Mapping[str, float] | None,
     *,
     target: str | None = None,
@@ -251,8 +252,7 @@ def _reading(
     time_limit_s: float | None = None,
 ) -> Reading:
     return Reading(
-        dims or {},
-        shapes or {},
+        *lengths_of(dims, shapes),
         values or {},
         Boundary(boundary),
         order_name=order,

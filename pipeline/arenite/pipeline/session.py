@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from arenite.planner import Strategy
 from arenite.runtime import Session as ProgramSession
 from arenite.runtime import SessionOptions
+
+if TYPE_CHECKING:
+    from arenite.pipeline.base.reading import StatedDims, StatedShapes
 
 _MODELS = {".onnx", ".tflite", ".lite"}
 
@@ -22,8 +25,8 @@ class Session(ProgramSession):
     Args:
         path: An `.arena` file, or an ONNX or TFLite model.
         strategy: Places the tensors of a model; `best` by default.
-        dims: Values of free dimensions of a model, by name.
-        shapes: Shapes of a model's inputs, by name.
+        dims: Values of free dimensions of a model by name, or ranges such as `"1..512"`.
+        shapes: Shapes of a model's inputs by name, ranges among them.
         values: Inputs of a model fixed at a value, by name.
         activations: Type that results and weights are stored as: `fp16` or `fp32`.
         threads: Number of threads that run kernels, at most 256. More than 1 helps large models on
@@ -47,8 +50,8 @@ class Session(ProgramSession):
         path: Path | str,
         *,
         strategy: Strategy | None = None,
-        dims: Mapping[str, int] | None = None,
-        shapes: Mapping[str, tuple[int, ...]] | None = None,
+        dims: "StatedDims | None" = None,
+        shapes: "StatedShapes | None" = None,
         values: Mapping[str, float] | None = None,
         activations: str | None = None,
         threads: int = 1,
@@ -71,13 +74,13 @@ class Session(ProgramSession):
             )
             return
         # Late, so that running a program file takes none of the packages that read models.
-        from arenite.pipeline.base.reading import Reading
+        from arenite.pipeline.base.reading import Reading, lengths_of
         from arenite.pipeline.making.building import build_model
         from arenite.runtime.program import program_pieces
         from arenite.runtime.rewrites import Activations
 
         reading = Reading(
-            dims or {}, shapes or {}, values or {},
+            *lengths_of(dims, shapes), values or {},
             activations=None if activations is None else Activations(activations),
         )  # fmt: skip
         built = build_model(path, reading, strategy=strategy)

@@ -26,6 +26,8 @@ from arenite.cli.render.facts import (
     memories_as_json,
     memory_rows,
     name,
+    range_as_json,
+    range_rows,
     spread_as_json,
     spread_row,
 )
@@ -134,6 +136,7 @@ def _as_json(model: Path, source: Source, planned: PlannedModel) -> dict[str, ob
         "gap": plan.gap,
         "optimal": plan.optimal,
         "memories": memories_as_json(problem, plan),
+        **range_as_json(problem, plan, plan_file.dimensions),
         "spread": planned.spread and spread_as_json(planned.spread),
         "seconds": outcome.seconds,
         "interrupted": outcome.interrupted,
@@ -172,6 +175,7 @@ def _summary(
                 f"{both(problem.naive)}: {percent(saved)} saved, {times:.3g} times smaller",
             )
         )
+    rows += range_rows(problem, plan, plan_file.dimensions)
     rows += memory_rows(problem, plan)
     if planned.spread is not None:
         rows.append(spread_row(planned.spread))

@@ -9,7 +9,15 @@ from rich.console import Console
 from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option
 from arenite.cli.options.model import sizes_options
-from arenite.pipeline.base import Reading, both, plural, printable, reading_of, spread_as
+from arenite.pipeline.base import (
+    Reading,
+    both,
+    dimensions_as_json,
+    plural,
+    printable,
+    reading_of,
+    spread_as,
+)
 from arenite.pipeline.making import SUFFIX, ProgramFile, session_by_plan
 from arenite.pipeline.targets import TARGETS, Compiled
 from arenite.planner import PlanFile, planfile
@@ -29,8 +37,9 @@ def verify(stated: Reading, plan_path: Path, model: Path | None, as_json: bool) 
     PLAN is a plan file, a program file (*.arena), or an ONNX model that carries a plan in its
     metadata ('arenite annotate', onnxsim). In a valid plan, no two tensors that are live at the
     same time overlap, and every turn of a program or of a plan in bands finds the rows that it
-    reads. With MODEL, the plan must also have been made for that file. Free dimensions and values
-    of inputs default to those of the plan.
+    reads. A plan for a range of sizes is proved for every size. With MODEL, the plan must also
+    have been made for that file. Free dimensions and values of inputs default to those of the
+    plan.
     """
     if plan_path.suffix.lower() == SUFFIX:
         if stated != Reading():
@@ -56,8 +65,12 @@ def verify(stated: Reading, plan_path: Path, model: Path | None, as_json: bool) 
         records = plural(len(plan_file.problem.records), "record")
         against = "" if model is None else f", made for {model.name}"
         optimal = ", optimal" if plan.optimal else ""
+        ranges = ", ".join(map(str, plan_file.dimensions))
+        proved = f", for all sizes {ranges}" if ranges else ""
         console.print(
-            printable(f"valid: {plan_path}: {records} in {both(plan.height)}{optimal}{against}"),
+            printable(
+                f"valid: {plan_path}: {records} in {both(plan.height)}{optimal}{proved}{against}"
+            ),
             soft_wrap=True,
         )
 
@@ -73,6 +86,7 @@ def verify(stated: Reading, plan_path: Path, model: Path | None, as_json: bool) 
             "lower_bound": plan.lower_bound,
             "height": plan.height,
             "optimal": plan.optimal,
+            "dimensions": dimensions_as_json(plan_file.dimensions),
         },
         text,
     )

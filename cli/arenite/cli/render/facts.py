@@ -9,9 +9,18 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from arenite.pipeline.base import both, percent, plural, printable
+from arenite.pipeline.base import (
+    both,
+    dimensions_as_json,
+    percent,
+    plural,
+    printable,
+    sizes_text,
+    touched_along,
+)
 from arenite.pipeline.targets import Compiled
 from arenite.planner import Plan, Policy, Problem, Strategy
+from arenite.planner.sizes import Dimension
 from arenite.runtime import SessionMemory, Tuned
 from arenite.runtime.rewrites import weight_bytes
 from arenite.strategies import Spread
@@ -88,6 +97,30 @@ def memory_rows(problem: Problem, plan: Plan) -> list[tuple[str, RenderableType]
         limit = "" if memory.capacity is None else f" of {both(memory.capacity)}"
         rows.append((memory.name, f"{both(height)}{limit}: {plural(held[memory.name], 'record')}"))
     return rows
+
+
+def range_rows(
+    problem: Problem, plan: Plan, dimensions: Sequence[Dimension]
+) -> list[tuple[str, RenderableType]]:
+    """Return the dimensions, and what smaller sizes touch; no rows for a single size."""
+    if not dimensions:
+        return []
+    touched = (
+        f"{both(each.size)} at {sizes_text(each.sizes)}"
+        for each in touched_along(problem, plan, dimensions)
+    )
+    return [("sizes", ", ".join(map(str, dimensions))), ("touched", ", ".join(touched))]
+
+
+def range_as_json(
+    problem: Problem, plan: Plan, dimensions: Sequence[Dimension]
+) -> dict[str, object]:
+    """Return the dimensions, and what smaller sizes touch; empty lists for a single size."""
+    touched = touched_along(problem, plan, dimensions)
+    return {
+        "dimensions": dimensions_as_json(dimensions),
+        "touched": [each.as_json() for each in touched],
+    }
 
 
 def memories_as_json(problem: Problem, plan: Plan) -> list[dict[str, object]]:

@@ -10,6 +10,15 @@ if TYPE_CHECKING:
     from arenite.pipeline.base.observing import Observer, Search, SearchLimits
     from arenite.pipeline.base.ordering import order_finder
     from arenite.pipeline.base.placing import configured, place
+    from arenite.pipeline.base.ranges import (
+        Touched,
+        along,
+        completed,
+        dimensions_as_json,
+        problem_at,
+        sizes_text,
+        touched_along,
+    )
     from arenite.pipeline.base.reading import Reading, reading_of
     from arenite.pipeline.base.text import (
         both,
@@ -28,7 +37,8 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Observer", "OptionsError", "Reading", "Search", "SearchLimits", "both", "change",
-    "configured", "distance", "duration", "elided", "gap", "grouped", "one_line", "order_finder",
-    "percent", "place", "plural", "printable", "reading_of", "spread_as",
+    "Observer", "OptionsError", "Reading", "Search", "SearchLimits", "Touched", "along", "both",
+    "change", "completed", "configured", "dimensions_as_json", "distance", "duration", "elided",
+    "gap", "grouped", "one_line", "order_finder", "percent", "place", "plural", "printable",
+    "problem_at", "reading_of", "sizes_text", "spread_as", "touched_along",
 ]  # fmt: skip

@@ -1,9 +1,10 @@
 """How a model is read."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
@@ -73,6 +74,33 @@ class Reading:
             OptionsError: A range is given.
         """
         return {name: tuple(map(_one, shape)) for name, shape in self.shapes.items()}
+
+
+StatedDims: TypeAlias = Mapping[str, int | str | Dimension]
+"""Values of free dimensions by name, or ranges such as `1..512` or `64..512:64`."""
+StatedShapes: TypeAlias = Mapping[str, Sequence[int | str | Dimension]]
+"""Shapes of inputs by name, with ranges such as `32..1080` among the lengths."""
+
+
+def lengths_of(
+    dims: StatedDims | None, shapes: StatedShapes | None
+) -> tuple[dict[str, Length], dict[str, tuple[Length, ...]]]:
+    """Return dimensions and shapes as a `Reading` takes them.
+
+    Raises:
+        SizeError: A text is no range.
+    """
+    return (
+        {name: _length(name, each) for name, each in (dims or {}).items()},
+        {
+            name: tuple(_length(f"{name}:{axis}", each) for axis, each in enumerate(shape))
+            for name, shape in (shapes or {}).items()
+        },
+    )
+
+
+def _length(name: str, stated: int | str | Dimension) -> Length:
+    return Dimension.parse(name, stated) if isinstance(stated, str) else stated
 
 
 def _one(length: Length) -> int:

@@ -292,6 +292,11 @@ def _read(target: Target, reading: Reading, path: Path, capacity: int | None) ->
 
 
 def _check(target: Target, reading: Reading) -> None:
+    if reading.ranges and target not in (GENERIC, ARENITE):
+        raise OptionsError(
+            f"--target {target.name} plans one size: {reading.ranges[0]} is a range, for --target "
+            f"{ARENITE.name} and {GENERIC.name}"
+        )
     refused = _asked_for(reading) - target.open_fields
     for field, option in (("weight_budget", "--weights"), ("activations", "--activations")):
         if refused == {field}:

@@ -235,6 +235,10 @@ def export(
     results = Results(as_json=as_json)
     if model.suffix == SUFFIX:
         model_format(model)  # raises: a program holds no model
+    if reading.ranges:
+        raise click.UsageError(
+            f"--to {target} takes one size: {reading.ranges[0]} is a range, for 'arenite build'"
+        )
     if target == _C:
         if header_path is not None:
             raise click.UsageError("--header is for --to tflm; C source has a header of its own")

@@ -19,7 +19,7 @@ from arenite.cli.options.common import json_option, refuse_beside
 from arenite.cli.options.model import reading_options
 from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.render import load_chart
-from arenite.cli.render.facts import facts, listing, name
+from arenite.cli.render.facts import facts, listing, name, range_as_json, range_rows
 from arenite.pipeline.base import (
     Reading,
     both,
@@ -102,6 +102,7 @@ def inspect(reading: Reading, model: Path, as_json: bool) -> None:
             "height": plan.height,
             "strategy": plan.strategy,
             "optimal": plan.optimal,
+            **range_as_json(source.problem, plan, source.dimensions),
             "notes": list(notes),
         },
         text,
@@ -221,6 +222,7 @@ def _summary(chosen: Chosen, plan: Plan, diagnosis: Diagnosis | None) -> Rendera
         ("no reuse", both(problem.naive)),
         ("height", f"{both(plan.height)}, {distance(plan)}"),
         ("lower bound", _bound(problem.lower_bound, problem.naive)),
+        *range_rows(problem, plan, source.dimensions),
     ]
     if problem.capacity is not None:
         rows.append(("capacity", both(problem.capacity)))
