@@ -12,6 +12,7 @@ from rich.text import Text
 from arenite.pipeline.base import (
     both,
     dimensions_as_json,
+    grouped,
     percent,
     plural,
     printable,
@@ -105,11 +106,16 @@ def range_rows(
     """Return the dimensions, and what smaller sizes touch; no rows for a single size."""
     if not dimensions:
         return []
-    touched = (
-        f"{both(each.size)} at {sizes_text(each.sizes)}"
-        for each in touched_along(problem, plan, dimensions)
-    )
-    return [("sizes", ", ".join(map(str, dimensions))), ("touched", ", ".join(touched))]
+    return [
+        ("sizes", ", ".join(map(str, dimensions))),
+        *(
+            (
+                f"at {sizes_text(each.sizes)}",
+                f"{both(each.resident)} in pages of 4 KiB, below byte {grouped(each.size)}",
+            )
+            for each in touched_along(problem, plan, dimensions)
+        ),
+    ]
 
 
 def range_as_json(

@@ -8,6 +8,8 @@ from arenite.planner.errors import SizeError
 from arenite.planner.placement import size_at
 from arenite.planner.sizes import Dimension, Sizes, highest_sizes, require_inside
 
+_PAGE = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Touched:
@@ -16,23 +18,35 @@ class Touched:
     Attributes:
         sizes: Values of the dimensions.
         size: Bytes below which all records lie, summed over the memories.
+        resident: Bytes of the pages of 4 KiB among them that hold bytes of a record; others
+            take no memory of a system that maps pages when they are first written.
     """
 
     sizes: Sizes
     size: int
+    resident: int
 
     @classmethod
     def of(cls, problem: Problem, plan: Plan, sizes: Sizes) -> "Touched":
         """Return the bytes that a plan uses where the dimensions have these values."""
         tops = {memory.name: 0 for memory in problem.memories}
+        stretches: list[tuple[str, int, int]] = []
         for record, offset in zip(problem.records, plan.offsets, strict=True):
             size = size_at(record, sizes)
             if size:
                 tops[record.memory] = max(tops[record.memory], offset + size)
-        return cls(sizes, sum(tops.values()))
+                last = (offset + size - 1) // _PAGE
+                stretches.append((record.memory, offset // _PAGE, last + 1))
+        num_pages, at = 0, ("", 0)
+        for memory, first, end in sorted(stretches):
+            begin = max(first, at[1]) if memory == at[0] else first
+            num_pages += max(0, end - begin)
+            at = memory, max(end, at[1] if memory == at[0] else 0)
+        return cls(sizes, sum(tops.values()), num_pages * _PAGE)
 
     def as_json(self) -> dict[str, object]:
-        return {"sizes": dict(self.sizes), "bytes": self.size}
+        """Return it as its part of `--json`."""
+        return {"sizes": dict(self.sizes), "bytes": self.size, "resident": self.resident}
 
 
 def problem_at(problem: Problem, sizes: Sizes) -> Problem:

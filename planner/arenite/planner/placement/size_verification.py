@@ -93,6 +93,10 @@ def _check(
     record: UsageRecord, expression: Tree, ranges: Mapping[str, Dimension], budget: int
 ) -> int:
     """Check one record, and return how many values were tried."""
+    for name in sorted(_names(expression) - ranges.keys()):
+        raise UndefinedSizeError(
+            f"{record.name!r}: its expression names {name!r}, which has no range", [record.name]
+        )
     low, high, is_sure = _interval(expression, ranges)
     if max(-low, high) > _MOST_NUMBER:
         raise UndefinedSizeError(f"{record.name!r}: its expression exceeds 2^62", [record.name])

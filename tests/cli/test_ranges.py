@@ -1,0 +1,136 @@
+"""One plan for a range of sizes, from the command line and from Python."""
+
+import json
+
+import pytest
+
+import arenite
+from arenite.planner import planfile
+from arenite.planner.errors import SizeError
+from support.tiny_onnx import parse, save
+
+ENCODER = """
+    (float[seq, 16] x) => (float[seq, 16] y) {
+        h = Exp(x)
+        t = Transpose <perm = [1, 0]> (x)
+        s = MatMul(h, t)
+        p = Softmax(s)
+        y = MatMul(p, h)
+    }
+"""
+IMAGES = """
+    (float[1, 3, H, W] image, float[1, 3, H, W] other) => (float[1, 3, H, W] sum) {
+        sum = Add(image, other)
+    }
+"""
+GENERIC = ("--target", "generic")
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    return save(tmp_path, parse(ENCODER))
+
+
+@pytest.fixture
+def images(tmp_path):
+    return save(tmp_path, parse(IMAGES))
+
+
+def test_a_plan_for_a_range_is_that_of_the_highest_sizes(encoder, tmp_path, run, run_json):
+    plan = tmp_path / "plan.json"
+    ranged = run_json("plan", encoder, *GENERIC, "--dim", "seq=1..512", "-o", plan)
+    single = run_json("plan", encoder, *GENERIC, "--dim", "seq=512")
+    assert ranged["height"] == single["height"]
+    assert ranged["optimal"]
+    assert ranged["dimensions"] == [{"name": "seq", "low": 1, "high": 512, "step": 1}]
+    lowest, middle = ranged["touched"]
+    assert (lowest["sizes"], middle["sizes"]) == ({"seq": 1}, {"seq": 256})
+    assert lowest["bytes"] < middle["bytes"] < ranged["height"]
+    assert lowest["resident"] <= 4 * 4096 < middle["resident"] < ranged["height"]
+    assert (single["dimensions"], single["touched"]) == ([], [])
+    assert planfile.read(plan).model.dims["seq"].text == "1..512"
+    code, out, _ = run("verify", plan, encoder)
+    assert code == 0
+    assert "for all sizes seq=1..512, made for" in out
+    assert run_json("verify", plan)["dimensions"] == ranged["dimensions"]
+
+
+def test_a_plan_for_another_range_is_not_the_models(encoder, tmp_path, run):
+    plan = tmp_path / "plan.json"
+    assert run("plan", encoder, *GENERIC, "--dim", "seq=1..512", "-o", plan)[0] == 0
+    code, _, err = run("verify", plan, encoder, "--dim", "seq=2..512")
+    assert code == 1
+    assert "dimensions are seq=1..512 here and seq=2..512 in the model" in err
+    document = json.loads(plan.read_text())
+    quadratic = next(each for each in document["records"] if each["size"] == 4 * 512 * 512)
+    rounded_up = ["*", 16, ["/", ["+", ["*", "seq", "seq"], 3], 4]]
+    assert quadratic["expression"] == rounded_up
+    quadratic["expression"] = ["*", 2048, "seq"]  # as large at the highest size
+    plan.write_text(json.dumps(document))
+    assert run("verify", plan)[0] == 0
+    code, _, err = run("verify", plan, encoder)
+    assert code == 1
+    assert 'by ["*", 2048, "seq"]' in err
+
+
+def test_ranges_of_a_shape_are_dimensions_of_the_model(images, run_json):
+    found = run_json(
+        "plan", images, *GENERIC, "--shape", "image=1x3x32..1080x32..1920:32",
+        "--shape", "other=1x3x32..1080x32..1920:32",
+    )  # fmt: skip
+    assert {each["name"]: each["high"] for each in found["dimensions"]} == {"H": 1080, "W": 1920}
+
+
+def test_ranges_of_one_dimension_must_agree(images, run):
+    code, _, err = run(
+        "plan", images, *GENERIC, "--shape", "image=1x3x32..1080x64", "--shape",
+        "other=1x3x32..540x64",
+    )  # fmt: skip
+    assert code == 1
+    assert "'H' cannot be both" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("seq", "is not NAME=N or NAME=LOW..HIGH[:STEP]"),
+        ("seq=", "expected a length such as 17, or a range such as 1..512"),
+        ("seq=1..", "expected a length such as 17, or a range such as 1..512"),
+        ("seq=512..1", "a range needs 0 <= low <= high"),
+        ("seq=1..512:64", "the steps from 1 do not lead to 512"),
+        ("seq=1-512", "expected a length such as 17, or a range such as 1..512"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(encoder, run, option, message):
+    code, _, err = run("plan", encoder, "--dim", option)
+    assert code == 2
+    assert message in " ".join(err.split())
+
+
+@pytest.mark.parametrize("option", ["image=1x3x32..x32", "image=1x3x..", "image", "image=1xtwo"])
+def test_a_shape_with_a_range_that_is_none_is_refused(images, run, option):
+    code, _, err = run("plan", images, "--shape", option)
+    assert code == 2
+    assert "--shape" in err
+
+
+@pytest.mark.parametrize("target", ["c", "onnxruntime"])
+def test_targets_of_one_size_take_no_range(encoder, tmp_path, run, target):
+    code, _, err = run("plan", encoder, "--target", target, "--dim", "seq=1..512")
+    assert code == 2
+    assert f"--target {target} plans one size: seq=1..512 is a range" in err
+    out = tmp_path / "out"
+    code, _, err = run("export", encoder, "--to", target, "--dim", "seq=1..512", "-o", out)
+    assert code == 2
+    assert f"--to {target} takes one size: seq=1..512 is a range" in " ".join(err.split())
+    assert not out.exists()
+
+
+def test_python_takes_ranges_as_texts(encoder):
+    planned = arenite.plan(encoder, target="generic", dims={"seq": "64..512:64"})
+    assert planned.height == arenite.plan(encoder, target="generic", dims={"seq": 512}).height
+    assert [each.text for each in planned.file.dimensions] == ["64..512:64"]
+    planned = arenite.plan(encoder, target="generic", shapes={"x": ("1..512", 16)})
+    assert [str(each) for each in planned.file.dimensions] == ["seq=1..512"]
+    with pytest.raises(SizeError, match="expected a length such as 17"):
+        arenite.plan(encoder, target="generic", dims={"seq": "many"})
