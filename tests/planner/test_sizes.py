@@ -17,6 +17,8 @@ from arenite.planner.sizes import (
     depends,
     largest,
     require_inside,
+    same,
+    same_lengths,
     smallest,
 )
 from arenite.planner.units import align_up
@@ -85,7 +87,7 @@ def test_what_does_not_depend_on_a_dimension_is_a_plain_integer() -> None:
     ("made", "text"),
     [
         ((SEQ.size + 1) // 2 // 2, "floor((seq + 1)/(4))"),
-        ((2 * SEQ.size + 6) // 4, "floor((seq + 3)/(2))"),
+        ((2 * SEQ.size + 6) // 4, "floor((seq + 1)/(2)) + 1"),
         (SEQ.size * 12 * 64 // 12, "64*seq"),
         (SEQ.size * PAST.size // SEQ.size, "past"),
         (WIDTH.size // 4, "8*width/32"),
@@ -120,6 +122,17 @@ def test_sizes_survive_copies() -> None:
 )
 def test_bounds_hold_for_all_sizes(value: int, expected: tuple[int, int]) -> None:
     assert bounds(value, (SEQ, PAST)) == expected
+
+
+def test_sizes_are_the_same_if_they_are_for_all_values() -> None:
+    size = SEQ.size
+    assert same(size * 2, size + size)
+    assert same(512, 512)
+    assert not same(size, 512)  # equal at the highest sizes alone
+    assert not same(size, size - 1)
+    assert same_lengths((size, 4), (size, 4))
+    assert not same_lengths((size, 512), (512, size))
+    assert not same_lengths((size,), (size, 1))
 
 
 def test_too_many_sizes_to_try_are_refused() -> None:

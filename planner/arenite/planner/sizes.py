@@ -345,11 +345,18 @@ def _without(monomial: _Monomial, removed: _Monomial) -> _Monomial | None:
 
 
 def _quotient(numerator: Expression, denominator: int) -> Expression:
-    """Return a rounded quotient; one of a quotient is a quotient of the product."""
+    """Return a rounded quotient; one of a quotient is a quotient of the product.
+
+    In its one form the first term is above 0 and the constant is below the denominator.
+    """
     constant = dict(numerator.terms).get((), 0)
     inner = [term for term in numerator.terms if term[0]]
     if inner[0][1] < 0:  # as sizes are rounded up: floor(-p / d) = -floor((p + d - 1) / d)
         return _quotient(numerator * -1 + (denominator - 1), denominator) * -1
+    if not 0 <= constant < denominator:
+        return (numerator - constant + constant % denominator) // denominator + (
+            constant // denominator
+        )
     if len(inner) == 1 and inner[0][1] == 1 and len(inner[0][0]) == 1:
         (atom,) = inner[0][0]
         if isinstance(atom, _Quotient):
@@ -496,7 +503,10 @@ def smallest(one: int, other: int) -> int:
 
 
 def _extreme(one: int, other: int, *, is_largest: bool) -> int:
-    value = int(max(one, other) if is_largest else min(one, other))
+    value = max(one, other) if is_largest else min(one, other)
+    if not isinstance(one, Size) and not isinstance(other, Size):
+        return value
+    value = int(value)
     first, second = sorted((Expression.of(one), Expression.of(other)), key=str)
     difference = (first - second).as_constant
     if difference is not None:
@@ -517,6 +527,20 @@ def at(value: int, sizes: Sizes) -> int:
 def depends(value: int) -> bool:
     """Tell whether a size depends on a dimension."""
     return isinstance(value, Size)
+
+
+def same(one: int, other: int) -> bool:
+    """Tell whether two sizes are equal for all values of the dimensions, not the highest alone."""
+    if one != other:
+        return False
+    if not isinstance(one, Size) and not isinstance(other, Size):
+        return True
+    return Expression.of(one) == Expression.of(other)
+
+
+def same_lengths(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Tell whether two shapes are equal for all values of the dimensions."""
+    return len(one) == len(other) and all(map(same, one, other))
 
 
 def highest_sizes(dimensions: Iterable[Dimension]) -> dict[str, int]:

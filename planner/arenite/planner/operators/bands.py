@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from arenite.planner.operators.operator import Operands, Operator
+from arenite.planner.sizes import same_lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,12 @@ class Band(Operator):
             if position in self.replaceable and pieces is not None and pieces.count == 1:
                 same = pieces.firsts == made.firsts
                 one, other = operands.inputs[place], operands.result
-                if same and one is not None and other is not None and one.shape == other.shape:
+                if (
+                    same
+                    and one is not None
+                    and other is not None
+                    and same_lengths(one.shape, other.shape)
+                ):
                     found.append(place)
             place += 1 if pieces is None else pieces.count
         return tuple(found)

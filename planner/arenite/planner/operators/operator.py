@@ -6,6 +6,7 @@ from typing import ClassVar, TypeAlias
 
 from arenite.planner.operators.parts import Part
 from arenite.planner.operators.windows import Sliding
+from arenite.planner.sizes import same_lengths
 from arenite.planner.tensors import ROW_AXIS, Tensor
 
 Region: TypeAlias = tuple[tuple[int, int], ...]
@@ -198,7 +199,8 @@ def same_layout(one: Tensor | None, other: Tensor | None) -> bool:
     return (
         one is not None
         and other is not None
-        and (one.dtype, one.shape) == (other.dtype, other.shape)
+        and one.dtype is other.dtype
+        and same_lengths(one.shape, other.shape)
     )
 
 
@@ -207,7 +209,8 @@ def same_places(one: Tensor | None, other: Tensor | None) -> bool:
     return (
         one is not None
         and other is not None
-        and (one.dtype.bits, one.shape) == (other.dtype.bits, other.shape)
+        and one.dtype.bits == other.dtype.bits
+        and same_lengths(one.shape, other.shape)
     )
 
 

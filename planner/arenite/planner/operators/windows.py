@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
+from arenite.planner.sizes import largest
 from arenite.planner.tensors import Tensor
 
 
@@ -78,7 +79,7 @@ class Window:
     ) -> Self:
         """Return the window with its padding as a mode states it, in front by `stated` or none."""
         window = cls(length, count, kernel, stride, dilation, 0)
-        total = max(0, window.after)
+        total = largest(0, window.after)
         before = {
             AutoPad.NOTSET: stated,
             AutoPad.VALID: 0,
@@ -154,8 +155,9 @@ def sliding_over(
 ) -> Sliding | None:
     """Return how a window slides over a batch of images; None if the tensors are no such batch.
 
-    `before` is the padding above and to the left for a `mode` that states numbers; `row_axis` is
-    1 for N, H, W, C and 2 for N, C, H, W. Other arguments are as in `Window` and `Sliding`.
+    It is that at the highest sizes. `before` is the padding above and to the left for a `mode`
+    that states numbers; `row_axis` is 1 for N, H, W, C and 2 for N, C, H, W. Other arguments are
+    as in `Window` and `Sliding`.
     """
     if source is None or result is None or len(source.shape) != 4 or len(result.shape) != 4:
         return None
@@ -166,8 +168,8 @@ def sliding_over(
         return None
     rows, columns = (
         Window.padded(
-            source.shape[row_axis + axis], result.shape[row_axis + axis], kernel[axis],
-            strides[axis], dilations[axis], mode, before[axis],
+            int(source.shape[row_axis + axis]), int(result.shape[row_axis + axis]),
+            int(kernel[axis]), strides[axis], dilations[axis], mode, int(before[axis]),
         )
         for axis in range(2)
     )  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, TensorKind
 from arenite.planner.errors import UnknownConstantError
 from arenite.planner.programs import Names, OperatorSet
+from arenite.planner.sizes import bounds, depends, same
 from arenite.runtime.lowering.drafts import (
     DraftStep,
     DraftStorage,
@@ -68,11 +69,12 @@ class ProgramBuilder:
         self.keeps_bytes = keeps_bytes
         self.notes: list[str] = []
         self.fallbacks: dict[str, str] = {}
-        self._stated = quantisations or {}
+        self._stated_quantisations = quantisations or {}
         self._values: dict[str, StoredValue] = {}
         self._shapes: dict[str, Shape] = {}
         self._storages: dict[str, DraftStorage] = {}
         self._constants: dict[str, Array] = {}
+        self._constant_shapes: dict[str, Shape] = {}  # of those whose front is taken
         self._quantisations: dict[str, Quantisation] = {}
         self._drafts: list[DraftStep] = []
         self._states: dict[str, StoredValue] = {}
@@ -90,6 +92,12 @@ class ProgramBuilder:
         value = self._values.get(name)
         if value is not None:
             return value.array
+        if name and any(map(depends, self.shape(name))):
+            return None
+        return self._stated(name)
+
+    def _stated(self, name: str) -> Array | None:
+        """Return the elements that the model states for a tensor, at the highest sizes."""
         if not name or self.model.tensors[name].kind is not TensorKind.CONSTANT:
             return None
         return self.model.constants.get(name)
@@ -101,11 +109,30 @@ class ProgramBuilder:
             UnknownConstantError: It is a constant whose elements are not known.
         """
         if name not in self._values:
-            array = self.array(name)
+            array = self._stated(name)
             if array is None:
                 raise self._unknown(name)
-            self._values[name] = self.constant(array, name, self.stated_quantisation(name))
+            array = self._of_numbers(array, name)
+            shape = self.model.tensors[name].shape
+            self._values[name] = self.constant(array, name, self.stated_quantisation(name), shape)
         return self._values[name]
+
+    @staticmethod
+    def _of_numbers(array: Array, name: str) -> Array:
+        """Return the elements of a constant, none of which may depend on sizes.
+
+        Raises:
+            NotLoweredError: One does.
+        """
+        if array.dtype != object:
+            return array
+        for each in array.flat:
+            if depends(each):
+                raise NotLoweredError(
+                    f"constant {name!r} is {each.expression} in a run of that size; supported: "
+                    "such numbers as shapes, starts, ends and widths"
+                )
+        return array.astype(np.int64)
 
     def _unknown(self, name: str) -> KeyError:
         """Return the error for a tensor that no step has made and whose elements are not known."""
@@ -178,7 +205,7 @@ class ProgramBuilder:
         """Return the quantisation of a tensor of the model, None if it has none."""
         tensor = self.model.tensors.get(name)
         stated = None if tensor is None else tensor.quantisation
-        return self._stated.get(name, stated)
+        return self._stated_quantisations.get(name, stated)
 
     def is_read_once(self, name: str) -> bool:
         """Tell whether exactly one operator reads the tensor, and not the caller."""
@@ -191,8 +218,20 @@ class ProgramBuilder:
     # The program.
 
     def constant(
-        self, array: Array, hint: str, quantisation: Quantisation | None = None
+        self,
+        array: Array,
+        hint: str,
+        quantisation: Quantisation | None = None,
+        shape: Shape | None = None,
     ) -> StoredValue:
+        """Add a constant.
+
+        Args:
+            array: Its elements.
+            hint: The tensor of the model that it is, or what it is named after.
+            quantisation: How its integers represent numbers.
+            shape: Its shape if that depends on sizes: a run takes the front of the elements.
+        """
         tensor = self.model.tensors.get(hint)
         is_own = tensor is not None and tensor.kind is TensorKind.CONSTANT
         fits = is_own and hint not in self._constants
@@ -200,9 +239,11 @@ class ProgramBuilder:
         array = np.asarray(array, order="C")
         self._constants[name] = array
         self._quantise(name, quantisation)
-        return StoredValue(
-            name, DType.of_label(array.dtype.name), array.shape, as_written(array.ndim), 0, array
-        )
+        dtype, order = DType.of_label(array.dtype.name), as_written(array.ndim)
+        if shape is not None and any(map(depends, shape)):
+            self._constant_shapes[name] = shape
+            return StoredValue(name, dtype, shape, order)
+        return StoredValue(name, dtype, array.shape, order, 0, array)
 
     def emit(
         self,
@@ -300,7 +341,7 @@ class ProgramBuilder:
         Raises:
             NotLoweredError: The numbers of elements differ.
         """
-        if math.prod(value.shape) != math.prod(shape):
+        if not same(math.prod(value.shape), math.prod(shape)):
             sizes = " and ".join(str(list(each)) for each in (value.shape, shape))
             raise NotLoweredError(f"shapes {sizes} have different numbers of elements")
         if value.array is not None:
@@ -313,6 +354,14 @@ class ProgramBuilder:
             return replace(value, shape=shape, order=as_written(len(shape)))
         needed, result = orders
         return replace(self.in_order(value, needed, hint), shape=shape, order=result)
+
+    def agree(self, one: Shape, other: Shape) -> bool:
+        """Tell whether two shapes are equal at all sizes, however they are computed."""
+        return len(one) == len(other) and all(
+            same(*pair)
+            or (pair[0] == pair[1] and bounds(pair[0] - pair[1], self.model.dimensions) == (0, 0))
+            for pair in zip(one, other, strict=True)
+        )
 
     @staticmethod
     def transposed(value: StoredValue, axes: Sequence[int]) -> StoredValue:
@@ -346,7 +395,7 @@ class ProgramBuilder:
             len(storage.draft.outputs) == 1
             and storage.num_reads == 0
             and all(map(self.is_read_once, storage.model_tensors))
-            and math.prod(storage.tensor.shape) == math.prod(value.shape)
+            and same(math.prod(storage.tensor.shape), math.prod(value.shape))
         )
         return storage.draft if fits else None
 
@@ -356,7 +405,13 @@ class ProgramBuilder:
         outputs = [self._settled(name) for name in self.model.output_tensors]
         self._write_states(outputs)
         live = self._live_drafts({value.tensor for value in outputs})
-        tensors = ProgramTensors(self._storages, self._constants, self._quantisations, self._names)
+        tensors = ProgramTensors(
+            self._storages,
+            self._constants,
+            self._constant_shapes,
+            self._quantisations,
+            self._names,
+        )
         steps = [
             Step(
                 draft.name,
@@ -387,6 +442,7 @@ class ProgramBuilder:
             operator_set=OperatorSet.ARENITE,
             constants=tensors.constants,
             initial=initial,
+            dimensions=self.model.dimensions,
         )
 
     def _settled(self, name: str) -> StoredValue:

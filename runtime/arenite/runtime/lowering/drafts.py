@@ -14,6 +14,7 @@ import numpy as np
 
 from arenite.planner import Alias, Array, DType, Port, Quantisation, Tensor, TensorKind
 from arenite.planner.programs import Names
+from arenite.planner.sizes import Expression, same, same_lengths
 from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
 from arenite.runtime.lowering.moves import copy_of
 from arenite.runtime.operators.base import RuntimeOperator
@@ -56,14 +57,16 @@ class ProgramTensors:
         self,
         storages: Mapping[str, DraftStorage],
         constants: Mapping[str, Array],
+        constant_shapes: Mapping[str, Shape],
         quantisations: Mapping[str, Quantisation],
         names: Names,
     ) -> None:
         self._storages = storages
         self._all_constants = constants
+        self._constant_shapes = constant_shapes
         self._quantisations = quantisations
         self._names = names
-        self._views: dict[tuple[str, Shape, int], str] = {}
+        self._views: dict[tuple[str, tuple[Expression, ...], int], str] = {}
         self.found: dict[str, Tensor] = {}
         self.constants: dict[str, Array] = {}
         for storage in storages.values():
@@ -72,9 +75,9 @@ class ProgramTensors:
 
     def named(self, value: StoredValue) -> str:
         whole = self._whole(value.tensor)
-        if whole.shape == value.stored and not value.offset:
+        if same_lengths(whole.shape, value.stored) and not value.offset:
             return whole.name
-        key = (whole.name, value.stored, value.offset)
+        key = (whole.name, tuple(map(Expression.of, value.stored)), value.offset)
         if key not in self._views:
             kind = TensorKind.ACTIVATION
             if whole.kind is TensorKind.CONSTANT:
@@ -113,11 +116,9 @@ class ProgramTensors:
                 self._add(storage.tensor)
             else:
                 array = self.constants[name] = self._all_constants[name]
-                self._add(
-                    Tensor(
-                        name, DType.of_label(array.dtype.name), array.shape, TensorKind.CONSTANT
-                    )
-                )
+                shape = self._constant_shapes.get(name, array.shape)
+                dtype = DType.of_label(array.dtype.name)
+                self._add(Tensor(name, dtype, shape, TensorKind.CONSTANT))
         return self.found[name]
 
     def _add(self, tensor: Tensor) -> None:
@@ -168,9 +169,10 @@ def _is_all_of(draft: DraftStep, value: StoredValue, state: StoredValue) -> bool
     made = next(each for each in draft.outputs if each.tensor == value.tensor)
     is_as_written = value.order == as_written(len(value.shape))
     return (
-        (made.stored, made.dtype, value.offset) == (state.stored, state.dtype, 0)
+        (made.dtype, value.offset) == (state.dtype, 0)
+        and same_lengths(made.stored, state.stored)
         and is_as_written
-        and math.prod(value.shape) == math.prod(state.shape)
+        and same(math.prod(value.shape), math.prod(state.shape))
     )
 
 

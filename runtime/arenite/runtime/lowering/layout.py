@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from arenite.planner import Array, DType
+from arenite.planner.sizes import same
 
 Shape: TypeAlias = tuple[int, ...]
 Order: TypeAlias = tuple[int, ...]
@@ -42,7 +43,7 @@ def same_bytes(shape: Shape, one: Order, other: Order) -> bool:
 
 
 def _long(shape: Shape, order: Iterable[int]) -> list[int]:
-    return [axis for axis in order if shape[axis] != 1]
+    return [axis for axis in order if not same(shape[axis], 1)]
 
 
 def usual(shape: Shape, order: Order) -> Order:
@@ -84,7 +85,7 @@ def reshaped(shape: Shape, order: Order, new_shape: Shape) -> tuple[Order, Order
     ranked = sorted(
         _clusters(shape, new_shape),
         key=lambda group: max(
-            (position[axis] for axis in group[0] if shape[axis] != 1), default=-1
+            (position[axis] for axis in group[0] if not same(shape[axis], 1)), default=-1
         ),
     )
     needed = tuple(axis for old, _ in ranked for axis in old)
@@ -96,8 +97,8 @@ def _clusters(shape: Shape, new_shape: Shape) -> list[tuple[tuple[int, ...], tup
     """Return the groups, each group of one element joined to the one before it."""
     clusters: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     for old, new in _groups(shape, new_shape):
-        is_unit = all(shape[axis] == 1 for axis in old)
-        begins_so = bool(clusters) and all(shape[axis] == 1 for axis in clusters[-1][0])
+        is_unit = not _long(shape, old)
+        begins_so = bool(clusters) and not _long(shape, clusters[-1][0])
         if clusters and (is_unit or begins_so):
             clusters[-1] = (clusters[-1][0] + old, clusters[-1][1] + new)
         else:
@@ -117,8 +118,9 @@ def _groups(shape: Shape, new_shape: Shape) -> Iterable[tuple[tuple[int, ...], t
         if new < len(new_shape):
             new_count = new_shape[new]
             new += 1
-        while old_count != new_count:
-            if old_count < new_count:
+        while not same(old_count, new_count):
+            # Counts that are equal at the highest sizes alone grow, too, as long as axes are left.
+            if old_count < new_count or (old_count == new_count and old < len(shape)):
                 old_count *= shape[old]
                 old += 1
             else:
@@ -137,7 +139,8 @@ class StoredValue:
         shape: Shape in the model.
         order: Order of the stored axes.
         offset: First byte in the storage.
-        array: Elements of a constant, axes in the model's order; None for other tensors.
+        array: Elements of a constant, axes in the model's order; None for other tensors, and for
+            a constant of which a run takes the front.
     """
 
     tensor: str

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arenite.planner import Array
+from arenite.planner.sizes import Dimension, Size, bounds, same
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, StoredValue, strides
 from arenite.runtime.operators.movement import Copy, Move, Resize2D
@@ -76,7 +77,7 @@ def tiled(value: StoredValue, shape: Shape, repeats: Sequence[int]) -> Move:
         lengths += [repeats[axis], value.shape[axis]]
         input_strides += [0, source[axis]]
         output_strides += [value.shape[axis] * target[axis], target[axis]]
-    kept = [i for i, length in enumerate(lengths) if length != 1]
+    kept = [i for i, length in enumerate(lengths) if not same(length, 1)]
     return Move(
         shape=tuple(lengths[i] for i in kept),
         input_strides=tuple(input_strides[i] for i in kept),
@@ -84,7 +85,13 @@ def tiled(value: StoredValue, shape: Shape, repeats: Sequence[int]) -> Move:
     )
 
 
-def padded(value: StoredValue, shape: Shape, before: Sequence[int], mode: str) -> tuple[Move, ...]:
+def padded(
+    value: StoredValue,
+    shape: Shape,
+    before: Sequence[int],
+    mode: str,
+    dimensions: Sequence[Dimension] = (),
+) -> tuple[Move, ...]:
     """Return the moves of a value into the middle of a larger one, and those of its padding.
 
     Args:
@@ -93,6 +100,10 @@ def padded(value: StoredValue, shape: Shape, before: Sequence[int], mode: str) -
         before: Width of the padding in front, for each axis.
         mode: "constant": the fill is not moved; "edge"; "reflect", without the edge;
             "symmetric", with it.
+        dimensions: Dimensions that the shapes depend on.
+
+    Raises:
+        NotLoweredError: An axis is shorter than what is reflected of it, for some size.
     """
     # For each axis, its runs: first index written, count, first index read, step.
     stretches: list[list[tuple[int, int, int, int]]] = []
@@ -103,15 +114,16 @@ def padded(value: StoredValue, shape: Shape, before: Sequence[int], mode: str) -
             parts += [(0, front, 0, 0), (front + length, behind, length - 1, 0)]
         elif mode in ("reflect", "symmetric"):
             edge = 1 if mode == "reflect" else 0
-            if max(front, behind) > length - edge:
-                raise NotLoweredError(
-                    f"padding {max(front, behind)} of axis {axis} exceeds its {length} elements"
-                )
+            for width in (front, behind):
+                if bounds(length - edge - width, dimensions)[0] < 0:
+                    raise NotLoweredError(
+                        f"padding {width} of axis {axis} exceeds its {_words(length)} elements"
+                    )
             parts += [
                 (0, front, front - 1 + edge, -1),
                 (front + length, behind, length - 1 - edge, -1),
             ]
-        stretches.append([part for part in parts if part[1]])
+        stretches.append([part for part in parts if not same(part[1], 0)])
     source, target = strides(value.shape, value.order), strides(shape, value.order)
     return tuple(
         Move(
@@ -123,6 +135,10 @@ def padded(value: StoredValue, shape: Shape, before: Sequence[int], mode: str) -
         )
         for block in itertools.product(*stretches)
     )
+
+
+def _words(length: int) -> str:
+    return str(length.expression) if isinstance(length, Size) else str(length)
 
 
 def nearest(rows: Array, columns: Array, height: int, width: int) -> Resize2D:

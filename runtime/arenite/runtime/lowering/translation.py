@@ -9,6 +9,7 @@ import numpy as np
 
 from arenite.planner import Array, DType, Program, Step
 from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.sizes import same
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.drafts import DraftStep
 from arenite.runtime.lowering.errors import NotLoweredError
@@ -230,7 +231,7 @@ def fold_channels(
         return False
     axis = _CHANNEL_AXES[type(draft.operator)]
     num_channels = weights.array.shape[axis]
-    if value.stored[-1] != num_channels:
+    if not same(value.stored[-1], num_channels):
         return False
     if any(v is not None and v.size not in (1, num_channels) for v in (scale, shift)):
         return False

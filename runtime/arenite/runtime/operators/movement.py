@@ -9,6 +9,7 @@ from typing import ClassVar, TypeAlias
 
 from arenite.planner import Tensor
 from arenite.planner.operators import Operands, Part, Region
+from arenite.planner.sizes import same
 from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.base import (
     Lengths,
@@ -53,11 +54,11 @@ class Move:
         for count, step in zip(reversed(self.shape), reversed(self.output_strides), strict=True):
             if count == 1:
                 continue
-            if not stride and step == length:
+            if not stride and same(step, length):
                 length *= count
             elif not stride:
                 stride, rows = step, count
-            elif step == stride * rows:
+            elif same(step, stride * rows):
                 rows *= count
             else:
                 return None
@@ -72,7 +73,7 @@ class Move:
 def _is_one_run(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     expected = 1
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if length != 1 and stride != expected:
+        if length != 1 and not same(stride, expected):
             return False
         expected *= length
     return True
@@ -198,17 +199,17 @@ class Copy(RuntimeOperator):
             range(len(operands.inputs))
         ):
             return False
-        begin, strides = 0, set[int]()
+        begin, strides = 0, list[int]()
         for move in self.moves:
             source, row = operands.inputs[move.input], move.row
-            is_whole = source is not None and math.prod(move.shape) == source.num_elements
-            if row is None or not (is_whole and move.reads_one_run) or move.input_start:
+            is_whole = source is not None and same(math.prod(move.shape), source.num_elements)
+            if row is None or not (is_whole and move.reads_one_run):
                 return False
-            if move.output_start != begin:
+            if not same(move.output_start, begin) or not same(move.input_start, 0):
                 return False
             begin += row[0]
-            strides.add(row[1])
-        return strides == {begin} and target.dtype.bits >= 8
+            strides.append(row[1])
+        return all(same(each, begin) for each in strides) and target.dtype.bits >= 8
 
     def makes_rows(self, operands: Operands) -> bool:
         return makes_one_image(operands) and self._rows(operands) is not None
@@ -254,7 +255,7 @@ def _row_parts(operands: Operands) -> tuple[Part, ...]:
 
 def _part(move: Move, inner: Tensor, inner_start: int, outer: Tensor, outer_start: int) -> Part:
     count = math.prod(move.shape)
-    if inner_start or count != inner.num_elements or not count:
+    if not same(inner_start, 0) or not same(count, inner.num_elements) or not count:
         return Part(inner.name, outer.name, None, "only a part of the tensor is moved")
     if not (move.reads_one_run and move.writes_one_run):
         return Part(inner.name, outer.name, None, "its bytes are not contiguous in the result")

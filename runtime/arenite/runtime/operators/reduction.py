@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from arenite.planner import DType
 from arenite.planner.operators import Operands, Sliding, sliding_over
+from arenite.planner.sizes import same
 from arenite.runtime.operators.base import (
     FLOAT_BYTES,
     NO_PADDING,
@@ -50,7 +51,8 @@ class Pool2D(Clamped):
     def whole(cls, kind: PoolKind, extents: Sequence[int]) -> "Pool2D":
         """Return the pool over all of an image, of so many rows and columns."""
         rows, columns = extents
-        return cls(kind=kind, window=(rows, columns), strides=(rows, columns))
+        # It has one position at any size, so its strides are those of the highest.
+        return cls(kind=kind, window=(rows, columns), strides=(int(rows), int(columns)))
 
     def sliding(self, operands: Operands) -> Sliding | None:
         if len(operands.outputs) > 1:
@@ -119,7 +121,7 @@ class Reduce(RuntimeOperator):
         source, result = operands.source, operands.result
         if source is None or result is None or source.dtype is not result.dtype:
             return ()
-        return (0,) if source.num_elements == result.num_elements else ()
+        return (0,) if same(source.num_elements, result.num_elements) else ()
 
     def accumulates_rows(self, operands: Operands) -> int:
         """Return the bytes of a sum for each channel, if it sums up rows and columns."""

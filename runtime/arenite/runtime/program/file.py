@@ -39,6 +39,7 @@ from arenite.runtime.operators.movement import Wait
 from arenite.runtime.operators.special import External
 from arenite.runtime.program.packing import packed
 from arenite.runtime.program.rows import RowTables, RowVariants, is_contiguous
+from arenite.runtime.program.sizing import Sizing, check_shapes
 
 _ALIGNMENT = 64
 """Alignment of each constant, in bytes: a cache line."""
@@ -119,6 +120,7 @@ class _Assembler:
         self._row_tables = RowTables(program)
         self._row_variants = RowVariants(program, self._place_of_tensor)
         self._row_tensors: dict[tuple[str, int], int] = {}
+        self._sizing = Sizing(program.dimensions)
         self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
         self._constants: list[tuple[int, Array]] = []
@@ -128,6 +130,7 @@ class _Assembler:
 
     def assemble(self, digest: str, producer: str, tuned_on: str | None) -> Assembly:
         program = self._program
+        check_shapes(program)
         steps, turns = self._steps()
         root: dict[str, Any] = {
             "name": program.name,
@@ -146,6 +149,7 @@ class _Assembler:
             root["turns"] = turns
         if tuned_on is not None:
             root["tuned_on"] = tuned_on
+        root |= self._sizing.fields()
         return Assembly(root, tuple(self._constants), root["weights_size"])
 
     def _rectangles(self) -> Iterator[dict[str, Any]]:
@@ -165,12 +169,14 @@ class _Assembler:
             band = step.operator
             if not isinstance(band, Band):
                 turns.append({"step": len(steps), "first": 0, "count": 0})
+                self._sizing.add_step(len(steps), step.name, step.operator)
                 steps.append(self._step(number, step) | self._lane(step, len(steps)))
                 continue
             scratch = self._scratch[number] if band.working_memory else None
             key = band.step, self._row_variants.of(step.name), scratch
             if key not in banded:
                 banded[key] = len(steps)
+                self._sizing.add_step(len(steps), band.step, band.operator)
                 entry = self._banded_step(band, step)
                 if scratch is not None:
                     place = self._place_of(scratch, 0)
@@ -224,6 +230,7 @@ class _Assembler:
     def _row_tensor(self, name: str, table: int) -> dict[str, Any]:
         whole = self._row_tables.whole(name)
         memory, starts = self._row_variants.starts(name, table, whole.shape)
+        self._sizing.add_tensor(len(self._entries), whole.shape)
         entry = {
             "name": name, "type": _TYPES[whole.dtype],
             "shape": list(whole.shape), **_quantisation(whole),
@@ -261,7 +268,7 @@ class _Assembler:
     def _working_memory(self, step: str, size: int, place: dict[str, Any]) -> int:
         """Return the tensor of bytes that is a step's working memory."""
         self._entries.append(
-            {"name": f"{step}/scratch", "type": "uint8", "shape": [size], **place}
+            {"name": f"{step}/scratch", "type": "uint8", "shape": [int(size)], **place}
         )
         return len(self._entries) - 1
 
@@ -305,6 +312,7 @@ class _Assembler:
             }  # fmt: skip
             entry |= _quantisation(tensor)
             self._tensors[name] = len(self._entries)
+            self._sizing.add_tensor(len(self._entries), tensor.shape)
             self._entries.append(entry)
         return self._tensors[name]
 
@@ -438,7 +446,9 @@ def program_pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:
         checksum = zlib.crc32(piece, checksum)
     root = assembly.root | {"weights_checksum": checksum}
     try:
-        program = _schema.encode(json.dumps(packed(root), allow_nan=False))
+        text = json.dumps(packed(root), allow_nan=False)
+        # A number that depends on sizes is changed in its place, so it needs one.
+        program = _schema.encode(text, keeps_defaults="dimensions" in root)
     except ValueError as error:
         raise UnwritableProgramError(f"does not fit the program file: {error}") from error
     weights_offset = align_up(_HEAD.size + len(program), _PAGE)

@@ -25,6 +25,7 @@ from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRe
 from arenite.planner.programs.program import Names, Program, Step
 from arenite.planner.rewrites.aliasing.loads import Loads
 from arenite.planner.rewrites.aliasing.storages import Storages
+from arenite.planner.sizes import depends
 from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.planner.units import align_up
 
@@ -83,7 +84,8 @@ def permitted_overlap(program: Program, step: Step) -> int:
 
     The result then begins at or below the operand: it ends at most this many bytes above
     the operand's first. Zero for operators without a sliding window, where the operand is
-    read elsewhere in the step, and where the elements' sizes differ.
+    read elsewhere in the step, where the elements' sizes differ, and where the sizes depend on
+    the run: the distance is that of one size alone.
 
     Cost: O(pixels of one plane of the result + planes).
     """
@@ -91,7 +93,7 @@ def permitted_overlap(program: Program, step: Step) -> int:
         return 0
     operands = program.operands(step)
     source, result = operands.source, operands.result
-    if source is None or result is None:
+    if source is None or result is None or any(map(depends, (*source.shape, *result.shape))):
         return 0
     trace = _trace(step, operands)
     bits = result.dtype.bits

@@ -11,6 +11,7 @@ from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, AliasKind, Boundar
 from arenite.planner.rewrites.aliasing.loads import Loads
 from arenite.planner.rewrites.aliasing.overlap import overlap_at_peaks
 from arenite.planner.rewrites.aliasing.storages import Storages
+from arenite.planner.sizes import depends, same
 from arenite.planner.tensors import Alias, TensorKind
 
 
@@ -232,6 +233,8 @@ class _Rewrite:
             return part.reason
         if not storages.share_memory(part.inner, part.outer):
             return f"{part.outer!r} lies in another memory"
+        if depends(part.offset):
+            return "its place depends on the sizes of the run"
         if (storages.offset(part.outer) + part.offset) % self._alignment:
             return f"byte {part.offset} is not aligned to {self._alignment}"
         if kind is AliasKind.CONCAT and step.inputs.count(part.inner) > 1:
@@ -276,6 +279,6 @@ def _why_not_viewed(program: Program, source: str, result: str) -> str | None:
         return "the state's bytes may change under the view"
     if other.alias is not None:
         return "the tensor shares another storage already"
-    if one.size != other.size:
+    if not same(one.size, other.size):
         return "the sizes differ"
     return None

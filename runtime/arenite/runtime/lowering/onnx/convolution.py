@@ -7,6 +7,7 @@ import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.planner.operators import AutoPad, Window
+from arenite.planner.sizes import largest, same
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written, channels_last
 from arenite.runtime.lowering.onnx.elementwise import apply_activation
@@ -196,8 +197,8 @@ def _transposed_padding(
             output[axis], size[axis], kernel[axis], strides[axis], dilations[axis], mode, stated
         )
         begins.append(over.before)
-        ends.append(max(0, over.after))
-        adjustments.append(max(0, -over.after))
+        ends.append(largest(0, over.after))
+        adjustments.append(largest(0, -over.after))
     if any(not 0 <= a < s for a, s in zip(adjustments, strides, strict=True)) or min(begins) < 0:
         raise NotLoweredError(
             f"pads={list(pads)}, auto_pad={mode} do not give an output of {output}"
@@ -291,12 +292,12 @@ def pool_of(t: OnnxTranslation, image: StoredValue, kind: PoolKind) -> tuple[Poo
     counts_padding = (
         kind is PoolKind.AVERAGE
         and bool(t.attribute("count_include_pad", 0))
-        and max(opening.padding) > 0
+        and any(not same(side, 0) for side in opening.padding)
     )
     if counts_padding and is_ceil:
         raise NotLoweredError("count_include_pad=1 with ceil_mode=1 and padding is unsupported")
     stated = (1, *t.shape[2:]) if len(t.shape) == 3 else t.shape[2:]
-    if opening.output != stated:
+    if not t.builder.agree(opening.output, stated):
         raise NotLoweredError(
             f"the window gives an output of {opening.output}, the model states {stated}"
         )
@@ -304,7 +305,7 @@ def pool_of(t: OnnxTranslation, image: StoredValue, kind: PoolKind) -> tuple[Poo
         kind=kind, window=kernel, strides=opening.strides, dilations=opening.dilations,
         padding=opening.padding, count_padding=counts_padding,
     )  # fmt: skip
-    return operator, (*image.shape[:2], *opening.output)
+    return operator, (*image.shape[:2], *stated)
 
 
 def _check_pool_type(t: OnnxTranslation) -> None:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from arenite.planner import Array, DType
+from arenite.planner.sizes import depends, same
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue, as_written
 from arenite.runtime.lowering.onnx.elementwise import combine
@@ -135,9 +136,10 @@ def _flat_source(t: OnnxTranslation, weights: Array) -> tuple[StoredValue, Array
         if (
             image.array is None
             and len(image.shape) > 2
-            and image.shape[0] == value.shape[0]
+            and same(image.shape[0], value.shape[0])
             and image.order[0] == 0
-            and math.prod(image.shape[1:]) == value.shape[1]
+            and same(math.prod(image.shape[1:]), value.shape[1])
+            and not any(map(depends, image.shape[1:]))
         ):
             order = tuple(axis - 1 for axis in image.order[1:])
             columns = weights.reshape(-1, *image.shape[1:])

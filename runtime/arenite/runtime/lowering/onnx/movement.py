@@ -6,6 +6,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from arenite.planner import Array, DType, Step
+from arenite.planner.sizes import (
+    Expression,
+    Size,
+    bounds,
+    depends,
+    largest,
+    same,
+    same_lengths,
+    smallest,
+)
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import (
     Order,
@@ -41,7 +51,7 @@ def transpose(t: OnnxTranslation) -> None:
 def concat(t: OnnxTranslation) -> None:
     values = [t.value(position) for position in range(len(t.step.inputs))]
     # Where all are empty any one gives the order.
-    values = [value for value in values if math.prod(value.shape)] or values[:1]
+    values = [value for value in values if not same(math.prod(value.shape), 0)] or values[:1]
     axis = t.axis(0, len(t.shape))
     order = usual(t.shape, _common_order(values))
     parts = [t.builder.in_order(value, order, t.target) for value in values]
@@ -68,9 +78,9 @@ def split(t: OnnxTranslation) -> None:
 
 def _split_sizes(t: OnnxTranslation, total: int, axis: int) -> list[int]:
     given = t.optional_array(1) if t.opset >= 13 else None
-    sizes = [int(size) for size in given] if given is not None else list(t.integers("split"))
+    sizes = _integers(given) if given is not None else t.integers("split")
     if sizes:
-        return sizes
+        return list(sizes)
     tensors = t.builder.model.tensors
     even = -(-total // len(t.step.outputs))
     return [tensors[name].shape[axis] if name else even for name in t.step.outputs]
@@ -82,29 +92,51 @@ def slice_(t: OnnxTranslation) -> None:
     value = t.value()
     rank = len(value.shape)
     if t.opset < 10:
-        starts, ends = t.integers("starts"), t.integers("ends")
+        starts = t.integers("starts")
         axes = t.integers("axes") or tuple(range(len(starts)))
         steps = (1,) * len(starts)
     else:
-        starts, ends = _integers(t.array(1)), _integers(t.array(2))
+        starts = _integers(t.array(1))
         axes = _integers(t.array(3)) if t.has(3) else tuple(range(len(starts)))
         steps = _integers(t.array(4)) if t.has(4) else (1,) * len(starts)
     first, step = [0] * rank, [1] * rank
-    for start, end, axis, stride in zip(starts, ends, axes, steps, strict=True):
+    for start, axis, stride in zip(starts, axes, steps, strict=True):
         length = value.shape[axis % rank]
-        # ONNX counts an end below -length as before the first element, Python as the first.
-        stop = None if stride < 0 and end < -length else end
-        first[axis % rank] = slice(start, stop, stride).indices(length)[0]
+        first[axis % rank] = _first(t, start, stride, length)
         step[axis % rank] = stride
-    if t.shape == value.shape and all(stride == 1 for stride in step):
+    if same_lengths(t.shape, value.shape) and all(stride == 1 for stride in step):
         t.finish(value)
         return
     move = picked(value, t.shape, first, step)
     t.finish(t.emit(Copy(moves=(move,)), [value], order=value.order))
 
 
-def _integers(array: object) -> tuple[int, ...]:
-    return tuple(int(each) for each in np.asarray(array).reshape(-1))
+def _first(t: OnnxTranslation, start: int, stride: int, length: int) -> int:
+    """Return the first index of a slice, whatever end it has.
+
+    Raises:
+        NotLoweredError: Its start is counted from the front at some sizes, from the end at others.
+    """
+    lowest, highest = bounds(start, t.builder.model.dimensions)
+    if lowest < 0 <= highest:
+        raise NotLoweredError(f"a start between {lowest} and {highest} is unsupported")
+    if highest < 0:
+        start = start + length
+    low, high = (0, length) if stride > 0 else (-1, length - 1)
+    start = high if _is_at_least(t, start, high) else start
+    start = start if _is_at_least(t, start, low) else largest(start, low)
+    return start if _is_at_least(t, high, start) else smallest(start, high)
+
+
+def _is_at_least(t: OnnxTranslation, one: int, other: int) -> bool:
+    return bounds(one - other, t.builder.model.dimensions)[0] >= 0
+
+
+def _integers(array: Array) -> tuple[int, ...]:
+    """Return integers that are known before the run; some may depend on its sizes."""
+    return tuple(
+        each if isinstance(each, Size) else int(each) for each in np.asarray(array).reshape(-1)
+    )
 
 
 @translates("Pad", layout=InputLayout.ANY)
@@ -120,14 +152,15 @@ def pad(t: OnnxTranslation) -> None:
         fill = np.array(number, _numpy(value.dtype)).tobytes()
     elif mode not in ("edge", "reflect"):
         raise unsupported("mode", mode, "constant", "edge", "reflect")
-    operator = Copy(moves=padded(value, t.shape, before, mode), fill=fill)
+    moves = padded(value, t.shape, before, mode, t.builder.model.dimensions)
+    operator = Copy(moves=moves, fill=fill)
     t.finish(t.emit(operator, [value], order=value.order))
 
 
 def _padding(t: OnnxTranslation, rank: int) -> list[int]:
     """Return the width of the padding in front of each axis."""
     widths = t.integers("pads") or _integers(t.array(1))
-    if min(widths, default=0) < 0:
+    if any(bounds(width, t.builder.model.dimensions)[0] < 0 for width in widths):
         raise unsupported("pads", list(widths), "numbers of at least 0")
     if not t.has(3):
         return list(widths[:rank])
@@ -150,7 +183,10 @@ def expand(t: OnnxTranslation) -> None:
     value = t.value()
     shape = (*(1,) * (len(t.shape) - len(value.shape)), *value.shape)
     value = t.builder.reshaped(value, shape, t.target)
-    step = [int(old == new) for old, new in zip(shape, t.shape, strict=True)]
+    step = [int(same(old, new)) for old, new in zip(shape, t.shape, strict=True)]
+    for old, is_kept in zip(shape, step, strict=True):
+        if not is_kept and not same(old, 1):
+            raise NotLoweredError(f"an axis of {Expression.of(old)} elements may need repeating")
     move = picked(value, t.shape, (0,) * len(shape), step)
     t.finish(t.emit(Copy(moves=(move,)), [value], order=value.order))
 
@@ -171,7 +207,8 @@ def gather(t: OnnxTranslation) -> None:
     indices = t.builder.array(t.source(1))
     if indices is not None and indices.size == 1 and data.array is None:
         first = [0] * len(data.shape)
-        first[axis] = int(indices.reshape(())) % data.shape[axis]
+        (index,) = _integers(indices)
+        first[axis] = index + data.shape[axis] if index < 0 else index
         shape = tuple(1 if a == axis else n for a, n in enumerate(data.shape))
         move = picked(data, shape, first, (1,) * len(shape))
         t.finish(t.emit(Copy(moves=(move,)), [data], shape=shape, order=data.order))
@@ -193,7 +230,7 @@ def gather_nd(t: OnnxTranslation) -> None:
         raise NotLoweredError(f"an empty input, {data.shape}, is unsupported")
     data = t.builder.as_written(data, t.target)
     indices = t.builder.array(t.source(1))
-    if indices is None or len(lengths) == 1:
+    if indices is None or len(lengths) == 1 or any(map(depends, lengths)):
         where = t.builder.as_written(t.value(1), t.target)
         if len(lengths) == 1:
             where = t.builder.reshaped(where, shape[:-1], t.target)
@@ -247,7 +284,7 @@ def one_hot(t: OnnxTranslation) -> None:
     rank = len(t.shape)
     axis = t.axis(-1, rank)
     depth = t.shape[axis]
-    if depth > _MAX_DEPTH:
+    if depth > _MAX_DEPTH or depends(depth):
         raise unsupported("depth", depth, f"up to {_MAX_DEPTH}")
     shape = (*indices.shape[:axis], 1, *indices.shape[axis:])
     indices = t.builder.reshaped(indices, shape, t.target)
@@ -323,7 +360,7 @@ def resize(t: OnnxTranslation) -> None:
     require_type(t.dtype, DType.FLOAT32)
     if rank != 4:
         raise unsupported("input rank", rank, 4)
-    if value.shape[:2] != t.shape[:2]:
+    if not same_lengths(value.shape[:2], t.shape[:2]):
         raise NotLoweredError(
             f"resizing {value.shape} to {t.shape} is unsupported, batch and channels must stay"
         )
@@ -348,9 +385,16 @@ def _scales(t: OnnxTranslation) -> tuple[float, ...]:
     is_upsample = t.kind == "Upsample"
     position = 1 if is_upsample or t.opset < 11 else 2
     given = t.optional_array(position)
-    if given is not None and given.size == 4:
+    if given is not None and given.size == 4 and given.dtype != object:
         return tuple(float(scale) for scale in given.reshape(-1))
     source = t.value().shape
+    for old, new in zip(source, t.shape, strict=True):
+        common = math.gcd(old, new)
+        if not same(new * (old // common), old * (new // common)):
+            raise NotLoweredError(
+                f"resizing {Expression.of(old)} to {Expression.of(new)} elements is unsupported, "
+                "one scale for all sizes is"
+            )
     return tuple(new / old for new, old in zip(t.shape, source, strict=True))
 
 
@@ -360,6 +404,10 @@ def _source_places(t: OnnxTranslation, old: int, new: int, scale: float) -> Arra
         mode = "asymmetric"
     else:
         mode = t.attribute("coordinate_transformation_mode", "half_pixel")
+    if mode == "align_corners" and (depends(old) or depends(new)):
+        raise unsupported("coordinate_transformation_mode", mode, "one scale for all sizes")
+    if mode == "pytorch_half_pixel" and bounds(new, t.builder.model.dimensions)[0] <= 1 < new:
+        raise unsupported("coordinate_transformation_mode", mode, "more than one element")
     x = np.arange(new, dtype=np.float32)
     factor = np.float32(scale)
     if mode == "asymmetric":

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from arenite.planner import DType
+from arenite.planner.sizes import Expression, Size, bounds, depends, same
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import (
     Order,
@@ -221,6 +222,9 @@ def emit_layer_norm(
     value = t.builder.as_written(value, t.target)
     operands: list[StoredValue | None] = [value]
     inner = value.shape[axis:]
+    if any(map(depends, inner)):
+        stated = " x ".join(str(Expression.of(each)) for each in inner)
+        raise NotLoweredError(f"a norm over axes of {stated} elements is unsupported")
     for position in positions:
         array = t.optional_array(position)
         if array is None:
@@ -277,7 +281,7 @@ def _along_axis(t: OnnxTranslation, operator: RuntimeOperator) -> None:
     value = t.value()
     rank = len(value.shape)
     axis = t.axis(1 if t.opset < 13 else -1, rank)
-    if t.opset >= 13 or math.prod(value.shape[axis:]) == value.shape[axis]:
+    if t.opset >= 13 or same(math.prod(value.shape[axis:]), value.shape[axis]):
         value = _last(t, value, axis)
         t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
         return
@@ -290,10 +294,10 @@ def _along_axis(t: OnnxTranslation, operator: RuntimeOperator) -> None:
 
 def _last(t: OnnxTranslation, value: StoredValue, axis: int) -> StoredValue:
     """Return the value with an axis stored last, the others in their order."""
-    if value.shape[axis] == 1:
+    if same(value.shape[axis], 1):
         others = [each for each in value.order if each != axis]
         return t.builder.in_order(value, (*others, axis), t.target)
-    long = [each for each in value.order if value.shape[each] != 1]
+    long = [each for each in value.order if not same(value.shape[each], 1)]
     if long[-1] == axis:
         others = [each for each in value.order if each != axis]
         return t.builder.in_order(value, (*others, axis), t.target)
@@ -322,7 +326,13 @@ def non_max_suppression(t: OnnxTranslation) -> None:
             "unsupported, supported: rank 3"
         )
     images, classes, num_boxes = predictions.shape
-    most = min(max(int(counts.item()), 0), num_boxes) if counts is not None else 0
+    wanted = max(int(counts.item()), 0) if counts is not None else 0
+    most = wanted if bounds(num_boxes, t.builder.model.dimensions)[0] >= wanted else num_boxes
+    if isinstance(most, Size):
+        raise unsupported(
+            "max_output_boxes_per_class", wanted, f"as many as there are boxes, {most.expression}"
+        )
+    most = min(wanted, most)
     operator = NonMaxSuppression(
         max_outputs=most,
         overlap_threshold=0.0 if overlaps is None else float(overlaps.item()),

@@ -1,11 +1,12 @@
 """One step of an ONNX model, for its translator."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from arenite.planner import Array, DType, Step
 from arenite.planner.operators import AttributeValue, AutoPad, Imported, Window, num_positions
+from arenite.planner.sizes import largest, smallest
 from arenite.runtime.lowering.errors import unsupported
 from arenite.runtime.lowering.layout import Order, Shape, StoredValue, channels_last
 from arenite.runtime.lowering.translation import StepTranslation, Translators
@@ -84,9 +85,9 @@ class OnnxTranslation(StepTranslation):
 
     def finish(self, value: StoredValue) -> None:
         """Bind the first output to this value, under its own shape."""
-        if value.shape != self.shape:
+        if not self.builder.agree(value.shape, self.shape):
             value = self.builder.reshaped(value, self.shape, self.target)
-        self.builder.bind(self.target, value)
+        self.builder.bind(self.target, replace(value, shape=self.shape))
 
 
 def attributes_of(step: Step) -> Mapping[str, AttributeValue]:
@@ -145,18 +146,19 @@ def window(
         taps = kernel[axis], strides[axis], dilations[axis]
         if mode.is_same:
             count = num_positions(size, *taps, mode)
-            same = Window.padded(size, count, *taps, mode)
-            begin, end = same.before, max(0, same.after)
+            padded = Window.padded(size, count, *taps, mode)
+            begin, end = padded.before, largest(0, padded.after)
         else:
             keeps = mode is AutoPad.NOTSET
             begin = (pads[axis] if keeps else 0) + (extra[0], extra[3])[axis]
             end = (pads[axis + 2] if keeps else 0) + (extra[2], extra[1])[axis]
             count = num_positions(size + begin + end, *taps)
-            # One more position, if it begins inside the image or the padding in front.
-            behind = Window(size, count + 1, *taps, begin).after
-            begins_inside = count * strides[axis] < size + begin
-            if ceil and end < behind < end + strides[axis] and begins_inside:
-                count, end = count + 1, behind
+            if ceil:
+                # One more position, if it begins inside the image or the padding in front.
+                room = size + begin + end + strides[axis] - 1
+                inside = (size + begin - 1) // strides[axis] + 1
+                count = largest(count, smallest(num_positions(room, *taps), inside))
+                end = largest(end, Window(size, count, *taps, begin).after)
         begins.append(begin)
         ends.append(end)
         outputs.append(count)
