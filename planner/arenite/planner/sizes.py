@@ -87,6 +87,10 @@ class Dimension:
         steps = Expression.of_atom(_Steps(self.name, base, self.step))
         return Size.of(steps * self.step + base, self.high)
 
+    @property
+    def values(self) -> range:
+        return range(self.low, self.high + 1, self.step)
+
     def __contains__(self, value: int) -> bool:
         return self.low <= value <= self.high and (value - self.low) % self.step == 0
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from arenite.planner.sizes import same
 from arenite.planner.tensors import Tensor
 
 
@@ -31,7 +32,11 @@ class Part:
 
 def part_at(outer: Tensor, inner: Tensor, begins: Sequence[int]) -> Part:
     """Return the part of a tensor that begins at these indices, one per axis."""
-    differing = [a for a in range(len(outer.shape)) if outer.shape[a] != inner.shape[a]]
+    differing = [
+        axis
+        for axis, pair in enumerate(zip(outer.shape, inner.shape, strict=True))
+        if not same(*pair)
+    ]
     innermost = differing[-1] if differing else 0
     if math.prod(inner.shape[:innermost]) != 1:
         return Part(inner.name, outer.name, None, f"axis {innermost} is not the outermost")
@@ -72,10 +77,10 @@ def _axis(outer: Tensor, inner: Sequence[Tensor]) -> int | None:
         axis
         for part in inner
         for axis, pair in enumerate(zip(part.shape, outer.shape, strict=True))
-        if pair[0] != pair[1]
+        if not same(*pair)
     }
     if not different:
         return 0 if len(inner) == 1 else None
     axis = different.pop()
-    complete = sum(part.shape[axis] for part in inner) == outer.shape[axis]
+    complete = same(sum(part.shape[axis] for part in inner), outer.shape[axis])
     return axis if complete and not different else None

@@ -21,6 +21,7 @@ from arenite.planner.operators.imported import (
 from arenite.planner.operators.operator import Operands, same_layout
 from arenite.planner.operators.parts import Part, part_at, parts_along_axis
 from arenite.planner.operators.windows import positive_pair
+from arenite.planner.sizes import depends, smallest
 
 
 class _Transpose(Imported):
@@ -68,9 +69,12 @@ class _Slice(Imported):
             reason = "the axes do not match the rank of the input"
             return (Part(inner.name, outer.name, None, reason),)
         begins = [0] * rank
-        for axis, start in zip(map(int, along), map(int, starts), strict=True):
-            length = outer.shape[axis]
-            begins[axis] = min(start if start >= 0 else max(0, start + length), length)
+        for axis, start in zip(map(int, along), starts, strict=True):
+            length = outer.shape[int(axis)]
+            if not isinstance(start, int) or depends(start) or (start < 0 and depends(length)):
+                reason = "the start of the slice depends on the sizes"
+                return (Part(inner.name, outer.name, None, reason),)
+            begins[axis] = smallest(start if start >= 0 else max(0, start + length), length)
         return (part_at(outer, inner, begins),)
 
 

@@ -13,10 +13,13 @@ package at the lowest sizes and between: the results of each node are inferred t
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import onnx
+import onnx.helper
 
 from arenite.planner.errors import ModelError, SizeError
 from arenite.planner.importers.onnx.file import normal_domain
@@ -29,20 +32,41 @@ from arenite.planner.importers.onnx.lengths import (
     output_shapes,
     text,
 )
-from arenite.planner.importers.onnx.node import Dialect, Operand, attributes, op_type
+from arenite.planner.importers.onnx.node import Dialect, Operand, Origin, attributes, op_type
+from arenite.planner.importers.onnx.operators import onnx_operator
 from arenite.planner.importers.onnx.sized import (
     MOST_SIZED,
     MOVES,
     number_at,
     objects,
     of_array,
+    parts_of,
     sized_values,
     varies,
 )
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype
 from arenite.planner.importers.onnx.values import Array, Values
-from arenite.planner.sizes import Dimension, Ranges, Sizes, at, depends
+from arenite.planner.operators.imported import AttributeValue, Imported
+from arenite.planner.programs.program import Step
+from arenite.planner.sizes import Dimension, Expression, Ranges, Sizes, at, depends
 from arenite.planner.tensors import DType
+
+
+class Define(Protocol):
+    """Returns the flat name of a new tensor."""
+
+    def __call__(self, hint: str, tensor_type: TensorType, *, is_constant: bool) -> str: ...
+
+
+def _integer(value: object) -> int:
+    numerator, denominator = parts_of(value)
+    if denominator != 1 or depends(denominator):
+        raise SizeError("a Range of fractions depends on the sizes")
+    return numerator
+
+
+_SLICE_OF_INPUTS = 10
+"""The first operator set in which the numbers of Slice are inputs."""
 
 
 def is_sized(tensor_type: TensorType | None) -> bool:
@@ -75,6 +99,7 @@ class Ranged:
         self._dialect = dialect
         self._folder = folder
         self._values = values
+        self._stored: dict[str, Operand] = {}
 
     def depends(self, operand: Operand) -> bool:
         """Tell whether a tensor has other lengths or values at other sizes."""
@@ -212,22 +237,172 @@ class Ranged:
             self._values.add_failure(each.name, reason)
         return False
 
-    def require_stored(self, node: onnx.NodeProto, name: str, inputs: Sequence[Operand]) -> None:
-        """Check that the data that a step reads can be stored for all sizes.
+    def stored(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand], define: Define
+    ) -> tuple[list[Step], list[Operand]]:
+        """Return the inputs of a step as tensors that can be stored, and the steps that make them.
+
+        Elements that are expressions are taken from a table of all their values, stable ones from
+        the array of the highest sizes.
+
+        Args:
+            define: Makes a tensor.
 
         Raises:
-            SizeError: They cannot.
+            SizeError: An element is no expression of integers, or has too many values.
         """
+        steps: list[Step] = []
+        operands = list(inputs)
         for position, operand in enumerate(inputs):
             if position in parameters(op_type(node)) or operand.type is None:
                 continue
-            if operand.name in self.sized or (
-                operand.name in self.stable and not self._is_prefix(operand)
-            ):
-                raise SizeError(
-                    f"operator {name!r} ({op_type(node)}): its constant input {operand.name!r} "
-                    "has other elements at each size"
-                )
+            is_cut = operand.name in self.stable and not self._is_prefix(operand)
+            if operand.name not in self.sized and not is_cut:
+                continue
+            if operand.name not in self._stored:
+                make = self._cut if is_cut else self._looked_up
+                steps += make(operand, define)
+            operands[position] = self._stored[operand.name]
+        return steps, operands
+
+    def counted(
+        self, inputs: Sequence[Operand], output: Operand, define: Define
+    ) -> list[Step] | None:
+        """Return the steps of a Range whose start depends on the sizes; None if it does not.
+
+        Raises:
+            SizeError: Its delta is not 1, or it has too many values.
+        """
+        ends = [self.elements(each.name) for each in inputs]
+        start, limit, delta = (None if each is None else each.ravel()[0] for each in ends)
+        if start is None or limit is None or delta is None or not depends(_integer(start)):
+            return None
+        if delta != 1:
+            raise SizeError("a Range whose start depends on the sizes supports a delta of 1")
+        first, last = _integer(start), _integer(limit)
+        low = self.ranges.bounds(first)[0]
+        table = self._table(output, low, self.ranges.bounds(last)[1], define)
+        return [self._slice(table, [first - low], [last - low], [0], output, define)]
+
+    def _cut(self, operand: Operand, define: Define) -> list[Step]:
+        assert operand.type is not None
+        dtype, shape = operand.type
+        whole = TensorType(dtype, tuple(map(int, shape)))
+        source = Operand(define(f"{operand.name}/highest", whole, is_constant=True), whole)
+        copy = onnx.helper.make_node("Identity", [operand.name], [source.name])
+        self._values.add_computation(copy, [operand], [source])
+        self._values.add_weights(copy, [operand], [source])
+        axes = [axis for axis, length in enumerate(shape) if depends(length)]
+        made = Operand(
+            define(f"{operand.name}/cut", operand.type, is_constant=False), operand.type
+        )
+        self._stored[operand.name] = made
+        ends = [shape[axis] for axis in axes]
+        return [self._slice(source, [0] * len(axes), ends, axes, made, define)]
+
+    def _looked_up(self, operand: Operand, define: Define) -> list[Step]:
+        assert operand.type is not None
+        name, dtype, shape = operand.name, operand.type.dtype, operand.type.shape
+        one = TensorType(dtype, (1,))
+        steps: list[Step] = []
+        parts: list[Operand] = []
+        for element in self.sized[name].ravel().tolist():
+            if not varies(objects([element], ())):
+                parts.append(self._constant(f"{name}/element", np.array([element]), dtype, define))
+                continue
+            table, place = self._table_of(operand, element, define)
+            made = Operand(define(f"{name}/element", one, is_constant=False), one)
+            steps.append(self._slice(table, [place], [place + 1], [0], made, define))
+            parts.append(made)
+        if len(parts) > 1:
+            joined = TensorType(dtype, (len(parts),))
+            made = Operand(define(f"{name}/joined", joined, is_constant=False), joined)
+            steps.append(self._step("Concat", parts, made, {"axis": 0}))
+            parts = [made]
+        if shape != (len(parts),):
+            target = self._constant(
+                f"{name}/shape", np.array(shape, np.int64), DType.INT64, define
+            )
+            made = Operand(define(f"{name}/stored", operand.type, is_constant=False), operand.type)
+            steps.append(self._step("Reshape", [*parts, target], made, {}))
+            parts = [made]
+        self._stored[name] = parts[0]
+        return steps
+
+    def _table_of(self, operand: Operand, element: object, define: Define) -> tuple[Operand, int]:
+        """Return a table of all values of an element, and its place there."""
+        numerator, denominator = parts_of(element)
+        if denominator == 1 and not depends(denominator):
+            low, high = self.ranges.bounds(numerator)
+            return self._table(operand, low, high + 1, define), numerator - low
+        names = Expression.of(numerator).names | Expression.of(denominator).names
+        if len(names) > 1:
+            raise SizeError(
+                f"{operand.name!r} holds a fraction that depends on several dimensions"
+            )
+        dimension = next(each for each in self.ranges.dimensions if each.name in names)
+        array = np.array(
+            [number_at(element, {dimension.name: value}) for value in dimension.values]
+        )
+        assert operand.type is not None
+        table = self._constant(f"{operand.name}/table", array, operand.type.dtype, define)
+        return table, (dimension.size - dimension.low) // dimension.step
+
+    def _table(self, operand: Operand, low: int, high: int, define: Define) -> Operand:
+        """Return a constant of the integers from `low` to before `high`."""
+        if high - low > MOST_CHECKED:
+            raise SizeError(
+                f"{operand.name!r} has {high - low:,} values, at most {MOST_CHECKED:,} are stored"
+            )
+        assert operand.type is not None
+        array = np.arange(low, max(low, high), dtype=np.int64)
+        return self._constant(f"{operand.name}/table", array, operand.type.dtype, define)
+
+    def _constant(self, hint: str, array: Array, dtype: DType, define: Define) -> Operand:
+        tensor_type = TensorType(dtype, array.shape)
+        name = define(hint, tensor_type, is_constant=True)
+        self._values.add_array(name, array.astype(numpy_dtype(dtype)))
+        return Operand(name, tensor_type)
+
+    def _slice(
+        self,
+        source: Operand,
+        starts: list[int],
+        ends: list[int],
+        axes: list[int],
+        made: Operand,
+        define: Define,
+    ) -> Step:
+        stated = {"starts": starts, "ends": ends, "axes": axes}
+        attributes = {name: tuple(numbers) for name, numbers in stated.items()}
+        if self._dialect.opsets.get("", 1) < _SLICE_OF_INPUTS:
+            return self._step("Slice", [source], made, attributes)
+        operands = [source]
+        for name, numbers in stated.items():
+            array = np.array(numbers, np.int64)
+            operand = self._constant(f"{made.name}/{name}", array, DType.INT64, define)
+            if any(map(depends, numbers)):
+                self.sized[operand.name] = objects(numbers, array.shape)
+            operands.append(operand)
+        step = self._step("Slice", operands, made, {})
+        assert isinstance(step.operator, Imported)
+        return replace(step, operator=replace(step.operator, attributes=attributes))
+
+    def _step(
+        self,
+        kind: str,
+        inputs: Sequence[Operand],
+        made: Operand,
+        stated: Mapping[str, AttributeValue],
+    ) -> Step:
+        names = [each.name for each in inputs]
+        plain = {
+            key: [*map(int, value)] if isinstance(value, tuple) else value
+            for key, value in stated.items()
+        }
+        node = onnx.helper.make_node(kind, names, [made.name], **plain)
+        operator = onnx_operator(kind, stated, origin=Origin(node, self._dialect))
+        return Step(f"{made.name}/{kind.lower()}", operator, tuple(names), (made.name,))
 
     def _is_prefix(self, operand: Operand) -> bool:
         """Tell whether the elements at each size are the first ones in storage."""
@@ -354,9 +529,12 @@ class Ranged:
         self, node: onnx.NodeProto, inputs: Sequence[Operand], made: Sequence[Operand]
     ) -> None:
         known = [i for i in inputs if i.type and not self._is_parameter(node, inputs, i)]
-        is_uniform = op_type(node) == "ConstantOfShape" or all(
-            each.name in self.uniform or (each.type and math.prod(each.type.shape) == 1)
-            for each in known
+        is_uniform = op_type(node) == "ConstantOfShape" or (
+            op_type(node) not in _UNEVEN
+            and all(
+                each.name in self.uniform or (each.type and math.prod(each.type.shape) == 1)
+                for each in known
+            )
         )
         for each in made:
             if is_sized(each.type):
@@ -439,6 +617,9 @@ _STABLE = frozenset(
      "Trilu", "Unsqueeze", "Where", "Xor"}
 )  # fmt: skip
 """Operators that make an element of those at its place."""
+
+_UNEVEN = frozenset({"Concat", "CumSum", "EyeLike", "MatMul", "Range", "Trilu"})
+"""Operators whose results are not uniform where their inputs are."""
 
 _PARAMETERS = {
     "CenterCropPad": (1,), "ConstantOfShape": (0,), "CumSum": (1,), "Expand": (1,),

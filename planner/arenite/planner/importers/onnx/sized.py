@@ -61,14 +61,15 @@ def varies(array: Objects) -> bool:
     return any(isinstance(each, (Size, Ratio)) for each in array.ravel().tolist())
 
 
-def number_at(value: Number, sizes: Sizes) -> int | float:
+def number_at(value: Any, sizes: Sizes) -> int | float:
     """Return what an element is where the dimensions have these values."""
     if isinstance(value, Ratio):
         return at(value.numerator, sizes) / at(value.denominator, sizes)
     return float(value) if isinstance(value, Fraction) else at(value, sizes)
 
 
-def _parts(value: Number) -> tuple[int, int]:
+def parts_of(value: Any) -> tuple[int, int]:
+    """Return numerator and denominator of an element."""
     if isinstance(value, (Ratio, Fraction)):
         return value.numerator, value.denominator
     return value, 1
@@ -92,14 +93,14 @@ def _ratio(ranges: Ranges, numerator: int, denominator: int) -> Number:
 def _sum(ranges: Ranges, one: Number, other: Number, *, sign: int) -> Number:
     if isinstance(one, int) and isinstance(other, int):
         return one + other * sign
-    (a, b), (c, d) = _parts(one), _parts(other)
+    (a, b), (c, d) = parts_of(one), parts_of(other)
     return _ratio(ranges, a * d + c * b * sign, b * d)
 
 
 def _product(ranges: Ranges, one: Number, other: Number) -> Number:
     if isinstance(one, int) and isinstance(other, int):
         return one * other
-    (a, b), (c, d) = _parts(one), _parts(other)
+    (a, b), (c, d) = parts_of(one), parts_of(other)
     return _ratio(ranges, a * c, b * d)
 
 
@@ -108,7 +109,7 @@ def _quotient(ranges: Ranges, one: Number, other: Number) -> Number:
         _require_sign(ranges, other, 1, "divisor")
         _require_sign(ranges, one, 0, "dividend")
         return one // other
-    (a, b), (c, d) = _parts(one), _parts(other)
+    (a, b), (c, d) = parts_of(one), parts_of(other)
     return _ratio(ranges, a * d, b * c)
 
 
@@ -131,7 +132,7 @@ def _compare(ranges: Ranges, one: Number, other: Number) -> int:
     Raises:
         SizeError: It differs among the sizes.
     """
-    (a, b), (c, d) = _parts(one), _parts(other)
+    (a, b), (c, d) = parts_of(one), parts_of(other)
     difference = a * d - c * b
     sign = ranges.sign(difference)
     if sign is None:
@@ -140,7 +141,7 @@ def _compare(ranges: Ranges, one: Number, other: Number) -> int:
 
 
 def _equal(ranges: Ranges, one: Number, other: Number) -> bool:
-    (a, b), (c, d) = _parts(one), _parts(other)
+    (a, b), (c, d) = parts_of(one), parts_of(other)
     difference = a * d - c * b
     sign = ranges.sign(difference)
     if sign is not None:
@@ -157,10 +158,7 @@ def _differing(ranges: Ranges, difference: int, what: str) -> SizeError:
     hint = "split the range"
     if len(used) == 1:
         (dimension,) = used
-        signs = [
-            (value, at(difference, {dimension.name: value}))
-            for value in range(dimension.low, dimension.high + 1, dimension.step)
-        ]
+        signs = [(value, at(difference, {dimension.name: value})) for value in dimension.values]
         changes = [
             str(value)
             for (_, before), (value, here) in pairwise(signs)
@@ -185,12 +183,12 @@ def _extreme(ranges: Ranges, one: Number, other: Number, *, is_largest: bool) ->
 
 
 def _rounded_down(_ranges: Ranges, value: Number) -> Number:
-    numerator, denominator = _parts(value)
+    numerator, denominator = parts_of(value)
     return _as_float(numerator // denominator)
 
 
 def _rounded_up(_ranges: Ranges, value: Number) -> Number:
-    numerator, denominator = _parts(value)
+    numerator, denominator = parts_of(value)
     return _as_float(-(-numerator // denominator))
 
 
@@ -201,7 +199,7 @@ def _as_float(value: int) -> Number:
 def _truncated(ranges: Ranges, value: Number) -> Number:
     if isinstance(value, int):
         return int(value) if isinstance(value, bool) else value
-    numerator, denominator = _parts(value)
+    numerator, denominator = parts_of(value)
     if ranges.bounds(numerator)[0] < 0:
         return (
             -(-numerator // denominator) if ranges.bounds(numerator)[1] <= 0 else _no_sign(value)

@@ -189,8 +189,14 @@ class Walk:
             self.constants.update(output.name for output in outputs if output.type)
             self.num_folded += 1
             return []
+        made: list[Step] = []
         if self.ranged is not None:
-            self.ranged.require_stored(node, name, inputs)
+            counted = None
+            if varies and op_type(node) == "Range":
+                counted = self.ranged.counted(inputs, outputs[0], self._new_tensor)
+            if counted is not None:
+                return counted
+            made, inputs = self.ranged.stored(node, inputs, self._new_tensor)
         operator = onnx_operator(
             op_type(node),
             self._attributes(node, inputs),
@@ -198,13 +204,22 @@ class Walk:
             is_bound=bound is not None,
         )
         return [
+            *made,
             Step(
                 name,
                 operator,
                 tuple(operand.name for operand in inputs),
                 tuple(operand.name for operand in outputs),
-            )
+            ),
         ]
+
+    def _new_tensor(self, hint: str, tensor_type: TensorType, *, is_constant: bool) -> str:
+        """Return the flat name of a tensor that no node of the file makes."""
+        name = self._tensor_names.take(hint)
+        self.types[name] = tensor_type
+        if is_constant:
+            self.constants.add(name)
+        return name
 
     def define(self, scope: Scope, local: str, tensor_type: TensorType) -> str:
         """Return the flat name of a new tensor."""
