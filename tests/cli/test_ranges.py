@@ -134,3 +134,43 @@ def test_python_takes_ranges_as_texts(encoder):
     assert [str(each) for each in planned.file.dimensions] == ["seq=1..512"]
     with pytest.raises(SizeError, match="expected a length such as 17"):
         arenite.plan(encoder, target="generic", dims={"seq": "many"})
+
+
+def test_one_plan_is_compared_with_plans_of_single_sizes(encoder, run, run_json):
+    asked = ("compare", encoder, *GENERIC, "--dim", "seq=1..512", "--strategy", "best")
+    (found,) = run_json(*asked)["models"]
+    assert [each["sizes"]["seq"] for each in found["sizes"]] == [1, 128, 256, 384, 512]
+    for each in found["sizes"]:
+        assert each["lower_bound"] <= each["heights"]["best"] <= found["height"]
+        assert each["heights"]["best"] <= each["bytes"] <= found["height"]
+        single = run_json("plan", encoder, *GENERIC, "--dim", f"seq={each['sizes']['seq']}")
+        # Alone, a size may also have another order, and share what differs at other sizes.
+        assert single["height"] <= each["heights"]["best"]
+    assert found["sizes"][-1]["heights"]["best"] == found["height"]
+    (found,) = run_json(*asked, "--size", "seq=7", "--size", "seq=511")["models"]
+    assert [each["sizes"] for each in found["sizes"]] == [{"seq": 7}, {"seq": 511}]
+    code, out, _ = run(*asked, "--size", "seq=7")
+    assert code == 0
+    assert "one plan for all sizes" in out
+    assert "seq=7" in out
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("seq=513", "dimension 'seq' is 513; its range is seq=1..512"),
+        ("batch=1", "'batch' is not a dimension with a range; known: seq=1..512"),
+    ],
+)
+def test_a_size_outside_the_range_is_refused(encoder, run, size, message):
+    asked = ("compare", encoder, *GENERIC, "--dim", "seq=1..512", "--strategy", "best")
+    code, _, err = run(*asked, "--size", size)
+    assert code == 1
+    assert message in err
+
+
+@pytest.mark.parametrize("size", ["seq", "seq=", "seq=1..5", "seq=1,seq=2", ""])
+def test_a_size_that_is_none_is_refused(encoder, run, size):
+    code, _, err = run("compare", encoder, "--dim", "seq=1..512", "--size", size)
+    assert code == 2
+    assert "--size" in err

@@ -16,6 +16,7 @@ from arenite.cli.options.types import (
     RANGED_DIM,
     RANGED_SHAPE,
     SHAPE,
+    SIZES,
     WEIGHT_BUDGET,
     Parsed,
     size_of,
@@ -77,6 +78,17 @@ _value_option = _binding(
     "INPUT=NUMBER",
     "Fix a graph input at a number; the model then has no such input.",
 )
+
+
+def size_option(purpose: str, *, multiple: bool) -> Callable[[_F], _F]:
+    """Return the option `--size` of values of the dimensions that have a range."""
+    return click.option(
+        "--size", "points", type=SIZES, multiple=multiple, metavar="NAME=N[,NAME=N]",
+        help=f"{purpose} Dimensions that are not named have their highest value."
+        f"{' Repeatable.' if multiple else ''}",
+    )  # fmt: skip
+
+
 order_option = click.option(
     "--order",
     "order_name",

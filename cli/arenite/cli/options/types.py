@@ -128,6 +128,21 @@ def _ranged_shape(text: str) -> tuple[str, tuple[Length, ...]]:
 RANGED_SHAPE = Parsed("input=shape", _ranged_shape)
 
 
+def _sizes(text: str) -> dict[str, int]:
+    """Return values of dimensions, such as `seq=17,past=3`."""
+    sizes: dict[str, int] = {}
+    for each in text.split(","):
+        name, value = _dim(each)
+        if name in sizes:
+            raise ValueError(f"{text!r} names {name!r} twice")
+        sizes[name] = value
+    return sizes
+
+
+SIZES = Parsed("name=n", _sizes)
+"""Values of dimensions that have a range; others have their highest value."""
+
+
 def _length(name: str, text: str) -> Length:
     try:
         return Dimension.parse(name, text)

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from arenite.pipeline.base.observing import SILENT, Observer
 from arenite.pipeline.base.placing import place
+from arenite.pipeline.base.ranges import Touched, along, completed, problem_at
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both
 from arenite.pipeline.comparison.peers import ask_peers
@@ -21,6 +23,7 @@ from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.report.frontier import Frontier
 from arenite.pipeline.report.page import as_page
 from arenite.pipeline.report.results import (
+    AtSizes,
     FailedModel,
     ModelReport,
     PeerResult,
@@ -38,6 +41,7 @@ from arenite.planner.errors import (
     UnsupportedProblemError,
 )
 from arenite.planner.files import write_atomically
+from arenite.planner.sizes import Sizes
 
 _Outcome = TypeVar("_Outcome")
 
@@ -55,6 +59,7 @@ class Task:
     Attributes:
         with_peers: Whether other tools are asked as well.
         with_bands: Whether its frontier of memory against time is asked for.
+        sizes: Sizes to plan alone beside the plan for a range; some of the range by default.
     """
 
     model: Path
@@ -62,6 +67,7 @@ class Task:
     strategies: tuple[Strategy, ...]
     with_peers: bool = False
     with_bands: bool = False
+    sizes: tuple[Sizes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,8 @@ def read_model(task: Task) -> ReadTask | FailedModel:
     try:
         chosen = choose_target(task.reading, task.model)
         frontier = _frontier(task) if task.with_bands and chosen.target is ARENITE else None
+        for each in task.sizes:
+            completed(each, chosen.source.dimensions)
     except (AreniteError, OSError) as error:
         return FailedModel(str(task.model), str(error))
     source = chosen.source
@@ -128,10 +136,32 @@ def plan_model(read: ReadTask) -> ModelReport:
                 )
             )
     model = str(read.task.model)
-    return ModelReport(
+    report = ModelReport(
         model, chosen.source, tuple(results), tuple(skipped), read.peers,
         chosen.target.name, chosen.order_name, chosen.phrase, chosen.note, read.frontier,
     )  # fmt: skip
+    return replace(report, sizes=tuple(_at_sizes(read, report)))
+
+
+_NUM_SIZES = 5
+"""Sizes of a range that are planned alone, unless the user names them."""
+
+
+def _at_sizes(read: ReadTask, report: ModelReport) -> Iterator[AtSizes]:
+    """Yield what sizes of a range take, by the lowest plan for all and by plans of their own."""
+    source, winner = read.chosen.source, report.winner
+    if not source.dimensions or winner is None:
+        return
+    given = [completed(each, source.dimensions) for each in read.task.sizes]
+    for sizes in given or along(source.dimensions, _NUM_SIZES):
+        problem = problem_at(source.problem, sizes)
+        heights: dict[str, int] = {}
+        for strategy in read.task.strategies:
+            with suppress(PlanError, MissingDependencyError):
+                outcome = place(strategy, problem, read.task.reading.limits)
+                heights[strategy.name] = outcome.plan.height
+        touched = Touched.of(source.problem, winner.plan, sizes)
+        yield AtSizes(touched, problem.lower_bound, heights)
 
 
 def compare_in_processes(

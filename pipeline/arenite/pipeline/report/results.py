@@ -1,7 +1,9 @@
 """The results of every strategy on a model: the data behind tables, pages and baselines."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from arenite.pipeline.base.ranges import Touched, dimensions_as_json
 from arenite.pipeline.report.frontier import Frontier
 from arenite.planner import Diagnosis, Plan, Source, StrategyKind, TensorKind, diagnose
 
@@ -80,6 +82,26 @@ class FailedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class AtSizes:
+    """The plans of one size of a range, beside the plan for all of it.
+
+    Attributes:
+        touched: What the plan for all sizes, the lowest of the strategies, takes at this size.
+        lower_bound: Bytes that every plan for this size alone needs.
+        heights: Of plans for this size alone, by strategy; some have none.
+    """
+
+    touched: Touched
+    lower_bound: int
+    heights: Mapping[str, int]
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as its part of `--json`."""
+        heights = dict(self.heights)
+        return {**self.touched.as_json(), "lower_bound": self.lower_bound, "heights": heights}
+
+
+@dataclass(frozen=True, slots=True)
 class ModelReport:
     """A model, read for a target, and the results of every strategy on it.
 
@@ -92,6 +114,7 @@ class ModelReport:
         phrase: Target and order, in a few words.
         note: On the choice of the target.
         frontier: The arenas in bands of rows, if requested and smaller.
+        sizes: What single sizes of a range take, from the lowest to the highest.
     """
 
     model: str
@@ -104,6 +127,7 @@ class ModelReport:
     phrase: str = ""
     note: str | None = None
     frontier: Frontier | None = None
+    sizes: tuple[AtSizes, ...] = ()
 
     @property
     def naive(self) -> int:
@@ -156,6 +180,8 @@ class ModelReport:
             "order": self.order,
             "height": None if winner is None else winner.height,
             "frontier": self.frontier and [point.as_json() for point in self.frontier.points],
+            "dimensions": dimensions_as_json(self.source.dimensions),
+            "sizes": [each.as_json() for each in self.sizes],
         }
 
     def _result_as_json(self, result: StrategyResult) -> dict[str, object]:

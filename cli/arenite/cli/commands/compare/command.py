@@ -16,7 +16,7 @@ from arenite.cli.console.results import STANDARD_OUTPUT, Results
 from arenite.cli.console.streams import complain, drawing_width, has_colour, note, progress
 from arenite.cli.options.common import json_option, seed_option, time_limit_option
 from arenite.cli.options.fitting import budget_options
-from arenite.cli.options.model import reading_options
+from arenite.cli.options.model import reading_options, size_option
 from arenite.cli.options.sections import MODEL, SectionedCommand
 from arenite.cli.options.types import PERCENT, number_type
 from arenite.cli.render import memory_map
@@ -49,6 +49,7 @@ from arenite.pipeline.report import (
 )
 from arenite.pipeline.targets import check_options
 from arenite.planner import Budget, Link, Plan, Problem, Strategy
+from arenite.planner.sizes import Sizes
 from arenite.strategies import find, known
 
 _DEFAULT_TIME_LIMIT_S = 5.0
@@ -57,7 +58,7 @@ _PAGE_SUFFIXES = (".html", ".htm")
 _NOT_WITH_BUDGET = frozenset(
     {
         "csv", "markdown", "trace", "compression_paths", "with_peers", "baseline",
-        "most_growth", "jobs", "scheduler",
+        "most_growth", "jobs", "scheduler", "points",
     }
 )  # fmt: skip
 
@@ -121,6 +122,10 @@ _NOT_WITH_BUDGET = frozenset(
 @click.option("--scheduler", metavar="ADDRESS", help="Plan on the Dask cluster of this scheduler.")
 @budget_options
 @reading_options
+@size_option(
+    "Size of a range to compare with a plan of its own.  [default: five along the range]",
+    multiple=True,
+)
 @time_limit_option(_DEFAULT_TIME_LIMIT_S, "Stop each search after S seconds.")
 @seed_option
 @json_option
@@ -143,6 +148,7 @@ def compare(
     budgets: tuple[Budget, ...] | None,
     machine: str | None,
     link: Link | None,
+    points: tuple[Sizes, ...],
     time_limit_s: float,
     seed: int | None,
     as_json: bool,
@@ -154,6 +160,9 @@ def compare(
 
     With --policies, the policies that trade time for memory are compared instead: the bytes that
     each needs, the time that it adds and how long it searches. --strategy then names a policy.
+
+    For a range of sizes, such as --dim seq=1..512, one plan for all sizes is compared with plans
+    of single sizes.
 
     Ctrl-C keeps the models that are done and the best plans so far of those under way. With a
     single model, it stops the current search and moves on to the next strategy. No file is
@@ -195,7 +204,7 @@ def compare(
         with_bands = page is not None and not quick
     reading = replace(reading, limits=limits)
     tasks = [
-        Task(path, each, strategies, with_peers, with_bands)
+        Task(path, each, strategies, with_peers, with_bands, points)
         for path, each in zip(paths, readings_of(reading, paths), strict=True)
     ]
 

@@ -6,7 +6,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from arenite.cli.render.facts import facts, listing, name
-from arenite.pipeline.base import both, duration, gap, grouped, one_line, percent, plural
+from arenite.pipeline.base import (
+    both,
+    duration,
+    gap,
+    grouped,
+    one_line,
+    percent,
+    plural,
+    sizes_text,
+)
 from arenite.pipeline.comparison import Difference
 from arenite.pipeline.report import ModelReport, PeerResult, SkippedStrategy, StrategyResult, price
 
@@ -24,7 +33,33 @@ def comparison_table(report: ModelReport) -> RenderableType:
         listing(("", "strategy", "kind", "height, B>", "gap>", "objects' gap>", "time>"), rows),
         *(Text(f"{who}: {one_line(reason)}", "dim") for who, reason in reasons),
         Text(),
+        *_sizes_tables(report),
     )
+
+
+def _sizes_tables(report: ModelReport) -> Iterator[RenderableType]:
+    """Yield the table of heights over sizes, of a plan for a range."""
+    if not report.sizes or report.winner is None:
+        return
+    strategies = [each.strategy for each in report.results]
+    rows: list[_Row] = [
+        (
+            Text("one plan for all sizes", "bold"),
+            *(grouped(report.winner.height) for _ in report.sizes),
+        ),
+        (
+            "of it, pages that a size touches",
+            *(grouped(each.touched.resident) for each in report.sizes),
+        ),
+        ("lower bound of the size alone", *(grouped(each.lower_bound) for each in report.sizes)),
+    ]
+    for strategy in strategies:
+        heights = [each.heights.get(strategy) for each in report.sizes]
+        cells = ("-" if each is None else grouped(each) for each in heights)
+        rows.append((name(f"{strategy}, of the size alone"), *cells))
+    columns = (f"{sizes_text(each.touched.sizes)}>" for each in report.sizes)
+    yield listing(("height, B", *columns), rows)
+    yield Text()
 
 
 def differences_table(differences: Iterable[Difference], most: float | None) -> RenderableType:
