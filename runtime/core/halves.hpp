@@ -20,4 +20,8 @@ bool computes_halves(const Operands& operands);
 // Throws ProgramError if not even one row fits, or what `make` throws.
 std::unique_ptr<Step> step_of_halves(const Operands& operands, MakeStep make);
 
+// Returns a step that computes with 16-bit floats, or null if the processor or its kernels do not
+// take these operands. They are known to fit their operator.
+std::unique_ptr<Step> step_in_halves(const Operands& operands);
+
 }  // namespace arenite

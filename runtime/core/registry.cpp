@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <utility>
 
 #include "halves.hpp"
 #include "operand_checks.hpp"
@@ -57,7 +58,12 @@ Registration::Registration(Operator kind, MakeStep make, KernelSet kernels) {
 }
 
 std::unique_ptr<Step> make_step(const Operands& operands) {
-  if (computes_halves(operands)) { return step_of_halves(operands, make_step); }
+  if (computes_halves(operands)) {
+    // Made on every processor, so that a file is valid on all of them or on none.
+    auto by_conversion = step_of_halves(operands, make_step);
+    auto in_halves = step_in_halves(operands);
+    return in_halves != nullptr ? std::move(in_halves) : std::move(by_conversion);
+  }
   const auto found = makers().find(operands.step.kernel_type());
   if (found == makers().end()) { refuse(operands, "no kernel runs it in this build"); }
   const bool by_rows = is_by_rows(operands);

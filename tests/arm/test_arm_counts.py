@@ -11,6 +11,7 @@ import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
+from arenite.runtime.rewrites import Activations
 from arenite.strategies import find
 from bench.arm.emulation import ours
 from bench.arm.tools import TRIPLETS, qemu
@@ -29,12 +30,18 @@ COUNTS = {
         "cortex-a72": 2_910_238,
         "neoverse-n1": 2_907_032,
     },
+    "mobilenet-v1-0.25-96, 16 bits": {
+        "cortex-a7": 16_492_317,
+        "cortex-a72": 3_546_040,
+        "neoverse-n1": 1_899_986,
+    },
     "lstm": {"cortex-a7": 279_956, "cortex-a72": 120_633, "neoverse-n1": 118_953},
 }
 """Write down what the test prints if a change is worth its instructions, or saves some."""
 
 
 def program_of(name: str, folder: Path) -> Path:
+    name, _, halves = name.partition(", ")
     if name in NETWORKS:
         onnx.save(NETWORKS[name](), path := folder / "model.onnx")
     elif name == "lstm":
@@ -43,7 +50,8 @@ def program_of(name: str, folder: Path) -> Path:
         path = folder / "model.tflite"
         path.write_bytes(getattr(tflite_networks, name)())
     program = folder / "model.arena"
-    build_program(path, program, reading=Reading(), strategy=find("greedy-by-size"))
+    reading = Reading(activations=Activations.FP16 if halves else None)
+    build_program(path, program, reading=reading, strategy=find("greedy-by-size"))
     return program
 
 

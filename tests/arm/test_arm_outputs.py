@@ -15,12 +15,14 @@ import numpy as np
 import onnx
 import pytest
 
+import arenite
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_program
+from arenite.planner import DType
 from arenite.runtime import Session
-from arenite.runtime.rewrites import Loading, WeightBudget
+from arenite.runtime.rewrites import Activations, Loading, WeightBudget
 from arenite.strategies import find
-from bench.zoo import NETWORKS
+from bench.zoo import NETWORKS, SMALL
 from support import tflite_networks
 from support.coded_programs import build_coded, network
 from support.command_models import EXCEEDS_A_CACHE
@@ -78,10 +80,10 @@ def emulate(
 
 
 def emulated_outputs(
-    root: Path, machine: Machine, program: Path, feeds: list[np.ndarray], folder: Path
+    root: Path, machine: Machine, program: Path, feeds: list[np.ndarray], folder: Path, *more: str
 ) -> bytes:
     """Return the outputs, one behind the other."""
-    arguments: list[str | Path] = ["--output", folder / "out"]
+    arguments: list[str | Path] = ["--output", folder / "out", *more]
     for index, array in enumerate(feeds):
         array.tofile(folder / f"in{index}")
         arguments += ["--input", folder / f"in{index}"]
@@ -113,7 +115,9 @@ def assert_agrees(root: Path, machine: Machine, program: Path, folder: Path) -> 
     assert_equal(label, expected, raw)
 
 
-def assert_equal(label: str, expected: dict[str, np.ndarray], raw: bytes) -> None:
+def assert_equal(
+    label: str, expected: dict[str, np.ndarray], raw: bytes, tolerance: float = RELATIVE_TOLERANCE
+) -> None:
     """Check outputs that lie one behind the other."""
     assert len(raw) == sum(array.nbytes for array in expected.values())
     start = 0
@@ -124,7 +128,7 @@ def assert_equal(label: str, expected: dict[str, np.ndarray], raw: bytes) -> Non
         if theirs.dtype.kind == "f":
             worst = distance.max() / np.abs(theirs).max()
             summary = f"worst {worst:.1e} of the largest"
-            limit = RELATIVE_TOLERANCE
+            limit = tolerance
         else:
             worst = distance.max()
             summary = f"{np.count_nonzero(distance)} of {distance.size} differ, by {worst:.0f}"
@@ -185,6 +189,99 @@ OPERATORS = {
 def test_kernels_give_this_machines_outputs(root, machine, tmp_path, text):
     path = save(tmp_path, with_random_weights(parse(text)))
     assert_agrees(root, machine, built(path, tmp_path / "one.arena"), tmp_path)
+
+
+HALVES = {
+    "windows": "(float[1,20,17,23] x) => (p, q, r, s, t) <float[37,20,3,3] a, float[37] b, "
+    "float[24,37,3,3] c, float[40,24,5,5] d, float[20,40,3,3] e, float[26,20,1,3] f> "
+    "{ u = Relu(x) v = Conv<pads=[1,1,1,1]>(u, a, b) w = Relu(v) "
+    "y = Conv<pads=[1,1,1,1], strides=[2,2]>(w, c) p = Relu(y) z = Conv<pads=[2,2,2,2]>(y, d) "
+    "q = Relu(z) k = Conv<pads=[2,2,2,2], dilations=[2,2]>(z, e) r = Relu(k) "
+    "l = Conv<pads=[0,2,0,1]>(k, f) s = Relu(l) m = Add(k, k) t = Relu(m) }",
+    "one pixel": "(float[1,24,15,21] x) => (y, z) <float[300,24,1,1] a, float[44,300,1,1] b, "
+    "float[300,300,1,1] c> { u = Relu(x) v = Conv<strides=[2,3]>(u, a) w = Relu(v) "
+    "p = Conv(w, c) q = Add(p, w) y = Conv(q, b) z = Relu(q) }",
+    "depthwise": "(float[1,20,15,21] x) => (p, q, r, s, t) <float[20,1,3,3] a, float[20] b, "
+    "float[20,1,5,5] c, float[20,1,7,3] d, float[20,20,1,1] e> { u = Conv(x, e) "
+    "v = Conv<group=20, pads=[1,1,1,1]>(u, a, b) g = Relu(v) p = Conv(g, e) "
+    "w = Conv<group=20, pads=[1,1,1,1], strides=[2,2]>(u, a) q = Conv(w, e) "
+    "y = Conv<group=20, pads=[2,1,2,2], strides=[2,2]>(u, c) r = Conv(y, e) "
+    "z = Conv<group=20, pads=[2,2,2,2]>(u, c) s = Conv(z, e) "
+    "k = Conv<group=20, pads=[3,2,3,2], dilations=[1,2]>(u, d) t = Conv(k, e) }",
+    "narrow maps": "(float[1,24,5,2] x) => (y, z) <float[24,1,5,5] a, float[24,24,3,3] b, "
+    "float[24,24,1,1] e> { u = Conv(x, e) v = Conv<group=24, pads=[2,2,2,2]>(u, a) w = Add(v, u) "
+    "p = Conv<pads=[1,1,1,1]>(w, b) y = Relu(p) q = Conv<pads=[4,4,4,4]>(w, b) z = Relu(q) }",
+    "products": "(float[1,33,300] x) => (y, z) <float[300,90] a, float[90,7] b, float[90] c> "
+    "{ u = Relu(x) v = MatMul(u, a) w = Add(v, c) p = Relu(w) y = MatMul(p, b) "
+    "q = ReduceMean<axes=[1], keepdims=0>(p) z = MatMul(q, b) }",
+}
+HALF_ERROR = 4e-3
+"""Of an output's largest number: weights, results and sums of up to 64 products have 16 bits."""
+DEEP_ERROR = 1e-2
+"""The same of 53 layers."""
+HALF_MACHINES = [
+    Machine(*_ARM64, "cortex-a53"),
+    Machine(*_ARM64, "cortex-a72"),
+    Machine(*_ARM64, "neoverse-n1"),
+    Machine(*_ARMHF, "cortex-a7"),
+]
+"""The third one has the arithmetic of 16-bit floats, the others convert them."""
+
+
+def with_small_weights(text: str) -> onnx.ModelProto:
+    """Return a network whose results stay as large as its inputs."""
+    proto = with_random_weights(parse(text))
+    for tensor in proto.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor)
+        rows = array.shape[0] if text is HALVES["products"] else array[0].size
+        tensor.CopyFrom(onnx.numpy_helper.from_array(array / np.float32(rows**0.5), tensor.name))
+    return proto
+
+
+def outputs_of_halves(root: Path, path: Path, folder: Path, tolerance: float) -> list[bytes]:
+    """Return the outputs on each machine after checking them against 32-bit floats."""
+    exact, program = built(path, folder / "exact.arena"), folder / "halves.arena"
+    reading = Reading(activations=Activations.FP16)
+    made = build_program(path, program, reading=reading, strategy=find("greedy-by-size"))
+    assert any(each.dtype is DType.FLOAT16 for each in made.program.tensors.values())
+    with Session(exact) as session:
+        feeds = random_feeds(session)
+        expected = session.run(feeds)
+    given = list(feeds.values())
+    outputs = [
+        emulated_outputs(root, machine, program, given, folder) for machine in HALF_MACHINES
+    ]
+    for machine, raw in zip(HALF_MACHINES, outputs, strict=True):
+        label = f"16 bits of {path.stem} on {machine.processor}"
+        assert_equal(label, expected, raw, tolerance)
+    return outputs
+
+
+@pytest.mark.parametrize("text", HALVES.values(), ids=HALVES)
+def test_halves_are_near_floats_on_every_machine(root, tmp_path, text):
+    path = save(tmp_path, with_small_weights(text))
+    *converted, computed, _ = outputs_of_halves(root, path, tmp_path, HALF_ERROR)
+    assert converted[0] == converted[1] != computed
+
+
+def test_a_network_of_halves_is_near_floats_on_every_machine(root, tmp_path):
+    onnx.save(SMALL["mobilenet-v2-0.35-144"](), path := tmp_path / "mobilenet-v2.onnx")
+    outputs_of_halves(root, path, tmp_path, DEEP_ERROR)
+
+
+def test_halves_are_the_same_in_bands_and_on_threads(root, tmp_path):
+    path = save(tmp_path, with_small_weights(HALVES["windows"]))
+    whole, bands = tmp_path / "whole.arena", tmp_path / "bands.arena"
+    reading = Reading(activations=Activations.FP16)
+    build_program(path, whole, reading=reading, strategy=find("greedy-by-size"))
+    arenite.fit(path, "95%", activations="fp16").save(bands)
+    with Session(whole) as session:
+        given = list(random_feeds(session).values())
+    machine = HALF_MACHINES[2]
+    expected = emulated_outputs(root, machine, whole, given, tmp_path)
+    for program, threads in ((bands, 1), (whole, 3), (bands, 2)):
+        done = emulated_outputs(root, machine, program, given, tmp_path, "--threads", str(threads))
+        assert done == expected
 
 
 def test_a_state_is_set_up(root, machine, tmp_path):

@@ -65,6 +65,13 @@ inline bool has_dot_products() {
       std::getenv("ARENITE_VECTORS") == nullptr && (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
   return found;
 }
+
+// Whether the processor computes with vectors of 16-bit floats.
+inline bool has_half_arithmetic() {
+  static const bool found =
+      std::getenv("ARENITE_VECTORS") == nullptr && (getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0;
+  return found;
+}
 #else
 inline bool has_dot_products() { return false; }
 #endif

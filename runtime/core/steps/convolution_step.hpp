@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "kernels/half.hpp"
 #include "operand_checks.hpp"
 #include "steps/images.hpp"
 
@@ -12,8 +13,8 @@ namespace arenite {
 
 constexpr std::size_t kAddend = 3;  // position of what is added to the result
 
-// From images of T to those of Result. If the step has an addend, of floats, the kernel's store
-// points at it.
+// From images of T to those of Result. If the step has an addend, of floats as the result, the
+// kernel's store points at it.
 template <typename Kernel, typename T, typename Result = T>
 class ConvolutionStep final : public Step {
  public:
@@ -30,9 +31,9 @@ class ConvolutionStep final : public Step {
         result_(result),
         count_(count),
         threads_(operands.threads) {
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (kHasAddend) {
       if (const auto* addend = optional_input(operands, kAddend)) {
-        addend_.data = addend->as<float>();
+        addend_.data = addend->as<Result>();
         addend_.row_offsets = addend->rows;
         kernel_.store.addend = &addend_;
       }
@@ -61,6 +62,9 @@ class ConvolutionStep final : public Step {
     result_.data += images * size(result_);
     if (addend_.data != nullptr) { addend_.data += images * size(addend_); }
   }
+
+  static constexpr bool kHasAddend =
+      std::is_same_v<Result, Half> || (std::is_same_v<T, float> && std::is_same_v<Result, float>);
 
   Run run_;
   Kernel kernel_;

@@ -206,7 +206,8 @@ activations_option = click.option(
     type=click.Choice([str(each) for each in Activations]),
     callback=lambda _context, _parameter, name: None if name is None else Activations(name),
     help="Type that results and weights are stored as: fp16 halves their bytes and rounds each; "
-    "operators compute with 32 bits.  [default: those of the model]",
+    "operators compute with 32 bits, some of them with 16 on ARMv8.2.  "
+    "[default: those of the model]",
 )
 
 

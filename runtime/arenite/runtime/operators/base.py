@@ -38,7 +38,7 @@ class RuntimeOperator(KernelOperator):
 
     Attributes:
         number: Its number in the program file, never given to another operator.
-        moves_halves: Whether it moves or converts 16-bit floats; the others compute with 32 bits.
+        moves_halves: Whether it moves or converts 16-bit floats; the others compute.
     """
 
     __slots__ = ()

@@ -1,7 +1,8 @@
 """Keep the results between steps as 16-bit floats, in half the bytes.
 
-Steps still compute with 32 bits: the core converts a few rows of their operands at a time, and
-rounds each result once. Inputs, outputs and states of the program keep their types.
+Steps compute with 32 bits: the core converts a few rows of their operands at a time, and rounds
+each result once; some compute with 16 on a processor that does. Inputs, outputs and states of the
+program keep their types.
 """
 
 from collections import Counter, defaultdict
