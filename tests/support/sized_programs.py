@@ -3,17 +3,14 @@
 import copy
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from arenite.pipeline.targets.compiling import lower, rules
-from arenite.planner import Program, TensorKind
+from arenite.planner import Program
 from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.rewrites import derive
-from arenite.planner.sizes import Dimension, at, every_value
+from arenite.planner.sizes import Dimension
 from arenite.runtime.program import Assembly, assemble
 from arenite.runtime.rewrites import fuse_sums
 from arenite.strategies import find
@@ -24,47 +21,20 @@ def of_text(text: str, sizes: Mapping[str, int], opset: int = 17) -> Program:
     """Return the program of a graph in which `$n` stands for a size."""
     for name, value in sizes.items():
         text = text.replace(f"${name}", str(value))
-    model = with_random_weights(parse(text, opset=opset))
-    with tempfile.TemporaryDirectory() as folder:
-        return read_onnx(save(Path(folder), model), weights=True)
+    return _read(text, opset, {})
 
 
 def ranged(text: str, *dimensions: Dimension, opset: int = 17) -> Program:
-    """Return the program of a graph for a range: lengths are fitted to those of each size."""
-    points = {name: list(map(int, values)) for name, values in every_value(dimensions).items()}
-    sizes = [
-        dict(zip(points, values, strict=True)) for values in zip(*points.values(), strict=True)
-    ]
-    programs = [of_text(text, each, opset) for each in sizes]
-    highest = max(range(len(sizes)), key=lambda n: sum(sizes[n].values()))
-    tensors = dict(programs[highest].tensors)
-    for name, tensor in tensors.items():
-        shapes = np.array([each.tensors[name].shape for each in programs])
-        shape = tuple(
-            _fitted(shapes[:, axis].tolist(), sizes, dimensions) for axis in range(shapes.shape[1])
-        )
-        if tensor.kind is not TensorKind.CONSTANT:
-            tensors[name] = replace(tensor, shape=shape)
-    return replace(programs[highest], tensors=tensors, dimensions=dimensions)
+    """Return the program of a graph in which `$n` stands for a size, for a range of it."""
+    for each in dimensions:
+        text = text.replace(f"${each.name}", each.name)
+    return _read(text, opset, {each.name: each for each in dimensions})
 
 
-def _fitted(
-    lengths: Sequence[int], sizes: Sequence[Mapping[str, int]], dimensions: Sequence[Dimension]
-) -> int:
-    """Return a length as an expression of one dimension that is right at each size."""
-    if len(set(lengths)) == 1:
-        return lengths[0]
-    for dimension in dimensions:
-        for divisor in (1, 2, 4, 8, 16):
-            for factor in (1, 2, 3, 4, 8, 12, 16, 64):
-                for more in range(-16, 64):
-                    found = (dimension.size * factor + more) // divisor
-                    if all(
-                        at(found, each) == length
-                        for each, length in zip(sizes, lengths, strict=True)
-                    ):
-                        return found
-    raise AssertionError(f"no expression is {lengths}")
+def _read(text: str, opset: int, dims: Mapping[str, Dimension]) -> Program:
+    model = with_random_weights(parse(text, opset=opset))
+    with tempfile.TemporaryDirectory() as folder:
+        return read_onnx(save(Path(folder), model), dims=dims, weights=True)
 
 
 def assembled(model: Program) -> Assembly:

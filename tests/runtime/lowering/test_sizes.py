@@ -69,6 +69,22 @@ GRAPHS = {
     "gru": """(float[$n,1,4] x) => (y, h)
         <float[1,9,4] w, float[1,9,3] r, float[1,18] b> {
         y, h = GRU<hidden_size=3>(x, w, r, b) }""",
+    "reshaped by its shape": """(float[1,$n,8] x) => (y)
+        <int64 one = {1}, int64[1] axis = {0}, int64[1] last = {4}, int64[1] two = {2}> {
+        a = Shape(x) b = Gather(a, one) c = Unsqueeze(b, axis) d = Concat<axis=0>(c, two, last)
+        e = Reshape(x, d) y = Transpose<perm=[1,0,2]>(e) }""",
+    "positions": """(int64[1,$n] x) => (y)
+        <float[10,4] words, float[16,4] places, int64[1] zero = {0}, int64[1] one = {1},
+        int64[1] two = {2}> {
+        a = Gather(words, x) b = Shape(x) c = Slice(b, one, two, zero)
+        d = Slice(places, zero, c, zero) y = Add(a, d) }""",
+    "range": """(int64[1,$n] x) => (y)
+        <float[16,4] places, int64 one = {1}, int64 zero = {0}> {
+        b = Shape(x) c = Gather(b, one) d = Range(zero, c, one) y = Gather(places, d) }""",
+    "expand": """(float[1,$n,8] x, float[1,1,8] z) => (y) {
+        a = Shape(x) b = Expand(z, a) y = Mul(x, b) }""",
+    "zeros": """(float[$n,1,4] x) => (y) <int64[1] zero = {0}, int64[1] one = {1}> {
+        a = Shape(x) b = ConstantOfShape(a) y = Add(x, b) }""",
     "flattened": """(float[$n,4,3] x) => (y) <int64[2] s = {-1, 12}> {
         a = Reshape(x, s) y = Relu(a) }""",
 }  # fmt: skip

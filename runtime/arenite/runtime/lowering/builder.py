@@ -9,13 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
 from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, TensorKind
 from arenite.planner.errors import UnknownConstantError
 from arenite.planner.programs import Names, OperatorSet
-from arenite.planner.sizes import bounds, depends, same
+from arenite.planner.sizes import Size, bounds, depends, same
 from arenite.runtime.lowering.drafts import (
     DraftStep,
     DraftStorage,
@@ -88,13 +89,37 @@ class ProgramBuilder:
     # The model.
 
     def array(self, name: str) -> Array | None:
-        """Return the elements of a tensor that is constant."""
+        """Return the elements of a tensor that is constant, and the same at all sizes."""
         value = self._values.get(name)
         if value is not None:
             return value.array
         if name and any(map(depends, self.shape(name))):
             return None
-        return self._stated(name)
+        array = self._stated(name)
+        if array is None or array.dtype != object:
+            return array
+        if self.varies(name):
+            return None
+        return array.astype(self.model.tensors[name].dtype.label)
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """Return integers that are known before the run, though some may depend on its sizes."""
+        array = self.array(name)
+        if array is None and not self.has(name):
+            array = self._stated(name)
+        if array is None:
+            return None
+        numbers = np.asarray(array).reshape(-1)
+        if not all(isinstance(each, int | np.integer) for each in numbers):
+            return None
+        return tuple(each if isinstance(each, Size) else int(each) for each in numbers)
+
+    def varies(self, name: str) -> bool:
+        """Tell whether a constant has elements that depend on the sizes of a run."""
+        array = self._stated(name) if self.model.dimensions else None
+        if array is None or array.dtype != object:
+            return False
+        return not all(type(each) in (int, float, bool, Fraction) for each in array.flat)
 
     def _stated(self, name: str) -> Array | None:
         """Return the elements that the model states for a tensor, at the highest sizes."""
@@ -109,30 +134,18 @@ class ProgramBuilder:
             UnknownConstantError: It is a constant whose elements are not known.
         """
         if name not in self._values:
-            array = self._stated(name)
+            if self.varies(name):
+                raise NotLoweredError(
+                    f"constant {name!r} has other elements at each size of the range"
+                )
+            array = self.array(name)
+            if array is None:  # or a run takes the front of it
+                array = self._stated(name)
             if array is None:
                 raise self._unknown(name)
-            array = self._of_numbers(array, name)
             shape = self.model.tensors[name].shape
             self._values[name] = self.constant(array, name, self.stated_quantisation(name), shape)
         return self._values[name]
-
-    @staticmethod
-    def _of_numbers(array: Array, name: str) -> Array:
-        """Return the elements of a constant, none of which may depend on sizes.
-
-        Raises:
-            NotLoweredError: One does.
-        """
-        if array.dtype != object:
-            return array
-        for each in array.flat:
-            if depends(each):
-                raise NotLoweredError(
-                    f"constant {name!r} is {each.expression} in a run of that size; supported: "
-                    "such numbers as shapes, starts, ends and widths"
-                )
-        return array.astype(np.int64)
 
     def _unknown(self, name: str) -> KeyError:
         """Return the error for a tensor that no step has made and whose elements are not known."""

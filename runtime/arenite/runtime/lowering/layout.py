@@ -64,6 +64,11 @@ def strides(shape: Shape, order: Order) -> tuple[int, ...]:
     return tuple(found)
 
 
+def broadcast(one: Shape, other: Shape) -> Shape:
+    """Return the shape that two of one rank broadcast to."""
+    return tuple(b if same(a, 1) else a for a, b in zip(one, other, strict=True))
+
+
 def without_axes(order: Order, removed: Iterable[int]) -> Order:
     """Return the order without some of the model's axes."""
     gone = set(removed)

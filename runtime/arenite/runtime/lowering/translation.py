@@ -138,6 +138,13 @@ class StepTranslation:
             raise NotLoweredError(f"input {position} is not constant")
         return array
 
+    def numbers(self, position: int) -> tuple[int, ...]:
+        """Return the integers of an input that are known before the run, sizes among them."""
+        found = self.builder.integers(self.source(position))
+        if found is None:
+            raise NotLoweredError(f"input {position} is not constant")
+        return found
+
     def emit_parts(
         self, value: StoredValue, axis: int, sizes: Sequence[int]
     ) -> list[tuple[str, StoredValue]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arenite.planner import Array, DType
+from arenite.planner.sizes import same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written, channels_last
 from arenite.runtime.lowering.onnx.convolution import as_image_filter
@@ -99,7 +100,7 @@ def scaled_product(t: OnnxTranslation) -> bool:
             continue
         inner = replace(t, step=product)
         scales = _found_scales(inner, t.source(1 - position))
-        if scales is not None and inner.shape == t.shape:
+        if scales is not None and same_lengths(inner.shape, t.shape):
             try:
                 made = _product(inner, _factors(inner), scales, t.target)
             except NotLoweredError:

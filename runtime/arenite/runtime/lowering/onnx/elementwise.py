@@ -7,8 +7,9 @@ import numpy as np
 
 from arenite.planner import Array, DType, Step
 from arenite.planner.operators import AttributeValue
+from arenite.planner.sizes import depends, same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import StoredValue
+from arenite.runtime.lowering.layout import StoredValue, broadcast
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of, translates
 from arenite.runtime.lowering.translation import InputLayout, fold_channels, fold_clamp
 from arenite.runtime.operators.elementwise import (
@@ -166,7 +167,9 @@ def binary(t: OnnxTranslation) -> None:
 def _power(t: OnnxTranslation) -> bool:
     """Translate a power that is a square or a square root."""
     exponent = t.builder.array(t.source(1))
-    if exponent is None or exponent.size != 1 or t.value(0).shape != t.shape:
+    if exponent is None or exponent.size != 1:
+        return False
+    if not same_lengths(t.value(0).shape, t.shape):
         return False
     functions = {2.0: F.SQUARE, 0.5: F.SQUARE_ROOT, -1.0: F.RECIPROCAL}
     function = functions.get(float(exponent.reshape(())))
@@ -215,7 +218,7 @@ def combine(
     leader = max(one, other, key=lambda v: (v.array is None, math.prod(v.shape)))
     order = leader.order
     operands = [t.builder.in_order(v, order, name) for v in (one, other)]
-    shape = tuple(b if a == 1 else a for a, b in zip(one.shape, other.shape, strict=True))
+    shape = broadcast(one.shape, other.shape)
     return t.emit(
         Binary(function=function), operands,
         shape=shape, order=order, dtype=dtype, name=name,
@@ -256,7 +259,7 @@ def dropout(t: OnnxTranslation) -> None:
         if mask:
             tensor = t.builder.model.tensors[mask]
             ones = np.ones(tensor.shape, np.dtype(tensor.dtype.label))
-            t.builder.bind(mask, t.builder.constant(ones, mask))
+            t.builder.bind(mask, t.builder.constant(ones, mask, shape=tensor.shape))
 
 
 @translates("Identity", layout=InputLayout.ANY)
@@ -275,7 +278,7 @@ def _fold_constant(t: OnnxTranslation, function: BinaryFunction) -> bool:
     assert constant is not None
     value = t.value(position)
     vector = _channel_vector(constant, value)
-    if vector is None or t.shape != value.shape:
+    if vector is None or not same_lengths(t.shape, value.shape):
         return False
     scale: Array | None = None
     shift: Array | None = None
@@ -411,6 +414,8 @@ def _translate_layer_norm(t: OnnxTranslation) -> bool:
         base = squares.inputs[0] if is_square else _operand(t, squares, {"Pow": 2.0})
         if base is not None and _centred(t, base) == source:
             value = t.builder.as_written(t.builder.value(source), t.target)
+            if depends(value.shape[-1]):
+                return False
             ones = np.ones(value.shape[-1], np.float32)
             scale, bias = (
                 t.builder.constant(array, f"{t.target}/{name}")

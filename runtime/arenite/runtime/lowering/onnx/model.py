@@ -9,6 +9,7 @@ from arenite.planner import DType, Program, Step, TensorKind
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.importers.onnx import Origin, operator_model
 from arenite.planner.operators import Imported
+from arenite.planner.sizes import depends
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import Order, as_written, channels_last
@@ -48,6 +49,8 @@ def external(builder: ProgramBuilder, step: Step) -> None:
         raise NotLoweredError("its output shape depends on the data")
     tensors = builder.model.tensors
     for name in (*step.reads, *step.writes):
+        if any(map(depends, tensors[name].shape)) or builder.varies(name):
+            raise NotLoweredError(f"tensor {name!r} is another one at each size of the range")
         if tensors[name].dtype not in KNOWN_TYPES:
             raise NotLoweredError(
                 f"tensor {name!r} has the unsupported element type {tensors[name].dtype.label}"

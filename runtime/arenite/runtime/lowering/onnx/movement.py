@@ -8,7 +8,6 @@ import numpy as np
 from arenite.planner import Array, DType, Step
 from arenite.planner.sizes import (
     Expression,
-    Size,
     bounds,
     depends,
     largest,
@@ -77,8 +76,7 @@ def split(t: OnnxTranslation) -> None:
 
 
 def _split_sizes(t: OnnxTranslation, total: int, axis: int) -> list[int]:
-    given = t.optional_array(1) if t.opset >= 13 else None
-    sizes = _integers(given) if given is not None else t.integers("split")
+    sizes = t.numbers(1) if t.opset >= 13 and t.has(1) else t.integers("split")
     if sizes:
         return list(sizes)
     tensors = t.builder.model.tensors
@@ -96,9 +94,9 @@ def slice_(t: OnnxTranslation) -> None:
         axes = t.integers("axes") or tuple(range(len(starts)))
         steps = (1,) * len(starts)
     else:
-        starts = _integers(t.array(1))
-        axes = _integers(t.array(3)) if t.has(3) else tuple(range(len(starts)))
-        steps = _integers(t.array(4)) if t.has(4) else (1,) * len(starts)
+        starts = t.numbers(1)
+        axes = t.numbers(3) if t.has(3) else tuple(range(len(starts)))
+        steps = t.numbers(4) if t.has(4) else (1,) * len(starts)
     first, step = [0] * rank, [1] * rank
     for start, axis, stride in zip(starts, axes, steps, strict=True):
         length = value.shape[axis % rank]
@@ -132,13 +130,6 @@ def _is_at_least(t: OnnxTranslation, one: int, other: int) -> bool:
     return bounds(one - other, t.builder.model.dimensions)[0] >= 0
 
 
-def _integers(array: Array) -> tuple[int, ...]:
-    """Return integers that are known before the run; some may depend on its sizes."""
-    return tuple(
-        each if isinstance(each, Size) else int(each) for each in np.asarray(array).reshape(-1)
-    )
-
-
 @translates("Pad", layout=InputLayout.ANY)
 def pad(t: OnnxTranslation) -> None:
     """Translate Pad: of a constant, of the edge, or reflected."""
@@ -159,13 +150,13 @@ def pad(t: OnnxTranslation) -> None:
 
 def _padding(t: OnnxTranslation, rank: int) -> list[int]:
     """Return the width of the padding in front of each axis."""
-    widths = t.integers("pads") or _integers(t.array(1))
+    widths = t.integers("pads") or t.numbers(1)
     if any(bounds(width, t.builder.model.dimensions)[0] < 0 for width in widths):
         raise unsupported("pads", list(widths), "numbers of at least 0")
     if not t.has(3):
         return list(widths[:rank])
     before = [0] * rank
-    for axis, width in zip(_integers(t.array(3)), widths, strict=False):
+    for axis, width in zip(t.numbers(3), widths, strict=False):
         before[axis % rank] = width
     return before
 
@@ -195,7 +186,7 @@ def expand(t: OnnxTranslation) -> None:
 def tile(t: OnnxTranslation) -> None:
     """Translate Tile with constant repeats."""
     value = t.value()
-    move = tiled(value, t.shape, _integers(t.array(1)))
+    move = tiled(value, t.shape, t.numbers(1))
     t.finish(t.emit(Copy(moves=(move,)), [value], order=value.order))
 
 
@@ -204,10 +195,10 @@ def gather(t: OnnxTranslation) -> None:
     """Translate Gather along one axis."""
     data = t.value()
     axis = t.axis(0, len(data.shape))
-    indices = t.builder.array(t.source(1))
-    if indices is not None and indices.size == 1 and data.array is None:
+    indices = t.builder.integers(t.source(1))
+    if indices is not None and len(indices) == 1 and data.array is None:
         first = [0] * len(data.shape)
-        (index,) = _integers(indices)
+        (index,) = indices
         first[axis] = index + data.shape[axis] if index < 0 else index
         shape = tuple(1 if a == axis else n for a, n in enumerate(data.shape))
         move = picked(data, shape, first, (1,) * len(shape))

@@ -8,7 +8,14 @@ import numpy as np
 
 from arenite.planner import Array, DType, Quantisation
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
-from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written, channels_last
+from arenite.runtime.lowering.layout import (
+    Order,
+    Shape,
+    StoredValue,
+    as_written,
+    broadcast,
+    channels_last,
+)
 from arenite.runtime.lowering.moves import joined
 from arenite.runtime.lowering.onnx.convolution import convolution_of, pool_of
 from arenite.runtime.lowering.onnx.quantisation import Weights
@@ -159,7 +166,7 @@ def binary(
     rank = max(len(one.shape), len(other.shape))
     operands = [one.aligned(rank), other.aligned(rank)]
     leader = max(operands, key=lambda v: (v.array is None, math.prod(v.shape)))
-    shape = np.broadcast_shapes(*(value.shape for value in operands))
+    shape = broadcast(operands[0].shape, operands[1].shape)
     inputs: list[StoredValue | None] = []
     for value in operands:
         moved = call.t.builder.in_order(value, leader.order, call.target)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from arenite.planner import Array, DType
+from arenite.planner.sizes import depends
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue, as_written
 from arenite.runtime.lowering.onnx.dynamic import quantised
@@ -139,7 +140,8 @@ def _check_shapes(t: OnnxTranslation, directions: int, source: StoredValue) -> N
 
 def _is_whole(t: OnnxTranslation, source: StoredValue) -> bool:
     lengths = t.builder.array(t.source(4))
-    return lengths is not None and bool(np.all(lengths == source.shape[0]))
+    is_fixed = lengths is not None and not depends(source.shape[0])
+    return is_fixed and bool(np.all(lengths == source.shape[0]))
 
 
 def _source(t: OnnxTranslation) -> StoredValue:

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from arenite.planner import DType
+from arenite.planner.sizes import depends, same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, strides
 from arenite.runtime.lowering.onnx.elementwise import combine
@@ -91,7 +92,8 @@ def embed_layer_normalisation(t: OnnxTranslation) -> None:
         positions = t.value(8)
     else:
         places = np.arange(words.shape[1], dtype=np.int32)[None]
-        positions = t.builder.constant(places, f"{t.target}/positions")
+        shape = (1, words.shape[1])
+        positions = t.builder.constant(places, f"{t.target}/positions", shape=shape)
     value = combine(
         t, BinaryFunction.ADD, words, _embedded(t, 3, positions, "places"), f"{t.target}/placed"
     )
@@ -122,7 +124,7 @@ def _num_unmasked(t: OnnxTranslation, name: str) -> StoredValue:
     """Return how many elements of the mask are 1 in each sequence; zeros without a mask."""
     batch = t.value(0).shape[0]
     if not t.has(7):
-        return t.builder.constant(np.zeros(batch, np.int32), name)
+        return t.builder.constant(np.zeros(batch, np.int32), name, shape=(batch,))
     mask = t.builder.as_written(t.value(7), t.target)
     one = t.builder.constant(np.ones((1, 1), np.int32), f"{name}/one")
     same = t.emit(
@@ -245,7 +247,7 @@ def _heads(
     if earlier is not None:
         num_earlier = earlier.shape[3] if len(earlier.shape) == 5 else 0
         wanted = (2, batch, heads, num_earlier, size)
-        if earlier.shape != wanted:
+        if not same_lengths(earlier.shape, wanted):
             raise unsupported("shape of past", earlier.shape, wanted)
     whole = (batch, heads, num_earlier + num_queries, size)
     to = strides(whole, as_written(4))
@@ -262,6 +264,10 @@ def _heads(
                     output_strides=to,
                 )
             )  # fmt: skip
+    if depends(length):
+        raise NotLoweredError(
+            "past or present of a length that a dimension changes is unsupported"
+        )
     queries, both = emitted(["queries", "present"], [shape, (2, *whole)], moves)
     if present:
         t.builder.bind(present, both)
@@ -278,21 +284,26 @@ def _masked(t: OnnxTranslation, position: int, scores: Shape) -> StoredValue:
     require_type(mask.dtype, DType.INT32)
     batch, _, num_queries, num_keys = scores
     name = f"{t.target}/mask"
-    if mask.shape == (batch,):
+    if same_lengths(mask.shape, (batch,)):
         if num_keys > _MOST_KEYS:
             raise unsupported("number of keys", num_keys, f"up to {_MOST_KEYS}")
-        shape = (batch, 1, 1, num_keys)
+        shape: Shape = (batch, 1, 1, num_keys)
         numbers = t.builder.reshaped(mask, (batch, 1, 1, 1), t.target)
-        places = np.arange(num_keys, dtype=np.int32).reshape(1, 1, 1, -1)
-        function, operands = (
-            BinaryFunction.LESS, [t.builder.constant(places, f"{name}/places"), numbers],
-        )  # fmt: skip
+        places = t.builder.constant(
+            np.arange(num_keys, dtype=np.int32).reshape(1, 1, 1, -1),
+            f"{name}/places",
+            shape=(1, 1, 1, num_keys),
+        )
+        function, operands = BinaryFunction.LESS, [places, numbers]
     else:
-        forms = {(batch, num_keys): (batch, 1, 1, num_keys),
-                 (batch, num_queries, num_keys): (batch, 1, num_queries, num_keys)}  # fmt: skip
-        if mask.shape not in forms:
+        forms: dict[Shape, Shape] = {
+            (batch, num_keys): (batch, 1, 1, num_keys),
+            (batch, num_queries, num_keys): (batch, 1, num_queries, num_keys),
+        }
+        fitting = [form for form in forms if same_lengths(mask.shape, form)]
+        if not fitting:
             raise unsupported("shape of mask_index", mask.shape, (batch,), *forms)
-        shape = forms[mask.shape]
+        shape = forms[fitting[0]]
         zero = t.builder.constant(np.zeros((1, 1, 1, 1), np.int32), f"{name}/zero")
         function, operands = (
             BinaryFunction.GREATER, [t.builder.reshaped(mask, shape, t.target), zero],
@@ -314,6 +325,8 @@ def _masked_score(t: OnnxTranslation) -> float:
 
 def _causal(t: OnnxTranslation, num_queries: int, num_keys: int) -> StoredValue:
     """Return the addend of the scores that hides later keys from a query."""
+    if depends(num_queries) or depends(num_keys):
+        raise NotLoweredError("unidirectional=1 is unsupported where a dimension is the length")
     if num_queries * num_keys > _MOST_KEYS**2 // 256:
         raise unsupported("queries * keys", num_queries * num_keys, _MOST_KEYS**2 // 256)
     later = np.triu(np.ones((num_queries, num_keys), np.float32), num_keys - num_queries + 1)
