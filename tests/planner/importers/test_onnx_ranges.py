@@ -289,7 +289,7 @@ REFUSED = {
     "one length for two": (
         "(float[n,4] x, float[m,4] z) => (float[n,4] y) { y = Add(x, z) }",
         {"n": N, "m": Dimension("m", 5, 9)},
-        r"operator 'Add_0' \(Add\): lengths n and m are equal only at some sizes",
+        r"operator 'Add_0' \(Add\): lengths n and m are equal at some sizes only",
     ),
     "a length of the export": (
         "(float[n,4] x) => (float[9,4] y) <int64[2] s = {9, 4}> { y = Reshape(x, s) }",
@@ -315,7 +315,7 @@ REFUSED = {
     "a broadcast that the highest size allows": (
         "(float[n,4] x, float[9,4] z) => (float[9,4] y) { y = Add(x, z) }",
         {"n": N},
-        "lengths n and 9 are equal only at some sizes",
+        "lengths n and 9 are equal at some sizes only",
     ),
 }
 
@@ -363,6 +363,12 @@ def test_a_length_can_be_an_expression_of_others(tmp_path: Path) -> None:
     program = read_text(tmp_path, text, dims=dims)
     assert program.dimensions == (past, seq)
     assert at(program.tensors["m"].shape[0], {"past": 2, "seq": 3}) == 5
+    tied = read_text(tmp_path, text, dims={**dims, "total": Dimension("total", 1, 10)})
+    assert tied.tensors == program.tensors
+    assert tied.dimensions == program.dimensions
+    assert tied.notes[0] == "dimension 'total' is past + seq, as operators require"
+    with pytest.raises(SizeError, match=r"if they are always, total has the range 1\.\.10"):
+        read_text(tmp_path, text, dims={**dims, "total": Dimension("total", 4, 10)})
     with pytest.raises(BindingError, match="'total' is past \\+ seq, but 'past' has no range"):
         read_text(tmp_path, text, dims={**dims, "past": 7})
 

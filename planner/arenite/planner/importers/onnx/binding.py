@@ -58,13 +58,21 @@ class Binding:
 
 
 def bind(
-    graph: onnx.GraphProto, dims: Mapping[str, Length], shapes: Mapping[str, tuple[Length, ...]]
+    graph: onnx.GraphProto,
+    dims: Mapping[str, Length],
+    shapes: Mapping[str, tuple[Length, ...]],
+    ties: Mapping[str, int] | None = None,
 ) -> Binding:
     """Return the inputs of `graph` with their free dimensions bound.
 
     A dimension without a name goes by its input and axis, such as `input:0`. A range that is
     given under that name has the model's own name, if it has one; under another name it keeps
     that, and lengths of one name are always equal.
+
+    Args:
+        dims: Lengths by name.
+        shapes: Lengths of inputs by the name of the input.
+        ties: Dimensions that are expressions of others, by name.
 
     Raises:
         BindingError: `dims` or `shapes` names what the model does not have, or gives a
@@ -73,7 +81,7 @@ def bind(
         UnsupportedModelError: An input is not a tensor of a type with a fixed size.
     """
     inputs = _declarations(graph)
-    binder = _Binder({name: shape for name, (_, shape) in inputs.items()})
+    binder = _Binder({name: shape for name, (_, shape) in inputs.items()}, ties)
     binder.take_shapes(shapes)
     binder.take_dims(dims)
     bound = binder.bound_shapes()
@@ -131,8 +139,11 @@ def _declaration(value: onnx.ValueInfoProto) -> tuple[DType, tuple[int | str, ..
 class _Binder:
     """Collects the values of the free dimensions and refuses contradictions."""
 
-    def __init__(self, shapes: dict[str, tuple[int | str, ...]]) -> None:
+    def __init__(
+        self, shapes: dict[str, tuple[int | str, ...]], ties: Mapping[str, int] | None = None
+    ) -> None:
         self._shapes = shapes
+        self._ties = ties or {}
         self._ranges: dict[str, Dimension] = {}
         self.values: dict[str, int] = {}
 
@@ -185,7 +196,7 @@ class _Binder:
         known = self._ranges.setdefault(dimension.name, dimension)
         if known != dimension:
             raise BindingError(name, f"cannot be both {known} and {dimension}")
-        return dimension.size
+        return self._ties.get(dimension.name, dimension.size)
 
     def used_ranges(self, shapes: Iterable[tuple[int, ...]]) -> tuple[Dimension, ...]:
         """Return the dimensions that lengths depend on, in order of first use.

@@ -6,7 +6,7 @@ numbers; each rule here is checked against it at several sizes (`ranged`).
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from arenite.planner.errors import SizeError
 from arenite.planner.importers.onnx.types import TensorType
 from arenite.planner.operators.imported import AttributeValue
-from arenite.planner.sizes import Ranges, depends
+from arenite.planner.sizes import Dimension, Expression, Ranges, depends, same
 
 Shape: TypeAlias = tuple[int, ...]
 Objects: TypeAlias = NDArray[np.object_]
@@ -25,6 +25,20 @@ Objects: TypeAlias = NDArray[np.object_]
 
 _MOST_DENOMINATOR = 256
 """Of a scale that is exact in 32 bits."""
+
+
+class TiedError(SizeError):
+    """An operator needs a dimension to be what other dimensions make.
+
+    Attributes:
+        dimension: Its name.
+        size: What it has to be; the range is the same.
+    """
+
+    def __init__(self, reason: str, dimension: str, size: int) -> None:
+        super().__init__(reason)
+        self.dimension = dimension
+        self.size = size
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +111,22 @@ class Call:
             SizeError: They differ at some sizes.
         """
         if not self.ranges.same(one, other):
-            raise SizeError(
-                f"{what} {text(one)} and {text(other)} are equal only at some sizes; state one by "
-                f"the other if they are always equal, such as --dim total=past+seq"
-            )
+            reason = f"{what} {text(one)} and {text(other)} are equal at some sizes only"
+            for dimension, size in self._ties(one, other):
+                low, high = self.ranges.bounds(size)
+                if (dimension.low, dimension.high) == (low, high):
+                    raise TiedError(reason, dimension.name, size)
+                reason += f"; if they are always, {dimension.name} has the range {low}..{high}"
+            raise SizeError(reason)
         return one if depends(other) else other
+
+    def _ties(self, one: int, other: int) -> Iterator[tuple[Dimension, int]]:
+        """Yield the dimensions that may be expressions of others, with these."""
+        for dimension in self.ranges.dimensions:
+            for it, size in ((one, other), (other, one)):
+                is_it = same(it, dimension.size)
+                if is_it and depends(size) and dimension.name not in Expression.of(size).names:
+                    yield dimension, size
 
     def broadcast(self, *shapes: Shape) -> Shape:
         """Return the shape that operands of these shapes have together."""
@@ -613,8 +638,10 @@ def _attention(call: Call) -> list[Shape]:
     heads = call.integer("num_heads", 1)
     sizes = call.integers("qkv_hidden_sizes")
     hidden = sizes[2] if sizes else call.shape(2)[0] // 3
-    past = call.shape(4)[3] if call.has(4) else 0
-    saved = (2, batch, heads, past + rows, hidden // heads)
+    total = rows + (call.shape(4)[3] if call.has(4) else 0)
+    if call.has(3) and len(call.shape(3)) == 2:
+        call.require_same(call.shape(3)[1], total, "lengths")
+    saved = (2, batch, heads, total, hidden // heads)
     return [(batch, rows, hidden), saved][: len(call.made)]
 
 

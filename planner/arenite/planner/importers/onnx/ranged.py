@@ -131,7 +131,8 @@ class Ranged:
         try:
             shapes = output_shapes(call)
         except SizeError as error:
-            raise type(error)(f"{label}: {error.reason}") from error
+            error.reason = f"{label}: {error.reason}"
+            raise
         types: list[TensorType | None] = []
         for position, found in enumerate(made):
             shape = shapes[position] if found is not None else ()

@@ -11,9 +11,10 @@ from types import MappingProxyType
 import onnx
 
 from arenite.planner.errors import about_file
-from arenite.planner.importers.onnx.binding import bind, fix_inputs
+from arenite.planner.importers.onnx.binding import Binding, bind, fix_inputs
 from arenite.planner.importers.onnx.control_flow import walk_if, walk_loop, walk_scan
 from arenite.planner.importers.onnx.file import load_model
+from arenite.planner.importers.onnx.lengths import TiedError, text
 from arenite.planner.importers.onnx.order import live_steps
 from arenite.planner.importers.onnx.states import States, placed, take_states
 from arenite.planner.importers.onnx.values import Constants
@@ -67,21 +68,28 @@ def read_onnx(
         MissingDependencyError: The package onnx is absent, or onnxruntime where the model
             has operators that onnx does not define.
     """
+    ties: dict[str, int] = {}
     with about_file(path):
-        return _read(load_model(path), path, dims, shapes, values, weights=weights)
+        while True:
+            model = load_model(path)
+            states = take_states(model, values)
+            binding = bind(model.graph, dims, shapes, ties)
+            try:
+                return _read(model, states, binding, path, values, ties, weights=weights)
+            except TiedError as error:
+                ties[error.dimension] = error.size
 
 
 def _read(
     model: onnx.ModelProto,
+    states: States,
+    binding: Binding,
     path: Path,
-    dims: Mapping[str, Length],
-    shapes: Mapping[str, tuple[Length, ...]],
     values: Mapping[str, float],
+    ties: Mapping[str, int],
     *,
     weights: bool,
 ) -> Program:
-    states = take_states(model, values)
-    binding = bind(model.graph, dims, shapes)
     fix_inputs(model.graph, binding.inputs, values)
     binding = binding.without(values)
     walk = Walk(model, binding, _CONTROL_FLOW, path.parent, weights=weights)
@@ -99,7 +107,13 @@ def _read(
         steps,
         [name for name in binding.inputs if name not in states.replaced_by],
         [name for name in outputs if name not in {*states.replaced_by.values()}],
-        _notes(walk, steps, walk.num_dead + len(walked) - num_live),
+        [
+            *(
+                f"dimension {name!r} is {text(size)}, as operators require"
+                for name, size in ties.items()
+            ),
+            *_notes(walk, steps, walk.num_dead + len(walked) - num_live),
+        ],
         operator_set=OperatorSet.ONNX,
         constants=Constants(walk.values, [*constants, *states.initial.values()], sized),
         initial=states.initial,
