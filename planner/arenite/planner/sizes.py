@@ -608,14 +608,23 @@ def require_inside(sizes: Sizes, dimensions: Iterable[Dimension]) -> None:
 class Ranges:
     """What holds for sizes at every value of some dimensions.
 
+    Attributes:
+        points: Values to test at: the lowest, and some between.
+
     Args:
         dimensions: Those that the sizes depend on.
     """
 
     def __init__(self, dimensions: Sequence[Dimension]) -> None:
         self.dimensions = tuple(dimensions)
-        middle = {each.name: each.low + len(each) // 2 * each.step for each in dimensions}
-        self.points: tuple[Sizes, ...] = (lowest_sizes(dimensions), middle)
+        # Between, each at another part of its range, an odd number of steps from its start: equal
+        # ranges have different values, and a quotient of the lengths is no integer by chance.
+        parts, count = enumerate(self.dimensions, 1), len(self.dimensions) + 1
+        between = {
+            each.name: each.values[min(len(each) - 1, len(each) * part // count - 1 | 1)]
+            for part, each in parts
+        }
+        self.points: tuple[Sizes, ...] = (lowest_sizes(dimensions), between)
 
     def bounds(self, value: int) -> tuple[int, int]:
         """Return the lowest and the highest that a size is."""

@@ -16,6 +16,8 @@ from arenite.planner.errors import BindingError, ModelFormatError
 from arenite.planner.importers import load
 from arenite.planner.importers.tflite import read_tflite
 from arenite.planner.importers.tflite.shapes import SHAPES, MisfitError, Options, Resized, Shape
+from arenite.planner.sizes import Dimension, at
+from support.shared_material import shared
 from support.tiny_signals import framed
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
@@ -266,3 +268,47 @@ def test_operators_with_operands_that_they_cannot_have_are_refused(
         return
     with pytest.raises(BindingError, match=complaint):
         load(path, shapes={"x": (2, 4)})
+
+
+@pytest.mark.parametrize("samples", [Dimension("", 8, 40, 4), Dimension("n", 12, 28, 8)])
+def test_a_range_of_lengths_has_those_of_each_size(samples: Dimension, tmp_path: Path) -> None:
+    subgraph = framed(40)
+    subgraph.tensors[0] = replace(subgraph.tensors[0], signature=(1, -1))
+    path = written(tmp_path, subgraph)
+    name = load(path).input_tensors[0]
+    ranged = load(path, shapes={name: (1, samples)})
+    (dimension,) = ranged.dimensions
+    assert dimension.name == samples.name or dimension.name == f"{name}:1"
+    for size in samples.values:
+        fixed = load(path, shapes={name: (1, size)})
+        for tensor in ranged.tensors.values():
+            shape = tuple(at(length, {dimension.name: size}) for length in tensor.shape)
+            assert shape == fixed.tensors[tensor.name].shape, (tensor.name, size)
+
+
+def test_a_range_is_refused_where_a_length_is_not_known_for_all_sizes(tmp_path: Path) -> None:
+    subgraph = framed(40)
+    subgraph.tensors[0] = replace(subgraph.tensors[0], signature=(1, -1))
+    path = written(tmp_path, subgraph)
+    name = load(path).input_tensors[0]
+    with pytest.raises(BindingError, match="cannot reshape"):
+        load(path, shapes={name: (1, Dimension("", 8, 40))})
+    with pytest.raises(BindingError, match="a length is at least 1"):
+        load(path, shapes={name: (1, Dimension("", 0, 40))})
+
+
+REAL = ["kws_ref_model", "vww_96_int8", "str_ww_ref_model", "ultraface_rfb320", "ad_toycar_hybrid"]
+
+
+@pytest.mark.parametrize("model", REAL)
+def test_real_models_are_read_for_a_range_of_batches(model: str) -> None:
+    path = shared(f"models/tflite/{model}.tflite")
+    name, *_ = load(path).input_tensors
+    rest = load(path).tensors[name].shape[1:]
+    ranged = load(path, shapes={name: (Dimension("n", 1, 4), *rest)})
+    for size in (1, 3, 4):
+        fixed = load(path, shapes={name: (size, *rest)})
+        for tensor in ranged.tensors.values():
+            shape = tuple(at(length, {"n": size}) for length in tensor.shape)
+            if size > 1:  # at 1 the file states some wrong shapes
+                assert shape == fixed.tensors[tensor.name].shape

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.planner.errors import BindingError, ModelError, about_file
+from arenite.planner.errors import BindingError, ModelError, SizeError, about_file
 from arenite.planner.files import read_model
 from arenite.planner.importers.tflite.file import decode
 from arenite.planner.importers.tflite.importer import model_of
@@ -12,7 +12,7 @@ from arenite.planner.importers.tflite.resizing import computes_shapes, resized
 from arenite.planner.importers.tflite.tensors import OPEN_INPUTS
 from arenite.planner.importers.tflite.variables import Variables
 from arenite.planner.programs.program import Program
-from arenite.planner.sizes import Dimension, Length
+from arenite.planner.sizes import Dimension, Length, Ranges, Sizes, at, depends, same_lengths
 
 
 def read_tflite(path: Path, *, weights: bool = False) -> Program:
@@ -50,12 +50,14 @@ def read_bound_tflite(
 
     Args:
         dims: Values of free dimensions by name; a TFLite file has none with a name.
-        shapes: Of inputs by name.
+        shapes: Of inputs by name. A range without a name of its own goes by input and axis, such
+            as `input:0`.
         values: Of inputs by name; only those of ONNX models can be fixed.
         weights: Whether to read constants, quantisation and options.
 
     Raises:
         BindingError: A requested shape does not fit the model.
+        SizeError: A length is not known for all sizes of a range.
         ModelError: As in `read_tflite`.
     """
     program = read_tflite(path, weights=weights)
@@ -65,35 +67,81 @@ def read_bound_tflite(
         )
     for name in values:
         raise BindingError(name, "cannot be fixed: --value is for ONNX models")
+    ranges: dict[str, Dimension] = {}
     wanted = {}
     for name, given in shapes.items():
-        shape = tuple(length for length in given if not isinstance(length, Dimension))
-        if shape != given:
-            raise BindingError(name, "cannot have a range of lengths, which is for ONNX models")
         if name not in program.input_tensors:
             known = ", ".join(map(repr, program.input_tensors))
             raise BindingError(name, f"is not an input of the model; known: {known}")
-        if program.tensors[name].shape != shape:
+        shape = tuple(_size(name, axis, length, ranges) for axis, length in enumerate(given))
+        if not same_lengths(program.tensors[name].shape, shape):
             wanted[name] = shape
     signatures = _signatures(path) if wanted else {}
     for name, shape in wanted.items():
         _check_open(name, program.tensors[name].shape, signatures.get(name, ()), shape)
     if wanted or computes_shapes(program):
-        program = _inferred(path, program, wanted)
+        program = _inferred(path, program, wanted, tuple(ranges.values()))
     open_inputs = {name for name, signature in signatures.items() if signature}
     notes = (note for note in program.notes if not note.startswith(OPEN_INPUTS))
     return replace(program, notes=tuple(notes)) if open_inputs <= shapes.keys() else program
 
 
-def _inferred(path: Path, program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:
+def _size(name: str, axis: int, given: Length, ranges: dict[str, Dimension]) -> int:
+    """Return a length of an input, and note the range that it has."""
+    if not isinstance(given, Dimension):
+        return given
+    dimension = given if given.name else replace(given, name=f"{name}:{axis}")
+    if dimension.low < 1:
+        raise BindingError(name, f"cannot have the range {dimension}: a length is at least 1")
+    if depends(dimension.size) and ranges.setdefault(dimension.name, dimension) != dimension:
+        raise BindingError(name, f"cannot have both {ranges[dimension.name]} and {dimension}")
+    return dimension.size
+
+
+def _inferred(
+    path: Path,
+    program: Program,
+    shapes: Mapping[str, tuple[int, ...]],
+    ranges: tuple[Dimension, ...],
+) -> Program:
     """Return the program with sizes inferred, or with a note that they are those of the file."""
     try:
-        return resized(read_tflite(path, weights=True), shapes)
+        stored = read_tflite(path, weights=True)
+        found = replace(resized(stored, shapes), dimensions=ranges)
+        for sizes in Ranges(ranges).points if ranges else ():
+            _check(found, stored, shapes, sizes)
     except ModelError as reason:
         if shapes:
             raise
         note = f"sizes that the model computes are taken from the file: {reason}"
         return replace(program, notes=(*program.notes, note))
+    return found
+
+
+def _check(
+    found: Program, stored: Program, shapes: Mapping[str, tuple[int, ...]], sizes: Sizes
+) -> None:
+    """Compare lengths that are expressions with those inferred for one size of each dimension.
+
+    Raises:
+        SizeError: They differ.
+    """
+    where = ", ".join(f"{name}={value}" for name, value in sizes.items())
+    fixed = {name: tuple(at(each, sizes) for each in shape) for name, shape in shapes.items()}
+    varying = {name for name, each in found.tensors.items() if any(map(depends, each.shape))}
+    try:
+        expected = resized(stored, fixed, varying)
+    except BindingError as error:
+        raise SizeError(f"at {where}: {error.reason}") from error
+    writers = {name: step for step in stored.steps for name in step.outputs}
+    for name, tensor in found.tensors.items():
+        shape = tuple(at(each, sizes) for each in tensor.shape)
+        if shape != expected.tensors[name].shape:
+            operator = writers[name].operator.label if name in writers else "the file"
+            raise SizeError(
+                f"{operator}: the shape of {name!r} at {where} is "
+                f"{_text(expected.tensors[name].shape)}, which is not known for all sizes"
+            )
 
 
 def _check_open(

@@ -7,8 +7,9 @@ one. All other tensors keep the shape in the file.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,11 @@ from arenite.planner.importers.tflite.shapes import (
     Shape,
     require,
     strided,
+    whole,
 )
 from arenite.planner.operators.imported import Imported
 from arenite.planner.programs.program import Array, Program, Step
+from arenite.planner.sizes import Size, depends, largest, same_lengths, smallest
 from arenite.planner.tensors import DType, TensorKind
 
 MAX_VALUES = 65_536
@@ -40,28 +43,39 @@ def _counted(start: float, end: float, step: float) -> Array:
     return np.arange(start, end, step)
 
 
+def _array(found: Any) -> Array:
+    """Return a result of numpy as an array, which an element that is a size is not."""
+    return np.asarray(found, object if isinstance(found, Size) else None)
+
+
+def _are_plain(arrays: list[Array]) -> bool:
+    return all(each.dtype != object for each in arrays)
+
+
+_LARGEST, _SMALLEST = np.frompyfunc(largest, 2, 1), np.frompyfunc(smallest, 2, 1)
+
 VALUES: Mapping[str, Callable[[Resized, list[Array]], list[Array]]] = {
-    "ADD": lambda _r, a: [np.asarray(a[0] + a[1])],
+    "ADD": lambda _r, a: [_array(a[0] + a[1])],
     "BROADCAST_ARGS": lambda _r, a: [np.array(np.broadcast_shapes(*map(tuple, a)), a[0].dtype)],
     "CAST": lambda _r, a: a,
     "CONCATENATION": lambda r, a: [np.concatenate(a, r.integer("Axis"))],
     "EXPAND_DIMS": lambda r, a: [a[0].reshape(_shape("EXPAND_DIMS", r))],
     "FILL": lambda r, a: [np.full(_shape("FILL", r), a[1])],
-    "FLOOR_DIV": lambda _r, a: [np.asarray(a[0] // a[1])],
-    "FLOOR_MOD": lambda _r, a: [np.asarray(a[0] % a[1])],
-    "GATHER": lambda r, a: [np.take(a[0], a[1], r.integer("Axis"))],
-    "MAXIMUM": lambda _r, a: [np.maximum(*a)],
-    "MINIMUM": lambda _r, a: [np.minimum(*a)],
-    "MUL": lambda _r, a: [np.asarray(a[0] * a[1])],
+    "FLOOR_DIV": lambda _r, a: [_array(a[0] // a[1])],
+    "FLOOR_MOD": lambda _r, a: [_array(a[0] % a[1])],
+    "GATHER": lambda r, a: [_array(np.take(a[0], a[1], r.integer("Axis")))],
+    "MAXIMUM": lambda _r, a: [np.maximum(*a) if _are_plain(a) else _array(_LARGEST(*a))],
+    "MINIMUM": lambda _r, a: [np.minimum(*a) if _are_plain(a) else _array(_SMALLEST(*a))],
+    "MUL": lambda _r, a: [_array(a[0] * a[1])],
     "PACK": lambda r, a: [np.stack(a, r.integer("Axis"))],
     "RANGE": lambda _r, a: [_counted(*(each.item() for each in a))],
-    "REDUCE_PROD": lambda _r, a: [np.prod(a[0], tuple(a[1].reshape(-1)))],
+    "REDUCE_PROD": lambda _r, a: [_array(np.prod(a[0], tuple(a[1].reshape(-1))))],
     "RESHAPE": lambda r, a: [a[0].reshape(_shape("RESHAPE", r))],
-    SHAPE: lambda r, _a: [np.array(r.source, np.int64)],
+    SHAPE: lambda r, _a: [np.array(r.source, object if any(map(depends, r.source)) else np.int64)],
     "SPLIT_V": lambda r, a: np.split(a[0], np.cumsum(a[1])[:-1], r.axis(r.integers(2)[0])),
     "SQUEEZE": lambda r, a: [a[0].reshape(_shape("SQUEEZE", r))],
-    "STRIDED_SLICE": lambda r, a: [np.asarray(a[0][tuple(strided(r))])],
-    "SUB": lambda _r, a: [np.asarray(a[0] - a[1])],
+    "STRIDED_SLICE": lambda r, a: [_array(a[0][tuple(strided(r))])],
+    "SUB": lambda _r, a: [_array(a[0] - a[1])],
     "TRANSPOSE": lambda _r, a: [a[0].transpose(a[1])],
     "UNPACK": lambda r, a: list(np.moveaxis(a[0], r.integer("Axis"), 0)),
 }
@@ -73,19 +87,23 @@ _INTEGERS = (DType.INT32, DType.INT64)
 _MISFITS = (MisfitError, ArithmeticError, IndexError, TypeError, ValueError)
 
 
-def resized(program: Program, shapes: Mapping[str, Shape]) -> Program:
+def resized(
+    program: Program, shapes: Mapping[str, Shape], varying: Collection[str] = ()
+) -> Program:
     """Return the program with inputs of other shapes, and sizes that follow from shapes.
 
     Args:
         program: The program, read with its constants and the options of its operators.
         shapes: New shapes of inputs, by name; none to infer only what the model computes.
+        varying: Tensors that have other shapes at other sizes; what reads them is inferred, even
+            if they have the shape in the file.
 
     Raises:
         BindingError: An operator does not take them, or is not known to pass them on.
 
     Cost: O(operands of the steps).
     """
-    return _Inference(program, shapes).program()
+    return _Inference(program, shapes, varying).program()
 
 
 def computes_shapes(program: Program) -> bool:
@@ -94,8 +112,11 @@ def computes_shapes(program: Program) -> bool:
 
 
 class _Inference:
-    def __init__(self, program: Program, shapes: Mapping[str, Shape]) -> None:
+    def __init__(
+        self, program: Program, shapes: Mapping[str, Shape], varying: Collection[str]
+    ) -> None:
         self._program = program
+        self._varying = varying
         self._input = ", ".join(shapes) or program.name
         self._tensors = {
             name: replace(tensor, shape=shapes.get(name, tensor.shape))
@@ -133,7 +154,9 @@ class _Inference:
 
     def _is_new(self, name: str) -> bool:
         shape = self._program.tensors[name].shape
-        return name in self._values or self._tensors[name].shape != shape
+        if name in self._values or name in self._varying:
+            return True
+        return not same_lengths(self._tensors[name].shape, shape)
 
     def _resize(self, step: Step) -> None:
         assert isinstance(step.operator, Imported)
@@ -155,7 +178,7 @@ class _Inference:
                 self._input, f"cannot have this shape: {step.name}: operands do not fit"
             ) from error
         for name, shape in zip(step.outputs, found, strict=True):
-            tensor = replace(self._tensors[name], shape=tuple(map(int, shape)))
+            tensor = replace(self._tensors[name], shape=tuple(map(whole, shape)))
             if tensor.size > _MOST_BYTES:
                 raise BindingError(self._input, f"makes {name!r} too large: {tensor.shape}")
             self._tensors[name] = tensor
@@ -189,6 +212,7 @@ class _Inference:
         evaluate = VALUES.get(step.operator.label)
         is_known = all(position in asked.values for position in range(len(step.inputs)))
         is_small = all(math.prod(shape) <= MAX_VALUES for shape in shapes)
+        is_small = is_small and not any(depends(each) for shape in shapes for each in shape)
         if evaluate is not None and is_small and (is_known or step.operator.label == SHAPE):
             with np.errstate(all="raise"):
                 found = evaluate(asked, list(asked.values.values()))

@@ -14,9 +14,15 @@ import numpy as np
 from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.operators.windows import AutoPad, num_positions
 from arenite.planner.programs.program import Array
+from arenite.planner.sizes import Size, depends, largest, same, same_lengths, smallest
 
 Shape: TypeAlias = tuple[int, ...]
 Options: TypeAlias = Mapping[str, int | float | bool | tuple[int, ...]]
+
+
+def whole(value: float) -> int:
+    """Return a number as an integer; a size stays one."""
+    return value if isinstance(value, Size) else int(value)
 
 
 class MisfitError(Exception):
@@ -54,7 +60,7 @@ class Resized:
         """Return the elements of an input that must be known."""
         if position not in self.values:
             raise UnknownShapeError(f"input {position} is unknown before the run")
-        return tuple(int(each) for each in self.values[position].reshape(-1))
+        return tuple(map(whole, self.values[position].reshape(-1).tolist()))
 
     def integer(self, name: str, default: int = 0) -> int:
         """Return an option that is an integer."""
@@ -91,10 +97,32 @@ def _kept(r: Resized) -> list[Shape]:
 def broadcast(*shapes: Shape) -> Shape:
     """Return the shape that all of these broadcast to."""
     try:
-        return np.broadcast_shapes(*shapes)
+        found = np.broadcast_shapes(*shapes)
+        made = tuple(
+            next(
+                shape[axis]
+                for shape in sorted(shapes, key=lambda shape: -sum(map(depends, shape)))
+                if -axis <= len(shape) and shape[axis] == found[axis]
+            )
+            for axis in range(-len(found), 0)
+        )
+        _require_same(shapes, made)
+        return made
     except ValueError as error:
         listed = " and ".join(map(str, shapes))
         raise MisfitError(f"inputs {listed} do not broadcast") from error
+
+
+def _require_same(shapes: Sequence[Shape], made: Shape) -> None:
+    for shape in shapes:
+        for length, found in zip(reversed(shape), reversed(made), strict=False):
+            is_one = length == 1 and not depends(length)
+            require(is_one or same(length, found), f"lengths {length!r} and {found!r} may differ")
+
+
+def _divides(length: int, divisor: int) -> bool:
+    """Tell whether a length is a multiple at all sizes."""
+    return same(length // divisor * divisor, length)
 
 
 def _broadcast_to(r: Resized) -> list[Shape]:
@@ -177,7 +205,7 @@ def _space_to_batch(r: Resized) -> list[Shape]:
         len(pads) == 2 * axes < 2 * len(r.source), f"block_shape does not fit rank {len(r.source)}"
     )
     lengths = [r.source[1 + i] + pads[2 * i] + pads[2 * i + 1] for i in range(axes)]
-    fits = all(block > 0 and n % block == 0 for n, block in zip(lengths, blocks, strict=True))
+    fits = all(block > 0 and _divides(n, block) for n, block in zip(lengths, blocks, strict=True))
     require(fits, f"{tuple(lengths)} does not divide into blocks of {blocks}")
     spatial = [n // block for n, block in zip(lengths, blocks, strict=True)]
     return [(r.source[0] * math.prod(blocks), *spatial, *r.source[1 + axes :])]
@@ -192,7 +220,8 @@ def _batch_to_space(r: Resized) -> list[Shape]:
     )
     count = math.prod(blocks)
     require(
-        count > 0 and r.source[0] % count == 0, f"batch {r.source[0]} is not a multiple of {count}"
+        count > 0 and _divides(r.source[0], count),
+        f"batch {r.source[0]} is not a multiple of {count}",
     )
     spatial = [r.source[1 + i] * blocks[i] - crops[2 * i] - crops[2 * i + 1] for i in range(axes)]
     require(min(spatial) >= 0, "crops exceed the image")
@@ -212,7 +241,7 @@ def _depth_to_space(r: Resized) -> list[Shape]:
 def _space_to_depth(r: Resized) -> list[Shape]:
     n, rows, columns, channels = r.source if len(r.source) == 4 else (0, -1, 0, 0)
     block = r.integer("BlockSize", 1)
-    fits = block > 0 and rows >= 0 and not rows % block and not columns % block
+    fits = block > 0 and rows >= 0 and _divides(rows, block) and _divides(columns, block)
     require(fits, f"block_size={block} does not fit {r.source}")
     return [(n, rows // block, columns // block, channels * block**2)]
 
@@ -235,10 +264,10 @@ def _reshape(r: Resized) -> list[Shape]:
     assert isinstance(wanted, tuple)
     count, known = math.prod(r.source), math.prod(n for n in wanted if n != -1)
     require(
-        wanted.count(-1) <= 1 and (known == count if -1 not in wanted else bool(known)),
+        wanted.count(-1) <= 1 and (same(known, count) if -1 not in wanted else bool(known)),
         f"cannot reshape {r.source} to {wanted}, fixed in the file",
     )
-    require(not known or count % known == 0, f"cannot reshape {r.source} to {wanted}")
+    require(not known or _divides(count, known), f"cannot reshape {r.source} to {wanted}")
     return [tuple(count // known if n == -1 else n for n in wanted)]
 
 
@@ -253,7 +282,8 @@ def _squeeze(r: Resized) -> list[Shape]:
     axes = {r.axis(axis) for axis in stated}
     axes = axes or {axis for axis, length in enumerate(r.source) if length == 1}
     require(
-        all(r.source[axis] == 1 for axis in axes), f"cannot squeeze axes {stated} of {r.source}"
+        all(same(r.source[axis], 1) for axis in axes),
+        f"cannot squeeze axes {stated} of {r.source}",
     )
     return [tuple(length for axis, length in enumerate(r.source) if axis not in axes)]
 
@@ -268,14 +298,15 @@ def _transpose(r: Resized) -> list[Shape]:
 
 def _concatenation(r: Resized) -> list[Shape]:
     axis = r.axis(r.integer("Axis"))
-    others = {(*shape[:axis], *shape[axis + 1 :]) for shape in r.inputs}
-    require(len(others) == 1, f"cannot concatenate {' and '.join(map(str, r.inputs))}")
+    others = [(*shape[:axis], *shape[axis + 1 :]) for shape in r.inputs]
+    fits = all(same_lengths(each, others[0]) for each in others)
+    require(fits, f"cannot concatenate {' and '.join(map(str, r.inputs))}")
     total = sum(shape[axis] for shape in r.inputs)
     return [(*r.source[:axis], total, *r.source[axis + 1 :])]
 
 
 def _pack(r: Resized) -> list[Shape]:
-    require(len(set(r.inputs)) == 1, "inputs differ in shape")
+    require(all(same_lengths(each, r.source) for each in r.inputs), "inputs differ in shape")
     axis = r.axis(r.integer("Axis"), len(r.source) + 1)
     return [(*r.source[:axis], len(r.inputs), *r.source[axis:])]
 
@@ -283,7 +314,7 @@ def _pack(r: Resized) -> list[Shape]:
 def _unpack(r: Resized) -> list[Shape]:
     axis = r.axis(r.integer("Axis"))
     require(
-        r.source[axis] == len(r.outputs),
+        same(r.source[axis], len(r.outputs)),
         f"axis {axis} has length {r.source[axis]}, expected {len(r.outputs)}",
     )
     return [(*r.source[:axis], *r.source[axis + 1 :])] * len(r.outputs)
@@ -292,7 +323,7 @@ def _unpack(r: Resized) -> list[Shape]:
 def _split(r: Resized) -> list[Shape]:
     whole, axis = r.inputs[1], r.axis(r.integers(0)[0], len(r.inputs[1]))
     count = len(r.outputs)
-    require(whole[axis] % count == 0, f"axis {axis} of {whole} does not split into {count}")
+    require(_divides(whole[axis], count), f"axis {axis} of {whole} does not split into {count}")
     return [(*whole[:axis], whole[axis] // count, *whole[axis + 1 :])] * count
 
 
@@ -300,7 +331,7 @@ def _split_v(r: Resized) -> list[Shape]:
     sizes, axis = list(r.integers(1)), r.axis(r.integers(2)[0])
     rest = r.source[axis] - sum(size for size in sizes if size != -1)
     sizes = [rest if size == -1 else size for size in sizes]
-    fits = min(sizes, default=0) >= 0 and sum(sizes) == r.source[axis]
+    fits = min(sizes, default=0) >= 0 and same(sum(sizes), r.source[axis])
     require(fits and len(sizes) == len(r.outputs), f"{r.source} does not split into {sizes}")
     return [(*r.source[:axis], size, *r.source[axis + 1 :]) for size in sizes]
 
@@ -353,10 +384,23 @@ def strided(r: Resized) -> list[slice | int]:
     return index
 
 
+def _num_taken(taken: slice, length: int) -> int:
+    """Return how many elements a slice takes of an axis."""
+    start, stop, step = taken.start, taken.stop, taken.step
+    if not any(depends(each) for each in (start, stop, step, length)):
+        return len(range(*taken.indices(length)))
+    require(step > 0, f"a step of {step} along an axis that has a range")
+    first, last = (
+        default if place is None else smallest(place if place >= 0 else place + length, length)
+        for place, default in ((start, 0), (stop, length))
+    )
+    return largest(0, -(-(last - first) // step))
+
+
 def _strided_slice(r: Resized) -> list[Shape]:
     index = strided(r)
     found = [
-        len(range(*each.indices(length)))
+        _num_taken(each, length)
         for each, length in zip(index, r.source, strict=False)
         if isinstance(each, slice)
     ]
@@ -391,7 +435,7 @@ MOVEMENT: ShapesByCode = {
 def _range(r: Resized) -> list[Shape]:
     (start,), (end,), (step,) = (r.integers(position) for position in range(3))
     require(step != 0, "a step is 0")
-    return [(len(range(start, end, step)),)]
+    return [(largest(0, -(-(end - start) // step)),)]
 
 
 def _fill(r: Resized) -> list[Shape]:
@@ -412,7 +456,8 @@ def _fully_connected(r: Resized) -> list[Shape]:
     units, depth = r.inputs[1]
     count = math.prod(r.source)
     require(
-        depth > 0 and count % depth == 0, f"{count} elements do not divide into rows of {depth}"
+        depth > 0 and _divides(count, depth),
+        f"{count} elements do not divide into rows of {depth}",
     )
     if r.integer("KeepNumDims"):
         require(r.source[-1:] == (depth,), f"rows have {r.source[-1:]} elements, expected {depth}")
@@ -425,7 +470,7 @@ def _matrices(r: Resized) -> list[Shape]:
     require(min(len(a), len(b)) >= 2, "operands of rank below 2")
     rows, inner = (a[-1], a[-2]) if r.integer("AdjX") else (a[-2], a[-1])
     depth, columns = (b[-1], b[-2]) if r.integer("AdjY") else (b[-2], b[-1])
-    require(inner == depth, f"cannot multiply {a} and {b}")
+    require(same(inner, depth), f"cannot multiply {a} and {b}")
     return [(*broadcast(a[:-2], b[:-2]), rows, columns)]
 
 
