@@ -1,9 +1,11 @@
 """A model read once for a range of sizes is the model read for each size."""
 
 import math
+import random
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
@@ -255,8 +257,13 @@ def test_values_are_those_of_each_size(case: str, tmp_path: Path) -> None:
     text = {**RULES, **DATA}[case]
     dims = {each.name: each for each in (N, M) if _is_input(text, each.name)}
     model = with_random_weights(parse(text))
+    assert_right_at_each_size(model, save(tmp_path, model), dims)
+
+
+def assert_right_at_each_size(
+    model: onnx.ModelProto, path: Path, dims: dict[str, Dimension]
+) -> None:
     generator = np.random.default_rng(0)
-    path = save(tmp_path, model)
     ranged = load(path, dims=dims, weights=True)
     for sizes in points(tuple(dims.values())):
         feeds = {
@@ -283,6 +290,87 @@ def test_lengths_equal_at_the_highest_sizes_alone_share_nothing(tmp_path: Path) 
     program = read_text(tmp_path, text, dims={"n": N, "m": Dimension("m", 1, 9)})
     assert program.tensors["t"].alias is None
     assert read_text(tmp_path, text, dims={"n": 9, "m": 9}).tensors["t"].alias is not None
+
+
+KINDS = ("conv", "pool", "pad", "slice", "join", "cut", "half", "turn", "resize", "flat", "mask",
+         "wide")  # fmt: skip
+
+
+def random_chain(rng: random.Random) -> str:
+    """Return a graph of an image whose sides vary, of random operators and shape arithmetic."""
+    lines, current = [], "x"
+    for number in range(rng.randint(3, 8)):
+        new, kind = f"t{number}", rng.choice(KINDS)
+        axis = rng.choice([2, 3])
+        if kind == "conv":
+            stride, pad = rng.randint(1, 2), rng.randint(1, 2)
+            lines.append(f"{new} = Conv<pads=[{pad},{pad},{pad},{pad}], strides=[{stride},1], "
+                         f"kernel_shape=[3,3]>({current}, w)")  # fmt: skip
+        elif kind == "pool":
+            lines.append(f"{new} = MaxPool<kernel_shape=[2,2], strides=[2,1], pads=[1,1,0,0], "
+                         f"ceil_mode={rng.randint(0, 1)}>({current})")  # fmt: skip
+        elif kind == "pad":
+            lines.append(f"{new} = Pad({current}, pads)")
+        elif kind == "slice":
+            lines.append(f"k{number} = Constant<value_ints=[{axis}]>()")
+            ends = rng.choice(["big", "minus"])
+            lines.append(
+                f"{new} = Slice({current}, {rng.choice(['zero', 'one'])}, {ends}, k{number})"
+            )
+        elif kind == "join":
+            lines.append(f"{new} = Concat<axis={axis}>({current}, {current})")
+        elif kind in ("cut", "half"):  # to a half, rounded up
+            lines += [
+                f"s{number} = Shape({current})",
+                f"k{number} = Constant<value_ints=[{axis}]>()",
+                f"g{number} = Gather(s{number}, k{number})",
+                f"h{number} = Div(g{number}, two)",
+                f"r{number} = Sub(g{number}, h{number})",
+                f"{new} = Slice({current}, {'zero' if kind == 'cut' else f'h{number}'}, "
+                f"{f'r{number}' if kind == 'cut' else 'big'}, k{number})",
+            ]
+        elif kind == "turn":
+            lines.append(f"{new} = Transpose<perm=[0,1,3,2]>({current})")
+        elif kind == "resize":
+            lines.append(f'{new} = Resize<mode="nearest", coordinate_transformation_mode='
+                         f'"asymmetric", nearest_mode="floor">({current}, , scales)')  # fmt: skip
+        elif kind == "flat":  # and back, by the shape
+            lines += [
+                f"s{number} = Shape({current})",
+                f"f{number} = Reshape({current}, flat)",
+                f"{new} = Reshape(f{number}, s{number})",
+            ]
+        else:  # by what depends on the length alone
+            lines += [
+                f"s{number} = Shape({current})",
+                f"k{number} = Constant<value_int={axis}>()",
+                f"g{number} = Gather(s{number}, k{number})",
+                f"p{number} = Range(none, g{number}, unit)",
+                f"a{number} = Cast<to=1>(p{number})",
+            ]
+            if kind == "mask":
+                lines.append(f"d{number} = Cast<to=1>(g{number})")
+                lines.append(f"c{number} = Div(a{number}, d{number})")
+            else:
+                lines.append(f"c{number} = Cos(a{number})")
+            if axis == 2:
+                lines.append(f"u{number} = Unsqueeze(c{number}, one)")
+            lines.append(f"{new} = Mul({current}, {'u' if axis == 2 else 'c'}{number})")
+        current = new
+    return f"""(float[1,2,n,m] x) => (float[1,2,a,b] y) <float[2,2,3,3] w, int64[8] pads =
+        {{0, 0, 1, 0, 0, 0, 0, 2}}, int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] big =
+        {{9223372036854775807}}, int64[1] minus = {{-1}}, int64[1] two = {{2}}, float[4] scales =
+        {{1, 1, 2, 1.5}}, int64[1] flat = {{-1}}, int64 none = {{0}}, int64 unit = {{1}}> {{
+        {chr(10).join(lines)}
+        y = Identity({current}) }}"""
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_chains_are_those_of_each_size(seed: int, tmp_path: Path) -> None:
+    model = with_random_weights(parse(random_chain(random.Random(seed))))
+    path = save(tmp_path, model)
+    dims = {"n": Dimension("n", 12, 33), "m": Dimension("m", 9, 41, 4)}
+    assert_right_at_each_size(model, path, dims)
 
 
 REFUSED = {

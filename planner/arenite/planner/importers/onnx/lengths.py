@@ -493,6 +493,9 @@ def _resized(call: Call) -> list[Shape]:
 
 
 def _scaled(length: int, scale: Any) -> int:
+    if depends(scale) or not isinstance(scale, int | float | Fraction):
+        raise SizeError("its scale is not the same at all sizes; choose steps of the range by "
+                        "which it is")  # fmt: skip
     if not depends(length):
         return math.floor(int(length) * float(scale))
     exact = Fraction(scale)
