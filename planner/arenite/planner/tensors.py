@@ -191,15 +191,16 @@ ROW_AXIS = 1
 
 
 def num_rows(tensor: Tensor) -> int:
-    return tensor.shape[ROW_AXIS]
+    """Return its rows, at the highest sizes."""
+    return int(tensor.shape[ROW_AXIS])
 
 
 def row_bytes(tensor: Tensor) -> int:
-    return tensor.size // num_rows(tensor)
+    return tensor.size // tensor.shape[ROW_AXIS]
 
 
 def has_rows(tensor: Tensor) -> bool:
     """Tell whether a tensor is an image of whole rows, not empty."""
     if len(tensor.shape) <= ROW_AXIS or tensor.shape[0] != 1 or tensor.size == 0:
         return False
-    return tensor.size % num_rows(tensor) == 0
+    return tensor.size % tensor.shape[ROW_AXIS] == 0

@@ -100,6 +100,16 @@ def test_all_sizes_have_the_numbers_of_programs_for_that_size(name):
         assert compared(root_at(found, {"n": int(n)})) == compared(expected)
 
 
+def test_a_constant_that_has_no_front_is_filled_in_the_run():
+    text = """(float[2,$n,4] x) => (y) {
+        a = Shape(x) b = ConstantOfShape<value=float[1] {1}>(a) y = Add(x, b) }"""
+    root = root_at(assembled(ranged(text, N)).root, {"n": 5})
+    filled, added = root["steps"]
+    assert [move["shape"] for move in filled["kernel"]["moves"]] == [[2, 5, 4]]
+    assert root["tensors"][filled["inputs"][0]]["shape"] == [1, 1, 1]
+    assert added["kernel_type"] == "Binary"
+
+
 def compared(root):
     """Return what does not depend on the plan; a pool with one position needs no strides."""
     for step in root["steps"]:

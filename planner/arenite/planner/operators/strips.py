@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from arenite.planner.operators.operator import Operands, Operator, Region, whole
 from arenite.planner.operators.windows import Window
+from arenite.planner.sizes import depends
 from arenite.planner.tensors import Tensor, TensorKind, row_bytes
 
 
@@ -145,6 +146,9 @@ def in_strips(layers: Sequence[WideLayer], width: int) -> Strips | None:
     """
     windows: list[tuple[Window, Window]] = []
     for layer in layers:
+        tensors = (layer.operands.source, layer.operands.result)
+        if any(depends(length) for each in tensors if each is not None for length in each.shape):
+            return None  # the last strip would end elsewhere at each size
         sliding = layer.operator.sliding(layer.operands)
         if sliding is None or (sliding.row_axis, sliding.channel_axis) != (1, 3):
             return None

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from arenite.planner.errors import SizeError
+from arenite.planner.operators.bands import Band
 from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.problem import Problem, UsageRecord
 from arenite.planner.programs.program import Names, Program
@@ -106,7 +107,16 @@ def liveness(
 
 
 def _check_sizes(program: Program) -> None:
-    """Check that what holds at the highest sizes holds at all: each tensor fits its storage."""
+    """Check that what holds at the highest sizes holds at all: each tensor fits its storage.
+
+    There may be fewer rows than the pieces of a band have: those beyond are not made.
+    """
+    pieces = {
+        name
+        for step in program.steps
+        if isinstance(step.operator, Band)
+        for name, _ in step.operator.pieces_by_name(step.inputs, step.outputs)
+    }
     for tensor in program.tensors.values() if program.dimensions else ():
         if not depends(tensor.size) and (tensor.alias is None or not depends(tensor.alias.offset)):
             continue
@@ -116,7 +126,7 @@ def _check_sizes(program: Program) -> None:
                 f"tensor {tensor.name!r} takes {least} to {most} B, and {int(tensor.size)} B at "
                 "the highest sizes; no tensor may be larger than there"
             )
-        if tensor.alias is not None:
+        if tensor.alias is not None and tensor.name not in pieces:
             storage = program.tensors[tensor.alias.tensor]
             first = tensor.alias.offset
             rest = storage.size - first - tensor.size

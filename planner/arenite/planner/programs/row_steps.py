@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from arenite.planner.operators.operator import Operands
 from arenite.planner.programs.program import Program, Step
-from arenite.planner.tensors import Tensor, TensorKind, has_rows, num_rows
+from arenite.planner.sizes import depends
+from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, has_rows, num_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ def _accumulating(
     source = operands.source
     if source is None or source.kind is TensorKind.CONSTANT or not has_rows(source):
         return None
+    if depends(source.shape[ROW_AXIS]):
+        return None  # with fewer rows it would write the result before its place is free
     rows = num_rows(source)
     reads = RowReads(0, source.name, tuple(range(rows)), tuple(range(1, rows + 1)))
     work = step.operator.multiply_adds(operands)

@@ -35,7 +35,7 @@ from arenite.runtime.lowering.layout import (
     strides,
     transposed,
 )
-from arenite.runtime.lowering.moves import copy_of
+from arenite.runtime.lowering.moves import copy_of, picked
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.movement import Copy, Move
 
@@ -144,8 +144,27 @@ class ProgramBuilder:
             if array is None:
                 raise self._unknown(name)
             shape = self.model.tensors[name].shape
-            self._values[name] = self.constant(array, name, self.stated_quantisation(name), shape)
+            self._values[name] = self._of_front(array, name, shape)
         return self._values[name]
+
+    def _of_front(self, array: Array, name: str, shape: Shape) -> StoredValue:
+        """Return a constant of which a run takes the front, if its shape depends on sizes.
+
+        Raises:
+            NotLoweredError: The front of it is not what a run of a smaller size has.
+        """
+        quantisation = self.stated_quantisation(name)
+        sized = [axis for axis, length in enumerate(shape) if depends(length)]
+        if not sized or (len(sized) == 1 and math.prod(shape[: sized[0]]) == 1):
+            return self.constant(array, name, quantisation, shape)
+        if not array.size or np.any(array != array.flat[0]):
+            raise NotLoweredError(
+                f"constant {name!r} has other elements at each size of the range"
+            )
+        one = self.constant(array.reshape(-1)[:1].reshape((1,) * len(shape)), f"{name}/one")
+        none = (0,) * len(shape)
+        move = picked(one, shape, none, none)
+        return self.emit_one(Copy(moves=(move,)), [one], name, shape, quantisation=quantisation)
 
     def _unknown(self, name: str) -> KeyError:
         """Return the error for a tensor that no step has made and whose elements are not known."""

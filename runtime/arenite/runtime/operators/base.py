@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from arenite.planner import DType, Tensor
 from arenite.planner.operators import Operands, Operator, Region
+from arenite.planner.sizes import depends
 from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.halves import (
     KernelOperator,
@@ -55,7 +56,7 @@ class RuntimeOperator(KernelOperator):
         """Return the bytes of its kernel, or of 16-bit operands that are converted."""
         if not self.computes_halves(operands):
             return self.kernel_scratch(operands)
-        everything = scratch_of_all(self, operands)
+        everything = int(scratch_of_all(self, operands))  # at any size as many rows as fit
         rows = scratch_of_rows(self, operands)
         return everything if rows is None else min(rows, everything)
 
@@ -86,6 +87,11 @@ def is_one_image(tensor: Tensor | None) -> bool:
         and tensor.shape[0] == 1
         and math.prod(tensor.shape) > 0
     )
+
+
+def has_fixed_top(padding: Sides) -> bool:
+    """Tell whether each row of a result is made of the same rows at all sizes, if these exist."""
+    return not depends(padding[0])
 
 
 def makes_one_image(operands: Operands) -> bool:

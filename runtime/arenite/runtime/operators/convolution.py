@@ -18,6 +18,7 @@ from arenite.runtime.operators.base import (
     RuntimeOperator,
     Sides,
     has_16_bits,
+    has_fixed_top,
     makes_one_image,
 )
 from arenite.runtime.operators.halves import has_halves
@@ -196,7 +197,7 @@ class Conv2D(Convolution):
         chosen = ((self.tile, self.tile_threads), (self.tuned_tile, self.tuned_threads))
         for tile, threads in chosen:
             if tile:
-                tiles = -(-rows // tile) * -(-columns // tile)
+                tiles = -(-int(rows) // tile) * -(-int(columns) // tile)
                 yield Winograd(tile, source.shape[3], outputs, tiles), threads
 
     def takes_tiles(self, operands: Operands) -> bool:
@@ -211,7 +212,8 @@ class Conv2D(Convolution):
         )
 
     def makes_rows(self, operands: Operands) -> bool:
-        return self.sliding(operands) is not None and makes_one_image(operands)
+        is_image = self.sliding(operands) is not None and makes_one_image(operands)
+        return is_image and has_fixed_top(self.padding)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
         """Tell whether its filter is packed or of 16-bit images, and it is not made by tiles."""
@@ -257,7 +259,8 @@ class DepthwiseConv2D(Convolution):
         return result.num_elements * weights.shape[1] * weights.shape[2]
 
     def makes_rows(self, operands: Operands) -> bool:
-        return self.sliding(operands) is not None and makes_one_image(operands)
+        is_image = self.sliding(operands) is not None and makes_one_image(operands)
+        return is_image and has_fixed_top(self.padding)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
         """Tell whether it computes in floats, 16 bits, or integers that have scales of sums."""
@@ -332,7 +335,8 @@ class TransposedConv2D(Clamped):
         source, result = operands.source, operands.result
         if self.by_inputs or filter_of(operands, 4) is None or source is None or result is None:
             return False
-        return len(source.shape) == len(result.shape) == 4 and makes_one_image(operands)
+        is_image = len(source.shape) == len(result.shape) == 4 and makes_one_image(operands)
+        return is_image and has_fixed_top(self.padding)
 
     def input_region(self, operands: Operands, position: int, region: Region) -> Region:
         """Return the region of the image whose elements reach the region of the result."""
@@ -344,7 +348,9 @@ class TransposedConv2D(Clamped):
         if len(source.shape) != 4 or len(result.shape) != 4 or 0 in result.shape:
             return everything
         rows, columns = (
-            self._read(axis, weights.shape[1 + axis], source.shape[1 + axis], region[1 + axis])
+            self._read(
+                axis, weights.shape[1 + axis], int(source.shape[1 + axis]), region[1 + axis]
+            )
             for axis in range(2)
         )
         outputs, inputs = result.shape[3] // self.groups, source.shape[3] // self.groups

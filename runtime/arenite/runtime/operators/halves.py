@@ -89,7 +89,7 @@ def scratch_of_rows(operator: KernelOperator, operands: Operands) -> int | None:
     wanted = min(_CACHED, scratch_of_all(operator, operands) // _SHARE) + of_filter
     counts = range(1, images.num_rows + 1)
     fitting = bisect_right(counts, wanted, key=images.bytes_of)
-    return images.bytes_of(max(fitting, 1))
+    return int(images.bytes_of(max(fitting, 1)))
 
 
 class _Images:

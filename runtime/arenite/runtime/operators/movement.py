@@ -1,5 +1,6 @@
 """Operators that move elements, resize images, load weights, or spill tensors."""
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import ClassVar, TypeAlias
 
 from arenite.planner import Tensor
 from arenite.planner.operators import Operands, Part, Region
-from arenite.planner.sizes import same
+from arenite.planner.sizes import depends, same
 from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.base import (
     Lengths,
@@ -239,6 +240,8 @@ class Copy(RuntimeOperator):
         inputs = tuple(each.shape for each in operands.inputs if each is not None)
         if result is None or len(inputs) < len(operands.inputs):
             return None
+        if any(map(depends, itertools.chain(result.shape, *inputs))):
+            return None  # which rows are moved where depends on sizes
         if not all(is_one_image(each) for each in operands.inputs):
             return None
         return moved_rows(self.moves, inputs, result.shape)

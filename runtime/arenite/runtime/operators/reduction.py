@@ -17,6 +17,7 @@ from arenite.runtime.operators.base import (
     RuntimeOperator,
     Sides,
     has_16_bits,
+    has_fixed_top,
     is_one_image,
     makes_one_image,
 )
@@ -66,7 +67,7 @@ class Pool2D(Clamped):
 
     def makes_rows(self, operands: Operands) -> bool:
         is_image = self.sliding(operands) is not None and makes_one_image(operands)
-        return is_image and not self._has_one_row(operands)
+        return is_image and not self._has_one_row(operands) and has_fixed_top(self.padding)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
         return not has_16_bits(operands)

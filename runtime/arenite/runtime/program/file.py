@@ -30,6 +30,7 @@ from arenite.planner import Array, DType, Plan, Port, Problem, Program, Step, Te
 from arenite.planner.files import write_atomically
 from arenite.planner.operators import Band, Pieces
 from arenite.planner.programs import COMPUTE
+from arenite.planner.sizes import depends
 from arenite.planner.tensors import SPILLED, row_bytes
 from arenite.planner.units import align_up
 from arenite.runtime import _schema
@@ -236,7 +237,10 @@ class _Assembler:
             "shape": list(whole.shape), **_quantisation(whole),
             "place": "memory", "memory": self._memory_numbers[memory],
         }  # fmt: skip
-        if is_contiguous(starts, row_bytes(whole)):
+        size = row_bytes(whole)
+        # Rows that lie apart stay where they are at smaller sizes, though they are shorter then.
+        is_whole = name in self._program.tensors or not depends(size)
+        if is_whole and is_contiguous(starts, size):
             return {**entry, "offset": starts[0]}
         return {**entry, "rows": starts}
 

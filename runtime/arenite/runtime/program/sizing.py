@@ -14,6 +14,7 @@ from arenite.planner.errors import SizeError
 from arenite.planner.operators import Operator
 from arenite.planner.sizes import Dimension, Size, Tree, bounds
 from arenite.runtime.errors import UnwritableProgramError
+from arenite.runtime.operators.base import UNSTORED
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.reduction import Pool2D
 
@@ -98,6 +99,7 @@ def _attributes(operator: Operator) -> tuple[list[int], list[tuple[str, object]]
     others = {
         each.name: getattr(operator, each.name)
         for each in dataclasses.fields(operator)  # type: ignore[arg-type]  # all of ours are
+        if UNSTORED not in each.metadata
     }
     if isinstance(operator, Copy):
         for move in others.pop("moves"):

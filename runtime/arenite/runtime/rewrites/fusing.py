@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from arenite.planner import DType, Program, Step, Tensor, TensorKind
+from arenite.planner.sizes import depends, same_lengths
 from arenite.runtime.operators.base import Sides
 from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
@@ -100,6 +101,8 @@ def _sides(operator: Copy, image: Tensor, padded: Tensor) -> Sides | None:
     (move,) = operator.moves
     shapes = image.shape, padded.shape
     if len(image.shape) != 4 or len(padded.shape) != 4 or move.input_start:
+        return None
+    if any(map(depends, (*image.shape, *padded.shape))):
         return None
     if 0 in (*image.shape, *padded.shape):
         return None
@@ -205,6 +208,6 @@ def _is_sum(program: Program, step: Step) -> bool:
     return (
         len(set(step.inputs)) == 2
         and {each.dtype for each in tensors} == {DType.FLOAT32}
-        and len({each.shape for each in tensors}) == 1
+        and all(same_lengths(each.shape, tensors[-1].shape) for each in tensors)
         and all(each.kind is not TensorKind.CONSTANT for each in tensors)
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.planner import Array, DType
+from arenite.planner.sizes import same
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Shape, StoredValue, strides
 from arenite.runtime.lowering.tflite.translation import (
@@ -280,7 +281,7 @@ def fully_connected(t: TfliteTranslation) -> None:
             f"weights of shape {weights.shape} are unsupported, supported: rank 2"
         )
     num_inputs = weights.shape[1]
-    if not value.shape or value.shape[-1] != num_inputs:
+    if not value.shape or not same(value.shape[-1], num_inputs):
         value = t.builder.reshaped(value, (_rows(value, num_inputs), num_inputs), t.target)
     shape = (*value.shape[:-1], weights.shape[0])
     if is_constant or {value.dtype, weights.dtype, t.dtype} == {DType.INT8}:
@@ -301,7 +302,7 @@ def fully_connected(t: TfliteTranslation) -> None:
 
 
 def _rows(value: StoredValue, num_inputs: int) -> int:
-    count = int(np.prod(value.shape, dtype=np.int64))
+    count = math.prod(value.shape)
     if num_inputs == 0 or count % num_inputs:
         raise NotLoweredError(
             f"an input of {count} elements does not divide into rows of {num_inputs}"

@@ -4,6 +4,7 @@ Converters leave shape arithmetic in a model, which is computed here. A file may
 as 1 that is only known at run time; it is inferred from the shapes and constants before it.
 """
 
+import itertools
 import math
 import struct
 
@@ -22,6 +23,7 @@ from arenite.planner.importers.tflite import (
     UnknownShapeError,
 )
 from arenite.planner.operators import Imported
+from arenite.planner.sizes import depends
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import as_written
@@ -34,6 +36,8 @@ from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their tra
     recurrent,
     special,
 )
+from arenite.runtime.lowering.tflite.elementwise import BINARY, CLAMPS, UNARY
+from arenite.runtime.lowering.tflite.pooling import REDUCTIONS
 from arenite.runtime.lowering.tflite.special import check_complex
 from arenite.runtime.lowering.tflite.translation import TRANSLATORS, TfliteTranslation, options_of
 from arenite.runtime.lowering.translation import check_input_types
@@ -89,6 +93,8 @@ def restate(t: TfliteTranslation) -> None:
     if len(found) == len(asked.outputs):
         for name, stated, shape in zip(t.step.outputs, asked.outputs, found, strict=True):
             if shape != stated:
+                if t.builder.model.dimensions:
+                    raise NotLoweredError(f"its output {name!r} is {shape}, stated is {stated}")
                 t.builder.restate_shape(name, shape)
 
 
@@ -235,8 +241,23 @@ def _translate(t: TfliteTranslation) -> None:
         raise NotLoweredError(f"malformed operator: {error}") from error
 
 
+_SIZED = frozenset(
+    {
+        *UNARY, *BINARY, *CLAMPS, *REDUCTIONS, "ADD_N", "AVERAGE_POOL_2D", "BATCH_MATMUL", "CAST",
+        "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "DEPTH_TO_SPACE", "DEQUANTIZE", "ELU",
+        "EXPAND_DIMS", "FULLY_CONNECTED", "GATHER", "GELU", "L2_NORMALIZATION", "LEAKY_RELU",
+        "LOG_SOFTMAX", "MAX_POOL_2D", "PAD", "QUANTIZE", "RESHAPE", "SELECT", "SELECT_V2",
+        "SOFTMAX", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE", "TRANSPOSE", "TRANSPOSE_CONV",
+    }
+)  # fmt: skip
+"""Operators whose translators keep sizes that depend on dimensions."""
+
+
 def _translate_as_stated(t: TfliteTranslation) -> None:
     check_complex(t)
+    shapes = map(t.builder.shape, (*t.step.reads, *t.step.writes))
+    if t.kind not in _SIZED and any(map(depends, itertools.chain.from_iterable(shapes))):
+        raise NotLoweredError("a shape with a range of sizes is unsupported for this operator")
     restate(t)
     if fold(t):
         return

@@ -9,6 +9,7 @@ import numpy as np
 from arenite.planner import DType, Step
 from arenite.planner.importers.tflite import Options
 from arenite.planner.operators import AutoPad, Imported, Window, num_positions
+from arenite.planner.sizes import largest
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
 from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
 from arenite.runtime.lowering.translation import StepTranslation, Translators, fold_clamp
@@ -127,7 +128,7 @@ class TfliteTranslation(StepTranslation):
             count = num_positions(size[axis], *taps, AutoPad.SAME_UPPER)
             window = Window.padded(size[axis], count, *taps, AutoPad.SAME_UPPER)
             begins.append(window.before)
-            ends.append(max(0, window.after))
+            ends.append(largest(0, window.after))
         return begins[0], ends[1], ends[0], begins[1]
 
     def emit(
@@ -195,9 +196,9 @@ class TfliteTranslation(StepTranslation):
     def finish(self, value: StoredValue) -> None:
         """Bind the first output to this value, under its own shape; complex numbers are pairs."""
         shape = (*self.shape, 2) if self.is_complex(self.target) else self.shape
-        if value.shape != shape:
+        if not self.builder.agree(value.shape, shape):
             value = self.builder.reshaped(value, shape, self.target)
-        self.builder.bind(self.target, value)
+        self.builder.bind(self.target, replace(value, shape=shape))
 
 
 def options_of(step: Step) -> Options:
