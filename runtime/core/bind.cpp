@@ -20,6 +20,7 @@
 #include "processor_name.hpp"
 #include "registry.hpp"
 #include "session.hpp"
+#include "sizes.hpp"
 #include "validation.hpp"
 
 namespace nb = nanobind;
@@ -145,6 +146,18 @@ struct ExternalStep {
   std::vector<int> outputs;
 };
 
+using DimensionInfo = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>;
+
+std::vector<DimensionInfo> dimensions(const Session& session) {
+  std::vector<DimensionInfo> found;
+  if (has_dimensions(session.program())) {
+    for (const auto* each : *session.program().dimensions()) {
+      found.emplace_back(each->name()->str(), each->low(), each->high(), each->step());
+    }
+  }
+  return found;
+}
+
 std::vector<std::string> texts(
     const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* given) {
   std::vector<std::string> found;
@@ -258,6 +271,7 @@ NB_MODULE(_core, module) {
   nb::exception<SystemError>(module, "ResourceError");
   nb::exception<ForkedError>(module, "ForkedError");
   nb::exception<IndexError>(module, "RangeError");
+  nb::exception<SizeRangeError>(module, "SizeRangeError");
   nb::class_<ExternalStep>(module, "ExternalStep")
       .def_ro("turn", &ExternalStep::turn)
       .def_ro("name", &ExternalStep::name)
@@ -282,6 +296,10 @@ NB_MODULE(_core, module) {
       .def("lend", &lend, "input"_a, "array"_a)
       .def("fetch", &fetch, "output"_a, "array"_a)
       .def("reset", &Session::reset)
+      .def("dimensions", &dimensions)
+      .def("sizes", &Session::sizes)
+      .def("sizes_of", &Session::sizes_of, "shapes"_a)
+      .def("resize", &Session::resize, "sizes"_a)
       .def("view", &view, "tensor"_a)
       .def("inputs", [](const Session& self) { return ports(*self.program().inputs()); })
       .def("cut_outputs", &cut_outputs)

@@ -24,6 +24,12 @@ class IndexError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A size is outside of the range of its dimension.
+class SizeRangeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // The operating system denies memory or a file.
 class SystemError : public std::runtime_error {
  public:

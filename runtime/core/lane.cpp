@@ -34,6 +34,11 @@ Lane::~Lane() {
   pthread_join(thread_, nullptr);
 }
 
+void Lane::replace(std::size_t index, Step* step) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  steps_[index] = step;
+}
+
 void Lane::begin(std::size_t first) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (first != 0 && first == issued_) { return; }

@@ -35,6 +35,9 @@ class Lane {
   // Waits until all issued steps are done.
   void drain();
 
+  // Puts a step in the place of one, of which none may be at work.
+  void replace(std::size_t index, Step* step);
+
   // The duration of a step's last run.
   std::int64_t nanoseconds(std::size_t step) const { return nanoseconds_[step]; }
 

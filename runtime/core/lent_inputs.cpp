@@ -28,10 +28,11 @@ class Reading {
 
   // The address of the input in its reader, the only step that reads its bytes before another step
   // has written them.
-  const std::byte** place(const std::vector<std::unique_ptr<Step>>& steps) const {
+  const std::byte** place(const std::vector<std::unique_ptr<Step>>& steps,
+                          std::vector<const TensorView*>& written) const {
     if (view_.is_constant || view_.rows != nullptr || view_.data == nullptr) { return nullptr; }
     const std::byte** found = nullptr;
-    std::vector<const TensorView*> written;
+    written.clear();
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto& step = *program_.steps()->Get(static_cast<flatbuffers::uoffset_t>(i));
       bool is_reader = false;
@@ -79,15 +80,16 @@ class Reading {
 
 }  // namespace
 
-std::vector<const std::byte**> lendable_inputs(const program::Program& program,
-                                               const std::vector<TensorView>& tensors,
-                                               const std::vector<std::unique_ptr<Step>>& steps) {
-  std::vector<const std::byte**> places;
+void find_lendable_inputs(const program::Program& program, const std::vector<TensorView>& tensors,
+                          const std::vector<std::unique_ptr<Step>>& steps,
+                          std::vector<const TensorView*>& written,
+                          std::vector<const std::byte**>& places) {
+  places.clear();
   for (const auto* port : *program.inputs()) {
     const bool may_be = !has_turns(program) && keeps_axes(*port);
-    places.push_back(may_be ? Reading(program, tensors, port->tensor()).place(steps) : nullptr);
+    places.push_back(may_be ? Reading(program, tensors, port->tensor()).place(steps, written)
+                            : nullptr);
   }
-  return places;
 }
 
 }  // namespace arenite

@@ -13,9 +13,9 @@ const TensorView& tensor_of(const program::Port& port, const std::vector<TensorV
 }
 
 // Of the caller's array, the source, and of the tensor; as stored, outermost first.
-std::vector<StridedCopy::Axis> axes_of(const program::Port& port, const TensorView& view) {
+StepVector<StridedCopy::Axis> axes_of(const program::Port& port, const TensorView& view) {
   const auto element = static_cast<std::int64_t>(element_size(view.type));
-  std::vector<StridedCopy::Axis> axes(view.rank());
+  StepVector<StridedCopy::Axis> axes(view.rank());
   std::int64_t stride = element;
   for (std::size_t i = view.rank(); i-- > 0;) {
     axes[i].length = view.shape[i];
@@ -37,26 +37,24 @@ std::vector<StridedCopy::Axis> axes_of(const program::Port& port, const TensorVi
 
 }  // namespace
 
-std::vector<StridedCopy> feeds_of(const program::Program& program,
-                                  const std::vector<TensorView>& tensors) {
-  std::vector<StridedCopy> feeds;
+void make_feeds(const program::Program& program, const std::vector<TensorView>& tensors,
+                std::vector<StridedCopy>& feeds) {
+  feeds.clear();
   for (const auto* port : *program.inputs()) {
     const auto& view = tensor_of(*port, tensors);
     feeds.emplace_back(axes_of(*port, view), 0, 0, element_size(view.type));
   }
-  return feeds;
 }
 
-std::vector<StridedCopy> fetches_of(const program::Program& program,
-                                    const std::vector<TensorView>& tensors) {
-  std::vector<StridedCopy> fetches;
+void make_fetches(const program::Program& program, const std::vector<TensorView>& tensors,
+                  std::vector<StridedCopy>& fetches) {
+  fetches.clear();
   for (const auto* port : *program.outputs()) {
     const auto& view = tensor_of(*port, tensors);
     auto back = axes_of(*port, view);
     for (auto& axis : back) { std::swap(axis.source, axis.target); }
     fetches.emplace_back(std::move(back), 0, 0, element_size(view.type));
   }
-  return fetches;
 }
 
 }  // namespace arenite

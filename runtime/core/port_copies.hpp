@@ -10,12 +10,12 @@
 
 namespace arenite {
 
-// Of the tensors of a program: copies into its inputs.
-std::vector<StridedCopy> feeds_of(const program::Program& program,
-                                  const std::vector<TensorView>& tensors);
+// Of the tensors of a program: copies into its inputs, in the place of those that there were.
+void make_feeds(const program::Program& program, const std::vector<TensorView>& tensors,
+                std::vector<StridedCopy>& feeds);
 
 // Copies out of its outputs.
-std::vector<StridedCopy> fetches_of(const program::Program& program,
-                                    const std::vector<TensorView>& tensors);
+void make_fetches(const program::Program& program, const std::vector<TensorView>& tensors,
+                  std::vector<StridedCopy>& fetches);
 
 }  // namespace arenite

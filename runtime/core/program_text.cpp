@@ -35,6 +35,11 @@ void check_aligned(const flatbuffers::Vector<T>* vector) {
 }
 
 void check_alignment(const Program& program) {
+  if (const auto* expressions = program.expressions();
+      expressions != nullptr && expressions->size() != 0 &&
+      reinterpret_cast<std::uintptr_t>(expressions->Data()) % alignof(program::Expression) != 0) {
+    throw ProgramError("the program is damaged: a list of expressions is not aligned");
+  }
   for (const auto* tensor : *program.tensors()) {
     check_aligned(tensor->shape());
     check_aligned(tensor->rows());
@@ -64,6 +69,7 @@ void check_all_names(const Program& program) {
   check_names(program.outputs());
   check_names(program.owners());
   check_names(program.memories());
+  check_names(program.dimensions());
   for (const auto* step : *program.steps()) {
     const auto* external = step->kernel_as_External();
     if (external == nullptr) { continue; }

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "program_generated.h"
+#include "step_memory.hpp"
 
 namespace arenite {
 
@@ -35,8 +35,8 @@ struct RowMove {
   };
 
   Piece first;
-  std::vector<RowAxis> rows;
-  std::vector<Axis> columns;  // of a piece
+  StepVector<RowAxis> rows;
+  StepVector<Axis> columns;  // of a piece
 
   // The move between tensors with rows of so many elements; nothing if it cannot be told apart by
   // rows. Nothing is known of the move.

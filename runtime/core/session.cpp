@@ -8,12 +8,15 @@
 #include <cstring>
 #include <utility>
 
+#include "checking.hpp"
 #include "errors.hpp"
 #include "lanes.hpp"
 #include "lent_inputs.hpp"
 #include "port_copies.hpp"
 #include "processor_name.hpp"
 #include "registry.hpp"
+#include "resizing.hpp"
+#include "rows_read.hpp"
 #include "session_threads.hpp"
 #include "validation.hpp"
 
@@ -41,11 +44,11 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   take_memories(options);
   threads_ = std::make_unique<SessionThreads>(options.threads);
   bind();
+  if (has_dimensions(program())) { resizing_ = std::make_unique<Resizing>(program(), steps_); }
   make_steps();
+  make_ports();
+  if (resizing_ != nullptr) { settle_memory(); }
   make_lane();
-  feeds_ = feeds_of(program(), tensors_);
-  fetches_ = fetches_of(program(), tensors_);
-  places_ = lendable_inputs(program(), tensors_, steps_);
   if (options.poison.has_value()) {
     poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
   }
@@ -54,6 +57,125 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
 
 Session::~Session() {
   threads_->end_lane();  // before its steps go
+  clear_ports();
+}
+
+void Session::clear_ports() {
+  const auto clear = [this] {
+    feeds_.clear();
+    fetches_.clear();
+  };
+  if (resizing_ == nullptr) { return clear(); }
+  const StepMemory::Use use(resizing_->ports);
+  clear();
+  resizing_->ports.restart();
+}
+
+void Session::make_ports() {
+  const auto make = [this](std::vector<const TensorView*>& written) {
+    make_feeds(program(), tensors_, feeds_);
+    make_fetches(program(), tensors_, fetches_);
+    find_lendable_inputs(program(), tensors_, steps_, written, places_);
+  };
+  clear_ports();
+  if (resizing_ != nullptr) {
+    const StepMemory::Use use(resizing_->ports);
+    return make(resizing_->written);
+  }
+  std::vector<const TensorView*> written;
+  make(written);
+}
+
+void Session::settle_memory() {
+  std::size_t of_ports = resizing_->ports.taken();
+  resizing_->sizes = lowest_sizes(program());
+  evaluate(program(), resizing_->sizes, resizing_->wanted);
+  apply_sizes(false);
+  of_ports = std::max(of_ports, resizing_->ports.taken());
+  for (auto& each : resizing_->steps) {
+    const StepMemory::Use use(each.memory);
+    steps_[each.index].reset();
+  }
+  clear_ports();
+  resizing_->place(of_ports);
+  resizing_->sizes = highest_sizes(program());
+  evaluate(program(), resizing_->sizes, resizing_->wanted);
+  apply_sizes(true);
+}
+
+const std::vector<std::int64_t>& Session::sizes() const {
+  static const std::vector<std::int64_t> kNone;
+  return resizing_ == nullptr ? kNone : resizing_->sizes;
+}
+
+std::vector<std::int64_t> Session::sizes_of(
+    const std::vector<std::vector<std::int64_t>>& shapes) const {
+  std::vector<std::int64_t> found = sizes();
+  std::vector<std::int64_t> values(resizing_ == nullptr ? 0 : resizing_->values.size());
+  for (std::size_t i = 0; resizing_ != nullptr && i < resizing_->sources.size(); ++i) {
+    const auto& source = resizing_->sources[i];
+    if (source.input < shapes.size() && source.axis < shapes[source.input].size()) {
+      find_size(program(), source, shapes[source.input][source.axis], found, values);
+    }
+  }
+  return found;
+}
+
+void Session::resize(const std::vector<std::int64_t>& sizes) {
+  threads_->require_here();
+  if (sizes.size() != this->sizes().size()) {
+    throw SizeRangeError("the program has " + std::to_string(this->sizes().size()) +
+                         " dimensions; " + std::to_string(sizes.size()) + " sizes are given");
+  }
+  if (sizes == this->sizes()) { return; }
+  require_inside(program(), sizes);
+  evaluate(program(), sizes, resizing_->wanted);
+  try {
+    apply_sizes(false);
+  } catch (...) {
+    resizing_->wanted = resizing_->values;
+    apply_sizes(true);
+    throw;
+  }
+  resizing_->sizes = sizes;
+}
+
+void Session::apply_sizes(bool all) {
+  resizing_->set(tensors_);
+  bool resets = false;
+  for (std::size_t i = 0; i < count(program().states()); ++i) {
+    const auto& state = *program().states()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const auto& view = tensors_[static_cast<std::size_t>(state.tensor())];
+    if (state.initial() >= 0 &&
+        tensors_[static_cast<std::size_t>(state.initial())].size < view.size) {
+      refuse("a state is larger than its start at these sizes");
+    }
+    resets = resets || resizing_->is_changed[static_cast<std::size_t>(state.tensor())];
+  }
+  resizing_->make_changed(all);
+  make_ports();
+  for (std::size_t i = 0; i < beside_.size(); ++i) {
+    threads_->lane->replace(i, steps_[beside_[i]].get());
+  }
+  note_rows();
+  if (resets) { reset(); }
+  resizing_->values = resizing_->wanted;
+}
+
+void Session::note_rows() {
+  auto& rows = resizing_->rows;
+  if (!has_turns(program())) { return; }
+  rows.resize(steps_.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto* sized = resizing_->find(i);
+    const auto& step = sized != nullptr
+                           ? sized->stated(program())
+                           : *program().steps()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const bool takes = takes_rows(step, tensors_);
+    const auto* list = takes ? step.inputs() : step.outputs();
+    const auto* view = count(list) == 0 ? nullptr : find(list->Get(0));
+    rows[i] = view == nullptr || view->rank() < 2 ? 0 : view->shape[1];
+  }
 }
 
 void Session::take_memories(const SessionOptions& options) {
@@ -103,7 +225,8 @@ void Session::make_steps() {
   }
   steps_.reserve(steps.size());
   for (const auto* step : steps) {
-    Operands operands{*step,
+    SizedStep* sized = resizing_ == nullptr ? nullptr : resizing_->find(steps_.size());
+    Operands operands{sized == nullptr ? *step : sized->stated(program()),
                       {},
                       {},
                       find(step->scratch()),
@@ -112,7 +235,9 @@ void Session::make_steps() {
                       constants_.decoder_of(*step),
                       file_.get(),
                       tuning_,
-                      &tensors_};
+                      &tensors_,
+                      sized != nullptr,
+                      nullptr};
     if (step->inputs() != nullptr) {
       for (const auto index : *step->inputs()) { operands.inputs.push_back(find(index)); }
     }
@@ -125,6 +250,11 @@ void Session::make_steps() {
       continue;
     }
     std::vector<Constants::Decoded> decoded = constants_.decode(operands);
+    if (sized != nullptr) {
+      make_sized(*sized, std::move(operands));
+      constants_.settle(*step, nullptr, std::move(decoded));  // it may read all of them again
+      continue;
+    }
     steps_.push_back(make_step(operands));
     constants_.settle(*step, steps_.back().get(), std::move(decoded));
   }
@@ -135,6 +265,28 @@ void Session::make_steps() {
     decodes_in_runs = decodes_in_runs || (decodes && !is_beside(i));
   }
   if (!decodes_in_runs) { constants_.release_decoder(); }
+}
+
+void Session::make_sized(SizedStep& sized, Operands operands) {
+  const auto& constants = operands.inputs;
+  const bool keeps =
+      sized.numbers.empty() &&
+      std::none_of(constants.begin(), constants.end(), [this](const TensorView* each) {
+        return each != nullptr && each->is_constant && each >= tensors_.data() &&
+               each < tensors_.data() + tensors_.size() &&
+               resizing_->is_changed[static_cast<std::size_t>(each - tensors_.data())];
+      });
+  operands.kept = keeps ? &sized.kept : nullptr;
+  // In bands, the rows that a row reads must be among those that it reads at the highest sizes.
+  for (std::size_t i = 0; operands.in_bands && i < sized.numbers.size(); ++i) {
+    if (sized.numbers[i].first.is_padding_above()) {
+      refuse("step " + quoted(operands.step.name()) +
+             " runs by rows, and the padding above them depends on sizes");
+    }
+  }
+  sized.operands = std::make_unique<Operands>(std::move(operands));
+  steps_.emplace_back();
+  resizing_->make(sized);
 }
 
 bool Session::gains_by_lane() const {
@@ -180,9 +332,13 @@ SessionMemory Session::memory() const {
   memory.weights = file_->weights_size();
   memory.weights_resident = constants_.resident_bytes();
   memory.decoded = constants_.decoded_bytes();
-  for (const auto& step : steps_) {
-    memory.kernels += step == nullptr ? 0 : malloc_usable_size(step.get()) + step->held_bytes();
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const auto& step = steps_[i];
+    memory.kernels += step == nullptr ? 0 : step->held_bytes();
+    const bool is_apart = resizing_ == nullptr || resizing_->find(i) == nullptr;
+    memory.kernels += step != nullptr && is_apart ? malloc_usable_size(step.get()) : 0;
   }
+  memory.kernels += resizing_ == nullptr ? 0 : resizing_->held_bytes();
   memory.other = sizeof *this + heap_bytes(tensors_) + heap_bytes(arenas_) + heap_bytes(steps_) +
                  heap_bytes(beside_) + heap_bytes(awaited_) + held_bytes_of(feeds_) +
                  held_bytes_of(fetches_) + heap_bytes(places_) + heap_bytes(nanoseconds_);
@@ -278,11 +434,17 @@ std::size_t Session::num_beside_before(std::size_t end) const {
 
 void Session::run_turn(const RunTurn& turn) {
   Step& step = *steps_[turn.step()];
+  RowRange rows{turn.first(), turn.count()};
+  if (resizing_ != nullptr && rows.count != 0) {  // there may be fewer at these sizes
+    const std::size_t end = std::max<std::size_t>(resizing_->rows[turn.step()], rows.first);
+    rows.count = std::min(rows.count, end - rows.first);
+    if (rows.count == 0) { return; }
+  }
   if (is_guarded_) { step.check(); }
-  if (turn.count() == 0) {
+  if (rows.count == 0) {
     step.run();
   } else {
-    step.run_rows({turn.first(), turn.count()});
+    step.run_rows(rows);
   }
 }
 

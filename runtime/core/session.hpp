@@ -19,7 +19,9 @@
 
 namespace arenite {
 
+struct Resizing;
 struct SessionThreads;
+struct SizedStep;
 
 struct SessionOptions {
   int threads = 1;
@@ -61,6 +63,18 @@ class Session {
   }
   std::size_t num_tensors() const { return tensors_.size(); }
   std::size_t num_steps() const { return steps_.size(); }
+  // The value of each dimension: the highest, until they are set. Empty for a program without any.
+  const std::vector<std::int64_t>& sizes() const;
+  // Returns the value of each dimension for which inputs have these shapes, or the present one
+  // where no input tells it. Throws SizeRangeError where there is none. Shapes that contradict one
+  // another are the caller's to find.
+  std::vector<std::int64_t> sizes_of(const std::vector<std::vector<std::int64_t>>& shapes) const;
+  // Sets the value of each dimension: shapes and steps are those of these sizes, and what inputs,
+  // outputs and, where their shapes change, states held is lost. No run may be under way. Allocates
+  // nothing. Throws SizeRangeError for a value outside of its range and ProgramError where the file
+  // does not fit these sizes, and leaves the sizes as they were.
+  void resize(const std::vector<std::int64_t>& sizes);
+
   // Turns of a run (turns.hpp): as many as there are steps, unless some run by rows.
   std::size_t num_turns() const { return arenite::num_turns(program()); }
 
@@ -106,6 +120,16 @@ class Session {
   void take_memories(const SessionOptions& options);
   void bind();
   void make_steps();
+  // Gives sized steps and copies of inputs and outputs memory of their own.
+  void settle_memory();
+  // Makes a step that depends on sizes, the next one.
+  void make_sized(SizedStep& sized, Operands operands);
+  void make_ports();
+  void clear_ports();
+  // Counts the rows of each step that may run by rows.
+  void note_rows();
+  // Makes everything of the next sizes; `all` for all steps that are sized.
+  void apply_sizes(bool all);
   void make_lane();
   // Whether a second processor, or a device, makes a lane worthwhile.
   bool gains_by_lane() const;
@@ -135,6 +159,7 @@ class Session {
   std::vector<std::int64_t> nanoseconds_;  // by turn; none before any was profiled
   bool is_profiling_ = false;
   bool is_guarded_;
+  std::unique_ptr<Resizing> resizing_;  // null: all shapes are fixed. Destroyed first.
 };
 
 }  // namespace arenite

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/image.hpp"
 #include "program_generated.h"
+#include "step_memory.hpp"
 #include "tensor_view.hpp"
 
 struct pthreadpool;
@@ -32,29 +34,51 @@ struct Operands {
   const MappedFile* file;                  // where constants lie
   Tuning tuning;                           // of the program
   const std::vector<TensorView>* tensors;  // of the program, which the step names by index
+  bool is_sized = false;                   // a shape or number of it depends on the sizes of a run
+  KeptTables* kept = nullptr;              // null: nothing is kept for another step
 };
 
 // Heap bytes of a vector, including those of vectors in it and of elements that state theirs.
-template <typename T>
-std::size_t heap_bytes(const std::vector<T>& values) {
+template <typename T, typename Allocator>
+std::size_t heap_bytes(const std::vector<T, Allocator>& values) {
   return values.capacity() * sizeof(T);
 }
-template <typename T>
-std::size_t heap_bytes(const std::vector<std::vector<T>>& values) {
+template <typename T, typename Inner, typename Outer>
+std::size_t heap_bytes(const std::vector<std::vector<T, Inner>, Outer>& values) {
   std::size_t bytes = values.capacity() * sizeof(values[0]);
   for (const auto& each : values) { bytes += heap_bytes(each); }
   return bytes;
 }
-template <typename T>
-std::size_t held_bytes_of(const std::vector<T>& values) {
+template <typename T, typename Allocator>
+std::size_t held_bytes_of(const std::vector<T, Allocator>& values) {
   std::size_t bytes = heap_bytes(values);
   for (const auto& each : values) { bytes += each.held_bytes(); }
   return bytes;
 }
 
+// Returns a table that the step computes from its constants alone; `fits` tells whether one that
+// was kept for other sizes is that of these.
+template <typename T, typename Fits, typename Make>
+std::shared_ptr<const T> kept_table(const Operands& operands, const Fits& fits, const Make& make) {
+  if (operands.kept != nullptr) { return operands.kept->find<T>(fits, make); }
+  return std::make_shared<const T>(make());
+}
+
 class Step {
  public:
   virtual ~Step() = default;
+  static void* operator new(std::size_t size) {
+    return StepMemory::take(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  }
+  static void* operator new(std::size_t size, std::align_val_t alignment) {
+    return StepMemory::take(size, static_cast<std::size_t>(alignment));
+  }
+  static void operator delete(void* data) {
+    StepMemory::give_back(data, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  }
+  static void operator delete(void* data, std::align_val_t alignment) {
+    StepMemory::give_back(data, static_cast<std::size_t>(alignment));
+  }
   // Allocates nothing and cannot fail: operands were checked when the step was made.
   virtual void run() = 0;
   // Throws IndexError for an index beyond its axis, which `run` takes as if it were inside. Called

@@ -11,6 +11,7 @@
 #include "live_records.hpp"
 #include "mapped_file.hpp"
 #include "program_text.hpp"
+#include "sizes.hpp"
 #include "tensor_checks.hpp"
 #include "turn_checks.hpp"
 #include "turns.hpp"
@@ -335,6 +336,7 @@ std::vector<TensorView> validated_tensors(const Program& program) {
   check_spilled(program, tensors);
   check_loops(program);
   Checker(program, tensors).check();
+  check_sizes(program, tensors);
   return tensors;
 }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SessionBusyError,
         SessionClosedError,
         SessionForkedError,
+        SizeRangeError,
         UnexpectedRuntimeError,
         UnwritableProgramError,
     )
@@ -41,6 +42,6 @@ __all__ = [
     "MAX_THREADS", "ArenaMemory", "DeadMemoryError", "FeedError", "IndexRangeError",
     "InputNameError", "InputShapeError", "InputTypeError", "ProgramError", "ResourceError",
     "Session", "SessionBusyError", "SessionClosedError", "SessionForkedError", "SessionMemory",
-    "SessionOptions", "SessionPort", "StepProfile", "Tuned", "UnexpectedRuntimeError",
-    "UnwritableProgramError", "chrome_trace", "processor_name",
+    "SessionOptions", "SessionPort", "SizeRangeError", "StepProfile", "Tuned",
+    "UnexpectedRuntimeError", "UnwritableProgramError", "chrome_trace", "processor_name",
 ]  # fmt: skip

@@ -18,6 +18,9 @@ class ForkedError(RuntimeError):
 class RangeError(RuntimeError):
     """An index that a step reads lies beyond its axis."""
 
+class SizeRangeError(RuntimeError):
+    """A size is outside of the range of its dimension."""
+
 class ExternalStep:
     """A turn of a step that another runtime runs."""
 
@@ -71,6 +74,13 @@ class Session:
     def lend(self, input: int, array: NDArray[Any]) -> None: ...  # noqa: A002  # as bound
     def fetch(self, output: int, array: NDArray[Any]) -> None: ...
     def reset(self) -> None: ...
+    def dimensions(self) -> list[tuple[str, int, int, int]]:
+        """Return name, lowest value, highest value and step of each."""
+    def sizes(self) -> list[int]:
+        """Return the value of each dimension."""
+    def sizes_of(self, shapes: Sequence[Sequence[int]]) -> list[int]:
+        """Return the value of each dimension where inputs have these shapes."""
+    def resize(self, sizes: Sequence[int]) -> None: ...
     def view(self, tensor: int) -> NDArray[Any]: ...
     def inputs(self) -> Sequence[tuple[str, int, Sequence[int]]]: ...
     def outputs(self) -> Sequence[tuple[str, int, Sequence[int]]]: ...

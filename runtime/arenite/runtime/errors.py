@@ -11,6 +11,7 @@
     ├── SessionForkedError      a session with threads is used after fork()
     ├── UnexpectedRuntimeError  a stock runtime is not one that plans were tested with
     ├── IndexRangeError         an index that a step reads lies beyond its axis
+    ├── SizeRangeError          a size is outside of the range of its dimension
     ├── DeadMemoryError         an output depends on uninitialised memory
     └── FeedError               an array does not fit its input
         ├── InputNameError      an input is missing, or there is none of that name
@@ -77,6 +78,18 @@ class UnexpectedRuntimeError(AreniteError):
 
 class IndexRangeError(AreniteError, IndexError):
     """An index that a step reads lies beyond its axis, in a session with `guard=True`.
+
+    Attributes:
+        label: The program.
+    """
+
+    def __init__(self, label: str, reason: str) -> None:
+        super().__init__(f"{label}: {reason}")
+        self.label = label
+
+
+class SizeRangeError(AreniteError, ValueError):
+    """A size is outside of the range of its dimension, or there is no dimension of a name.
 
     Attributes:
         label: The program.

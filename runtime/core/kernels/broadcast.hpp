@@ -4,11 +4,21 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "operand_checks.hpp"
 
 namespace arenite {
+
+// The shape of a tensor, or some of its last axes.
+struct Shape {
+  const std::size_t* lengths = nullptr;
+  std::size_t rank = 0;
+
+  static Shape of(const TensorView& view, std::size_t first = 0) {
+    return {view.shape.data() + first, view.rank() - first};
+  }
+  std::size_t operator[](std::size_t axis) const { return lengths[axis]; }
+};
 
 // The walk over N inputs and an output, in elements. The innermost axis is a run.
 template <std::size_t N>
@@ -18,29 +28,28 @@ struct Broadcast {
     std::array<std::size_t, N> strides;
   };
 
-  std::vector<Axis> outer;  // outermost first
+  StepVector<Axis> outer;  // outermost first
   Axis inner{1, {}};
   std::size_t num_rows = 1;
 
   Broadcast() = default;
 
   explicit Broadcast(const Operands& operands)
-      : Broadcast(operands, operands.outputs[0]->shape, shapes_of(operands)) {}
+      : Broadcast(operands, Shape::of(*operands.outputs[0]), shapes_of(operands)) {}
 
   // Of the inputs' shapes and the output's, or of some of their last axes.
-  Broadcast(const Operands& operands, const std::vector<std::size_t>& target,
-            const std::array<std::vector<std::size_t>, N>& shapes) {
-    const std::size_t rank = target.size();
+  Broadcast(const Operands& operands, const Shape& target, const std::array<Shape, N>& shapes) {
+    const std::size_t rank = target.rank;
     std::array<std::size_t, N> steps;
     steps.fill(1);
-    std::vector<Axis> axes(rank);
+    StepVector<Axis> axes(rank);
     for (std::size_t place = rank; place-- > 0;) {
       axes[place].length = target[place];
       bool is_reached = false;
       for (std::size_t i = 0; i < N; ++i) {
-        const auto& shape = shapes[i];
-        require(operands, shape.size() <= rank, "an input has more axes than the output");
-        const std::size_t missing = rank - shape.size();
+        const Shape& shape = shapes[i];
+        require(operands, shape.rank <= rank, "an input has more axes than the output");
+        const std::size_t missing = rank - shape.rank;
         const std::size_t length = place < missing ? 1 : shape[place - missing];
         require(operands, length == 1 || length == target[place],
                 "the input shapes do not broadcast to the output shape");
@@ -50,6 +59,7 @@ struct Broadcast {
       }
       require(operands, is_reached, "the output is longer than each input");
     }
+    outer.reserve(rank);
     for (const Axis& axis : axes) {
       if (axis.length == 1) { continue; }
       if (!outer.empty() && continues(outer.back(), axis)) {
@@ -77,9 +87,9 @@ struct Broadcast {
   }
 
  private:
-  static std::array<std::vector<std::size_t>, N> shapes_of(const Operands& operands) {
-    std::array<std::vector<std::size_t>, N> shapes;
-    for (std::size_t i = 0; i < N; ++i) { shapes[i] = operands.inputs[i]->shape; }
+  static std::array<Shape, N> shapes_of(const Operands& operands) {
+    std::array<Shape, N> shapes;
+    for (std::size_t i = 0; i < N; ++i) { shapes[i] = Shape::of(*operands.inputs[i]); }
     return shapes;
   }
 

@@ -139,16 +139,18 @@ struct Transpose {
 
 }  // namespace
 
-StridedCopy::StridedCopy(std::vector<Axis> axes, std::int64_t source_offset,
+StridedCopy::StridedCopy(StepVector<Axis> axes, std::int64_t source_offset,
                          std::int64_t target_offset, std::size_t element)
     : element_(element), source_offset_(source_offset), target_offset_(target_offset) {
   axes.erase(
       std::remove_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.length == 1; }),
       axes.end());
-  // The target is written in order: its smallest stride innermost.
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
-    return std::abs(a.target) > std::abs(b.target);
-  });
+  // The target is written in order: its smallest stride innermost. Few axes, sorted in place.
+  for (std::size_t i = 1; i < axes.size(); ++i) {
+    for (std::size_t k = i; k > 0 && std::abs(axes[k - 1].target) < std::abs(axes[k].target); --k) {
+      std::swap(axes[k - 1], axes[k]);
+    }
+  }
   for (const Axis& axis : axes) {
     if (!outer_.empty() && is_one(outer_.back(), axis)) {
       outer_.back() = {outer_.back().length * axis.length, axis.source, axis.target};

@@ -3,7 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "step_memory.hpp"
 
 struct pthreadpool;
 
@@ -19,7 +20,7 @@ class StridedCopy {
   };
 
   // Offsets and strides in bytes. Bounds are the caller's to check.
-  StridedCopy(std::vector<Axis> axes, std::int64_t source_offset, std::int64_t target_offset,
+  StridedCopy(StepVector<Axis> axes, std::int64_t source_offset, std::int64_t target_offset,
               std::size_t element);
 
   void run(const std::byte* source, std::byte* target, pthreadpool* threads) const;
@@ -33,8 +34,8 @@ class StridedCopy {
   void copy_row(const std::byte* source, std::byte* target) const;
   void transpose(const std::byte* source, std::byte* target) const;
 
-  std::vector<Axis> outer_;  // outermost first
-  Axis middle_{1, 0, 0};     // of a transpose: runs are contiguous in the source
+  StepVector<Axis> outer_;  // outermost first
+  Axis middle_{1, 0, 0};    // of a transpose: runs are contiguous in the source
   Axis inner_{1, 0, 0};
   std::size_t element_;  // bytes that are contiguous on both sides
   std::int64_t source_offset_;

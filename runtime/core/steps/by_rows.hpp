@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <vector>
 
 #include "kernels/broadcast.hpp"
 #include "kernels/image.hpp"
@@ -73,13 +72,13 @@ class RowBroadcast {
   explicit RowBroadcast(const Operands& operands) {
     const auto& target = *operands.outputs[0];
     has_rows_ = is_one_image(target);
-    std::array<std::vector<std::size_t>, N> shapes;
+    std::array<Shape, N> shapes;
     for (std::size_t i = 0; i < N && has_rows_; ++i) {
       const auto& view = *operands.inputs[i];
       const std::size_t missing = target.rank() - view.rank();
       has_rows_ = missing == 0 || missing > 1 || view.shape[0] == 1;
       const std::size_t outer = missing < 2 ? 2 - missing : 0;
-      shapes[i].assign(view.shape.begin() + static_cast<std::ptrdiff_t>(outer), view.shape.end());
+      shapes[i] = Shape::of(view, std::min(outer, view.rank()));
       if (missing == 0 && view.shape[1] != 1) {
         strides_[i] = view.num_elements() / view.shape[1];
         offsets_[i] = view.rows;
@@ -87,9 +86,7 @@ class RowBroadcast {
         has_rows_ = has_rows_ && view.rows == nullptr;
       }
     }
-    if (has_rows_) {
-      inside_ = Broadcast<N>(operands, {target.shape.begin() + 2, target.shape.end()}, shapes);
-    }
+    if (has_rows_) { inside_ = Broadcast<N>(operands, Shape::of(target, 2), shapes); }
   }
 
   bool has_rows() const { return has_rows_; }

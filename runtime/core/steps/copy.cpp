@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "kernels/strided_copy.hpp"
@@ -34,7 +35,7 @@ void fill_with(const std::string& element, std::byte* data, std::size_t size) {
 
 // The address of an input that is among the parts of a step once.
 template <typename Part>
-const std::byte** place_among(std::vector<Part>& parts, std::size_t input,
+const std::byte** place_among(StepVector<Part>& parts, std::size_t input,
                               const std::byte* Part::* data) {
   const std::byte** found = nullptr;
   for (Part& each : parts) {
@@ -56,7 +57,7 @@ class CopyStep final : public Step {
     std::size_t held_bytes() const { return copy.held_bytes(); }
   };
 
-  CopyStep(std::vector<Part> parts, std::vector<const TensorView*> filled, std::string fill,
+  CopyStep(StepVector<Part> parts, StepVector<const TensorView*> filled, std::string fill,
            pthreadpool* threads)
       : parts_(std::move(parts)),
         filled_(std::move(filled)),
@@ -75,8 +76,8 @@ class CopyStep final : public Step {
   std::size_t held_bytes() const override { return held_bytes_of(parts_) + heap_bytes(filled_); }
 
  private:
-  std::vector<Part> parts_;
-  std::vector<const TensorView*> filled_;
+  StepVector<Part> parts_;
+  StepVector<const TensorView*> filled_;
   std::string fill_;
   pthreadpool* threads_;
 };
@@ -95,7 +96,7 @@ class RowJoinStep final : public Step {
   };
 
   // Sizes in bytes. `sources[0]` alone may share bytes with the target, and begins where it does.
-  RowJoinStep(std::vector<Source> sources, std::byte* target, std::size_t num_rows, std::size_t row)
+  RowJoinStep(StepVector<Source> sources, std::byte* target, std::size_t num_rows, std::size_t row)
       : sources_(std::move(sources)), target_(target), num_rows_(num_rows), row_(row) {}
 
   void run() override {
@@ -114,7 +115,7 @@ class RowJoinStep final : public Step {
   std::size_t held_bytes() const override { return heap_bytes(sources_); }
 
  private:
-  std::vector<Source> sources_;
+  StepVector<Source> sources_;
   std::byte* target_;
   std::size_t num_rows_;
   std::size_t row_;
@@ -125,7 +126,7 @@ bool is_empty(const program::Move& move) {
 }
 
 // Whether a move whose sides have the same address leaves every element in place.
-bool is_identity(const std::vector<StridedCopy::Axis>& axes) {
+bool is_identity(const StepVector<StridedCopy::Axis>& axes) {
   return std::all_of(axes.begin(), axes.end(), [](const StridedCopy::Axis& axis) {
     return axis.length == 1 || axis.source == axis.target;
   });
@@ -152,15 +153,17 @@ class RowCopyStep final : public Step {
   };
 
   // Pieces of one row stand together.
-  RowCopyStep(const TensorView& target, std::vector<Move> moves, std::vector<Piece> pieces,
+  RowCopyStep(const TensorView& target, StepVector<Move> moves, StepVector<Piece> pieces,
               std::string fill)
-      : target_(target),
+      : target_(target.data),
+        target_rows_(target.rows),
+        num_rows_(target.shape[1]),
         row_size_(target.size / target.shape[1]),
         moves_(std::move(moves)),
         pieces_(std::move(pieces)),
         fill_(std::move(fill)) {}
 
-  void run() override { run_rows({0, target_.shape[1]}); }
+  void run() override { run_rows({0, num_rows_}); }
   bool makes_rows() const override { return true; }
   bool finds_rows(std::size_t /*input*/) const override { return true; }
 
@@ -191,14 +194,16 @@ class RowCopyStep final : public Step {
   }
 
   std::byte* target(std::size_t row) const {
-    return target_.data + (target_.rows == nullptr ? row * row_size_
-                                                   : static_cast<std::size_t>(target_.rows[row]));
+    return target_ + (target_rows_ == nullptr ? row * row_size_
+                                              : static_cast<std::size_t>(target_rows_[row]));
   }
 
-  const TensorView target_;
+  std::byte* target_;
+  const std::uint64_t* target_rows_;  // null: one after another
+  std::size_t num_rows_;
   std::size_t row_size_;
-  std::vector<Move> moves_;
-  std::vector<Piece> pieces_;
+  StepVector<Move> moves_;
+  StepVector<Piece> pieces_;
   std::string fill_;
 };
 
@@ -214,8 +219,8 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
   const auto bytes = [element](std::int64_t count) {
     return count * static_cast<std::int64_t>(element);
   };
-  std::vector<RowCopyStep::Move> moves;
-  std::vector<RowCopyStep::Piece> pieces;
+  StepVector<RowCopyStep::Move> moves;
+  StepVector<RowCopyStep::Piece> pieces;
   const flatbuffers::uoffset_t count =
       attributes.moves() == nullptr ? 0 : attributes.moves()->size();
   for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
@@ -226,7 +231,7 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
     const std::size_t target_row = target.size / target.shape[1];
     const auto found = RowMove::of(move, source_row / element, target_row / element);
     require(operands, found.has_value(), "it runs by rows, but a move crosses rows");
-    std::vector<StridedCopy::Axis> axes;
+    StepVector<StridedCopy::Axis> axes;
     for (const auto& axis : found->columns) {
       axes.push_back({axis.length, bytes(axis.source), bytes(axis.target)});
     }
@@ -253,8 +258,10 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
     moves.push_back(
         {StridedCopy(std::move(axes), 0, 0, element), source.data, source.rows, source_row, stays});
   }
-  std::stable_sort(pieces.begin(), pieces.end(),
-                   [](const auto& a, const auto& b) { return a.target_row < b.target_row; });
+  std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.target_row, a.move, a.target_place, a.source_row, a.source_place) <
+           std::tie(b.target_row, b.move, b.target_place, b.source_row, b.source_place);
+  });
   return std::make_unique<RowCopyStep>(target, std::move(moves), std::move(pieces),
                                        std::move(fill));
 }
@@ -317,7 +324,7 @@ struct Bytes {
 };
 
 // The bytes from the first to the last that a move touches on one side.
-Bytes touched(const std::byte* first, const std::vector<StridedCopy::Axis>& axes,
+Bytes touched(const std::byte* first, const StepVector<StridedCopy::Axis>& axes,
               std::int64_t StridedCopy::Axis::* stride, std::size_t element) {
   Bytes found{first, first + element};
   for (const auto& axis : axes) {
@@ -328,11 +335,11 @@ Bytes touched(const std::byte* first, const std::vector<StridedCopy::Axis>& axes
 }
 
 // Requires that no move reads what another, or itself, writes: the order of moves is free then.
-void require_apart(const Operands& operands, const std::vector<Bytes>& read,
-                   std::vector<Bytes> written) {
+void require_apart(const Operands& operands, const StepVector<Bytes>& read,
+                   StepVector<Bytes> written) {
   std::sort(written.begin(), written.end(),
             [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; });
-  std::vector<Bytes> whole;
+  StepVector<Bytes> whole;
   for (const Bytes& each : written) {
     if (whole.empty() || whole.back().end < each.begin) {
       whole.push_back(each);
@@ -397,7 +404,7 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
       std::count_if(operands.inputs.begin(), operands.inputs.end(), is_there) != 1) {
     return nullptr;
   }
-  std::vector<RowJoinStep::Source> sources;
+  StepVector<RowJoinStep::Source> sources;
   std::optional<Rows> all;
   std::uint64_t begin = 0;
   bool is_spread = false;
@@ -432,9 +439,9 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
     }
   }
   const bool by_rows = operands.in_bands || lie_apart(operands);
-  std::vector<CopyStep::Part> parts;
-  std::vector<Bytes> read;
-  std::vector<Bytes> written;
+  StepVector<CopyStep::Part> parts;
+  StepVector<Bytes> read;
+  StepVector<Bytes> written;
   if (attributes.moves() != nullptr) {
     for (const auto* move : *attributes.moves()) { check_move(operands, *move); }
     if (auto join = by_rows ? nullptr : make_row_join(operands)) { return join; }
@@ -443,7 +450,7 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
       const auto& target = *operands.outputs[move->output()];
       if (by_rows || is_empty(*move)) { continue; }
       const auto bytes = static_cast<std::int64_t>(element);
-      std::vector<StridedCopy::Axis> axes;
+      StepVector<StridedCopy::Axis> axes;
       for (flatbuffers::uoffset_t i = 0; i < move->shape()->size(); ++i) {
         axes.push_back({static_cast<std::size_t>(move->shape()->Get(i)),
                         move->input_strides()->Get(i) * bytes,
@@ -463,7 +470,7 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
     }
   }
   std::string fill;
-  std::vector<const TensorView*> filled;
+  StepVector<const TensorView*> filled;
   if (attributes.fill() != nullptr && attributes.fill()->size() > 0) {
     require(operands, attributes.fill()->size() == element, "its fill is not one element");
     fill.assign(attributes.fill()->begin(), attributes.fill()->end());

@@ -1,6 +1,5 @@
 // Products of matrices that are both computed in the run.
 #include <algorithm>
-#include <vector>
 
 #include "kernels/gemm.hpp"
 #include "kernels/parallel.hpp"
@@ -59,7 +58,7 @@ class Batches {
     }
   }
 
-  std::vector<Axis> axes_;  // outermost first
+  StepVector<Axis> axes_;  // outermost first
 };
 
 class MatMulStep final : public Step {

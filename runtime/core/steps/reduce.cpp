@@ -298,7 +298,7 @@ std::unique_ptr<Step> make_reduce(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
-  std::vector<bool> is_reduced(source.rank());
+  ReducedAxes is_reduced{};
   std::size_t count = 1;
   std::size_t num_results = 1;
   if (attributes.axes() != nullptr) {

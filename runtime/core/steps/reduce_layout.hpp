@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <vector>
 
 #include "tensor_view.hpp"
 
@@ -100,7 +99,10 @@ struct ReduceLayout {
   bool run_is_kept = true;
 };
 
-inline ReduceLayout reduce_layout(const TensorView& source, const std::vector<bool>& is_reduced) {
+// By axis of a tensor.
+using ReducedAxes = std::array<bool, 16>;
+
+inline ReduceLayout reduce_layout(const TensorView& source, const ReducedAxes& is_reduced) {
   ReduceLayout layout;
   std::size_t rank = source.rank();
   while (rank > 0 && source.shape[rank - 1] == 1) { --rank; }

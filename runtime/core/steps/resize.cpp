@@ -21,6 +21,9 @@ struct Table {
   const std::uint32_t* high;  // null with `weight`: the nearest is copied
   const float* weight;
   std::size_t count;
+  std::size_t last;  // of the source: a table for larger images may lead beyond it
+
+  std::size_t high_of(std::size_t index) const { return std::min<std::size_t>(high[index], last); }
 };
 
 // Elements of a row that are blended at once, along the columns and then along the rows.
@@ -37,19 +40,21 @@ using Indices = flatbuffers::Vector<std::uint32_t>;
 
 Table table(const Operands& operands, const Indices* low, const Indices* high,
             const flatbuffers::Vector<float>* weight, std::size_t length, std::size_t count) {
-  require(operands, low != nullptr && low->size() == count,
-          "an index table must have one entry for each element of the output's axis");
+  // A table for the highest size has its front part in use.
+  const auto fits = [&](const auto* list) {
+    return list != nullptr && (operands.is_sized ? list->size() >= count : list->size() == count);
+  };
   const bool interpolates = weight != nullptr && weight->size() > 0;
-  require(operands,
-          !interpolates || (weight->size() == count && high != nullptr && high->size() == count),
+  require(operands, fits(low) && (!interpolates || (fits(weight) && fits(high))),
           "an index table must have one entry for each element of the output's axis");
-  for (const auto* indices : {low, interpolates ? high : nullptr}) {
+  for (const auto* indices : {low, interpolates && !operands.is_sized ? high : nullptr}) {
     for (flatbuffers::uoffset_t i = 0; indices != nullptr && i < count; ++i) {
       require(operands, indices->Get(i) < length, "an index table points outside the input");
     }
   }
   return {low->data(), interpolates ? high->data() : nullptr,
-          interpolates ? weight->data() : nullptr, count};
+          interpolates ? weight->data() : nullptr, count,
+          length - std::min<std::size_t>(length, 1)};
 }
 
 template <typename T>
@@ -127,7 +132,7 @@ class ResizeStep final : public Step {
         for (std::size_t i = first; i < first + count; ++i) {
           const std::size_t row = i % rows_.count;
           const T* above = input_row(i / rows_.count, rows_.low[row]);
-          const T* below = input_row(i / rows_.count, rows_.high[row]);
+          const T* below = input_row(i / rows_.count, rows_.high_of(row));
           const std::size_t top = held[1] == above && held[0] != above ? 1 : 0;
           blend_columns(chunk, above, held[top], blended[top]);
           const std::size_t bottom = below == above ? top : 1 - top;
@@ -152,7 +157,7 @@ class ResizeStep final : public Step {
     held = row;
     for (std::size_t column = chunk.column; column < chunk.column + chunk.columns; ++column) {
       const T* __restrict left = row + columns_.low[column] * channels_ + chunk.channel;
-      const T* __restrict right = row + columns_.high[column] * channels_ + chunk.channel;
+      const T* __restrict right = row + columns_.high_of(column) * channels_ + chunk.channel;
       const float along = columns_.weight[column];
       for (std::size_t c = 0; c < chunk.channels; ++c) {
         const auto low = static_cast<float>(left[c]);

@@ -4,20 +4,21 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <vector>
 
 #include "kernels/quantised.hpp"
 #include "operand_checks.hpp"
 #include "steps/images.hpp"
 #include "steps/pool_step.hpp"
+#include "steps/reduce_layout.hpp"
 
 namespace arenite {
 
 // Whether all axes between images and channels are reduced, and no other.
-inline bool reduces_images(const TensorView& source, const std::vector<bool>& is_reduced) {
+inline bool reduces_images(const TensorView& source, const ReducedAxes& is_reduced) {
   const std::size_t rank = source.rank();
   if (rank < 3 || is_reduced[rank - 1] || (is_reduced[0] && source.shape[0] != 1)) { return false; }
-  return std::all_of(is_reduced.begin() + 1, is_reduced.end() - 1, [](bool is) { return is; });
+  return std::all_of(is_reduced.begin() + 1, is_reduced.begin() + rank - 1,
+                     [](bool is) { return is; });
 }
 
 // The sum or mean of an image is a pool with one window.

@@ -13,14 +13,17 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.planner.sizes import Dimension
 from arenite.runtime import _core
 from arenite.runtime.errors import (
     IndexRangeError,
+    InputShapeError,
     ProgramError,
     ResourceError,
     SessionBusyError,
     SessionClosedError,
     SessionForkedError,
+    SizeRangeError,
 )
 from arenite.runtime.session.segments import segments_of
 from arenite.runtime.session.stated import (
@@ -32,6 +35,7 @@ from arenite.runtime.session.stated import (
     Tuned,
     ports_of,
     require_fit,
+    require_inputs,
 )
 
 MAX_THREADS = 256
@@ -214,11 +218,15 @@ class Session:
         has_threads = options.threads > 1 or self._native.has_lane
         self._process = os.getpid() if has_threads else None
         self._label = label
+        self._dimensions = tuple(Dimension(*each) for each in self._native.dimensions())
+        self._find_ports()
+        self._results = _Results(len(self._outputs))
+        self._segments = segments_of(self._native, label, options.threads)
+
+    def _find_ports(self) -> None:
         self._inputs = ports_of(self._native, self._native.inputs())
         self._inputs_by_name = {port.name: port for port in self._inputs}
         self._outputs = ports_of(self._native, self._native.outputs(), self._native.cut_outputs())
-        self._results = _Results(len(self._outputs))
-        self._segments = segments_of(self._native, label, options.threads)
 
     @classmethod
     def of_pieces(
@@ -259,13 +267,90 @@ class Session:
 
     @property
     def inputs(self) -> tuple[SessionPort, ...]:
-        """The model's inputs; write to their views to feed without a copy."""
+        """The model's inputs; write to their views to feed without a copy.
+
+        Their shapes are those of the present `sizes`: take them again after these have changed.
+        """
         return self._inputs
 
     @property
     def outputs(self) -> tuple[SessionPort, ...]:
         """The model's outputs; their views hold the results of the last run until the next."""
         return self._outputs
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions of a program for a range of sizes; none if all shapes are fixed."""
+        return self._dimensions
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The value of each dimension: the highest, until a run or `resize` sets others."""
+        names = [each.name for each in self._dimensions]
+        return dict(zip(names, self._native.sizes(), strict=True))
+
+    def resize(self, sizes: Mapping[str, int] | None = None, **by_name: int) -> None:
+        """Set dimensions; those that are not named keep their values.
+
+        `run` does so itself, by the shapes of its inputs. Ports and views from before, and what
+        inputs and outputs hold, are void; states whose shapes change are reset. Nothing is
+        allocated in the core.
+
+        Args:
+            sizes: Values by the names of dimensions.
+            by_name: The same, for names that Python can spell.
+
+        Raises:
+            SizeRangeError: A value is outside of its range, or there is no such dimension; nothing
+                has changed.
+            ProgramError: The file does not fit these sizes; nothing has changed.
+            TypeError: A value is no integer.
+            SessionBusyError: Another thread is using the session.
+            SessionForkedError: It has threads, and this is a child of the process that opened it.
+        """
+        self._check_process()
+        wanted = self.sizes
+        for name, value in {**(sizes or {}), **by_name}.items():
+            if name not in wanted:
+                known = ", ".join(map(repr, wanted)) or "none"
+                raise SizeRangeError(
+                    self._label, f"there is no dimension {name!r}; dimensions: {known}"
+                )
+            if not _is_whole(value):
+                raise TypeError(f"dimension {name!r} is {value!r}; give an integer")
+            wanted[name] = max(min(int(value), sys.maxsize), -1)  # what the core can refuse
+        with self._turn:
+            self._resize(list(wanted.values()))
+
+    def _resize(self, sizes: Sequence[int]) -> None:
+        try:
+            self._native.resize(sizes)
+        except _core.SizeRangeError as error:
+            raise SizeRangeError(self._label, str(error)) from error
+        except _core.ProgramError as error:
+            raise ProgramError(str(error), path=self._label) from error
+        self._find_ports()
+
+    def _fit_to(self, inputs: Mapping[str, Array]) -> None:
+        """Set the sizes that the shapes of the inputs state, if they are others."""
+        require_inputs(inputs, self._inputs_by_name)
+        shapes = [np.shape(inputs[port.name]) for port in self._inputs]
+        if all(shape == port.shape for shape, port in zip(shapes, self._inputs, strict=True)):
+            return
+        try:
+            sizes = self._native.sizes_of(shapes)
+        except _core.SizeRangeError as error:
+            raise SizeRangeError(self._label, str(error)) from error
+        for found, port in zip(shapes, self._inputs, strict=True):
+            if len(found) != len(port.shape):
+                raise InputShapeError(port.name, found, port.shape)
+        before = self._native.sizes()
+        self._resize(sizes)
+        try:
+            require_fit(inputs, self._inputs_by_name)
+        except InputShapeError:
+            self._resize(before)
+            raise
 
     @property
     def states(self) -> dict[str, Array]:
@@ -312,7 +397,8 @@ class Session:
 
         Args:
             inputs: An array for each input, of its shape and element type; it is read during the
-                run, and must not change until then.
+                run, and must not change until then. In a program for a range of sizes the shapes
+                set the sizes.
             copy: Return copies, which later runs do not change: their memory is used again once
                 nothing refers to them. Otherwise views that the next run overwrites.
 
@@ -320,6 +406,7 @@ class Session:
             InputNameError: An input is missing, or there is none of a name.
             InputShapeError: An array has another shape.
             InputTypeError: An array has another element type.
+            SizeRangeError: A length is outside of the range of its dimension.
             IndexRangeError: The session is guarded, and a step reads an index beyond its axis.
             TypeError: `inputs` is no mapping.
             SessionBusyError: Another thread is using the session.
@@ -328,8 +415,12 @@ class Session:
         """
         native = self._native
         self._check_process()
-        require_fit(inputs, self._inputs_by_name)
+        if not self._dimensions:
+            require_fit(inputs, self._inputs_by_name)
         with self._turn:
+            if self._dimensions:
+                self._fit_to(inputs)
+                require_fit(inputs, self._inputs_by_name)
             given = [np.ascontiguousarray(inputs[port.name]) for port in self._inputs]
             for index, array in enumerate(given):
                 native.lend(index, array)

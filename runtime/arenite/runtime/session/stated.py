@@ -64,13 +64,11 @@ def ports_of(
     return tuple(ports)
 
 
-def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -> None:
-    """Check arrays that are to be fed, by name.
+def require_inputs(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -> None:
+    """Check that there is an array for each input, and no other.
 
     Raises:
         InputNameError: An input is missing, or there is none of a name.
-        InputShapeError: An array has another shape.
-        InputTypeError: An array has another element type.
         TypeError: `inputs` is no mapping.
     """
     if not isinstance(inputs, Mapping):
@@ -80,6 +78,18 @@ def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -
             if name not in ports:
                 raise InputNameError(name, ports, missing=False)
         raise InputNameError(next(n for n in ports if n not in inputs), ports, missing=True)
+
+
+def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -> None:
+    """Check arrays that are to be fed, by name.
+
+    Raises:
+        InputNameError: An input is missing, or there is none of a name.
+        InputShapeError: An array has another shape.
+        InputTypeError: An array has another element type.
+        TypeError: `inputs` is no mapping.
+    """
+    require_inputs(inputs, ports)
     for name, port in ports.items():
         array = np.asarray(inputs[name])
         if array.dtype != port.dtype:

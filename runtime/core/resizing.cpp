@@ -1,0 +1,159 @@
+#include "resizing.hpp"
+
+#include <algorithm>
+
+#include "checking.hpp"
+#include "registry.hpp"
+
+namespace arenite {
+
+namespace {
+
+bool is_among(const std::vector<bool>& chosen, std::int64_t tensor) {
+  return tensor >= 0 && chosen[static_cast<std::size_t>(tensor)];
+}
+
+// Whether some operand of a step is among some tensors.
+bool has_operand(const program::Step& step, const std::vector<bool>& chosen) {
+  const auto is_any = [&chosen](const flatbuffers::Vector<std::int32_t>* list) {
+    return list != nullptr && std::any_of(list->begin(), list->end(), [&](std::int32_t each) {
+             return is_among(chosen, each);
+           });
+  };
+  return is_any(step.inputs()) || is_any(step.outputs()) || is_among(chosen, step.scratch());
+}
+
+}  // namespace
+
+const program::Step& SizedStep::stated(const program::Program& program) const {
+  return copy.data() == nullptr ? *program.steps()->Get(static_cast<flatbuffers::uoffset_t>(index))
+                                : *flatbuffers::GetRoot<program::Step>(copy.data());
+}
+
+Resizing::Resizing(const program::Program& stated, std::vector<std::unique_ptr<Step>>& all_steps)
+    : program(stated),
+      made(all_steps),
+      sizes(highest_sizes(stated)),
+      values(count(stated.expressions())),
+      wanted(values.size()),
+      sources(size_sources(stated)),
+      is_changed(stated.tensors()->size()) {
+  evaluate(program, sizes, values);
+  for (std::size_t i = 0; i < count(program.axes()); ++i) {
+    is_changed[program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i))->tensor()] = true;
+  }
+  std::size_t outputs = 0;
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < program.steps()->size(); ++i) {
+    const auto& step = *program.steps()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    outputs += count(step.outputs());
+    const std::size_t first = number;
+    const auto numbered = [&] {
+      return number < count(program.numbers()) &&
+             program.numbers()->Get(static_cast<flatbuffers::uoffset_t>(number))->step() == i;
+    };
+    while (numbered()) { ++number; }
+    if (first == number && !has_operand(step, is_changed)) { continue; }
+    const std::string label = "step " + quoted(step.name());
+    if (step.kernel_type() == program::Operator::External) {
+      refuse(label + " runs in ONNX Runtime, which is unsupported where shapes depend on sizes");
+    }
+    steps.emplace_back();
+    auto& sized = steps.back();
+    sized.index = i;
+    if (first == number) { continue; }
+    sized.copy = copied_step(step);
+    for (std::size_t k = first; k < number; ++k) {
+      const auto& each = *program.numbers()->Get(static_cast<flatbuffers::uoffset_t>(k));
+      sized.numbers.emplace_back(StatedNumber(sized.stated(program), each.number()),
+                                 each.expression());
+    }
+  }
+  written.reserve(outputs);
+}
+
+Resizing::~Resizing() {
+  for (auto& each : steps) {
+    const StepMemory::Use use(each.memory);
+    if (each.index < made.size()) { made[each.index].reset(); }
+  }
+}
+
+SizedStep* Resizing::find(std::size_t step) {
+  const auto found =
+      std::lower_bound(steps.begin(), steps.end(), step,
+                       [](const SizedStep& each, std::size_t index) { return each.index < index; });
+  return found == steps.end() || found->index != step ? nullptr : &*found;
+}
+
+void Resizing::make(SizedStep& step) {
+  const StepMemory::Use use(step.memory);
+  made[step.index].reset();
+  step.memory.restart();
+  made[step.index] = make_step(*step.operands);
+  step.most_taken = std::max(step.most_taken, step.memory.taken());
+  step.is_changed = false;
+}
+
+void Resizing::set(std::vector<TensorView>& tensors) {
+  std::fill(is_changed.begin(), is_changed.end(), false);
+  for (std::size_t i = 0; i < count(program.axes()); ++i) {
+    const auto& axis = *program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    auto& view = tensors[axis.tensor()];
+    const std::size_t before = view.shape[axis.axis()];
+    const auto& stated = *program.tensors()->Get(axis.tensor());
+    set_length(view, axis.axis(), wanted[axis.expression()], stated.name()->c_str());
+    if (view.shape[axis.axis()] != before) { is_changed[axis.tensor()] = true; }
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (is_changed[i]) {
+      settle_size(tensors[i], *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+    }
+  }
+  for (auto& step : steps) {
+    for (const auto& [number, expression] : step.numbers) {
+      if (number.read() != wanted[expression]) {
+        number.write(wanted[expression]);
+        step.is_changed = true;
+      }
+    }
+  }
+}
+
+void Resizing::make_changed(bool all) {
+  for (auto& step : steps) {
+    if (all || step.is_changed || has_operand(step.stated(program), is_changed)) { make(step); }
+  }
+}
+
+void Resizing::place(std::size_t of_ports) {
+  const auto room = [](std::size_t taken) {
+    const std::size_t most = taken + taken / 4 + 256;
+    return (most + StepMemory::kAlignment - 1) / StepMemory::kAlignment * StepMemory::kAlignment;
+  };
+  block_size = room(of_ports);
+  for (auto& each : steps) { block_size += room(each.most_taken); }
+  block = std::make_unique<std::byte[]>(block_size + StepMemory::kAlignment);
+  const auto at = reinterpret_cast<std::uintptr_t>(block.get());
+  std::byte* next =
+      block.get() + (StepMemory::kAlignment - at % StepMemory::kAlignment) % StepMemory::kAlignment;
+  ports.place(next, room(of_ports));
+  next += room(of_ports);
+  for (auto& each : steps) {
+    each.memory.place(next, room(each.most_taken));
+    next += room(each.most_taken);
+  }
+}
+
+std::size_t Resizing::held_bytes() const {
+  std::size_t bytes = block_size + heap_bytes(sizes) + heap_bytes(values) + heap_bytes(wanted) +
+                      heap_bytes(rows) + heap_bytes(sources) + heap_bytes(written) +
+                      is_changed.capacity() / 8;
+  for (const auto& each : steps) {
+    bytes += sizeof each + sizeof *each.operands + heap_bytes(each.numbers) + each.copy.size() +
+             heap_bytes(each.operands->inputs) + heap_bytes(each.operands->outputs);
+  }
+  return bytes;
+}
+
+}  // namespace arenite

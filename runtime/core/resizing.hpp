@@ -1,0 +1,67 @@
+// What a session of a program for a range of sizes has beside: its sizes, and its steps' memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sizes.hpp"
+#include "step.hpp"
+#include "step_memory.hpp"
+
+namespace arenite {
+
+// A step with a shape or number that depends on sizes.
+struct SizedStep {
+  std::size_t index;
+  // A copy of the program's, if some of its numbers depend on sizes.
+  flatbuffers::DetachedBuffer copy;
+  std::vector<std::pair<StatedNumber, std::uint32_t>> numbers;  // of the copy, and expressions
+  KeptTables kept;
+  StepMemory memory;
+  std::size_t most_taken = 0;  // of its memory
+  std::unique_ptr<Operands> operands;
+  bool is_changed = false;
+
+  const program::Step& stated(const program::Program& program) const;
+};
+
+struct Resizing {
+  // Both must outlive this object: at its end it destroys the steps whose memory it has.
+  Resizing(const program::Program& program, std::vector<std::unique_ptr<Step>>& steps);
+  ~Resizing();
+  Resizing(const Resizing&) = delete;
+  Resizing& operator=(const Resizing&) = delete;
+
+  // The sized step of an index; null for one that is the same at all sizes.
+  SizedStep* find(std::size_t step);
+  // Makes a step, in its memory, in the place of the one that there was.
+  void make(SizedStep& step);
+  // Computes lengths and numbers for the current values, and notes what changed. Throws
+  // ProgramError.
+  void set(std::vector<TensorView>& tensors);
+  // Makes all steps again that something changed for, or all that are sized.
+  void make_changed(bool all);
+  // Gives each step as much memory as it took so far, and some more. None may be made.
+  void place(std::size_t of_ports);
+  std::size_t held_bytes() const;
+
+  const program::Program& program;
+  std::vector<std::unique_ptr<Step>>& made;
+  std::vector<std::int64_t> sizes;   // by dimension
+  std::vector<std::int64_t> values;  // by expression
+  std::vector<std::int64_t> wanted;  // the next values
+  std::vector<SizeSource> sources;
+  std::deque<SizedStep> steps;             // which do not move
+  std::vector<bool> is_changed;            // by tensor
+  std::vector<std::size_t> rows;           // by step that runs by rows: how many there are
+  std::vector<const TensorView*> written;  // room for a list
+  StepMemory ports;                        // of the copies of inputs and outputs
+  std::unique_ptr<std::byte[]> block;
+  std::size_t block_size = 0;
+};
+
+}  // namespace arenite

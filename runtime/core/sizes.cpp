@@ -1,0 +1,469 @@
+#include "sizes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "checking.hpp"
+#include "validation.hpp"
+
+namespace arenite {
+
+namespace {
+
+using program::Arithmetic;
+using program::Operator;
+using program::Program;
+
+constexpr std::size_t kMaxDimensions = 16;
+constexpr std::size_t kMaxExpressions = std::size_t{1} << 16;
+constexpr std::size_t kMaxNumbers = std::size_t{1} << 20;
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
+constexpr std::size_t kMaxAxes = 16;
+constexpr std::size_t kSides = 4;   // of a padding
+constexpr std::size_t kWindow = 2;  // rows and columns
+
+std::string range_of(const program::Dimension& dimension) {
+  std::string text = std::to_string(dimension.low()) + " to " + std::to_string(dimension.high());
+  if (dimension.step() != 1) { text += ", in steps of " + std::to_string(dimension.step()); }
+  return text;
+}
+
+void check_dimensions(const Program& program) {
+  const auto& dimensions = *program.dimensions();
+  if (dimensions.size() > kMaxDimensions) {
+    refuse("a program has at most " + std::to_string(kMaxDimensions) + " dimensions, not " +
+           std::to_string(dimensions.size()));
+  }
+  std::set<std::string> names;
+  for (const auto* each : dimensions) {
+    const std::string label = "dimension " + quoted(each->name());
+    if (!names.insert(each->name()->str()).second) { refuse(label + " has a duplicate name"); }
+    if (each->low() > each->high() || each->high() > static_cast<std::uint64_t>(kMaxSize) ||
+        each->step() == 0 || (each->high() - each->low()) % each->step() != 0) {
+      refuse(label + " has no range: " + range_of(*each));
+    }
+  }
+}
+
+void check_expressions(const Program& program) {
+  const std::size_t stated = count(program.expressions());
+  if (stated > kMaxExpressions) {
+    refuse("a program has at most " + std::to_string(kMaxExpressions) + " expressions, not " +
+           std::to_string(stated));
+  }
+  for (std::size_t i = 0; i < stated; ++i) {
+    const auto& each = *program.expressions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const auto is_below = [](std::int64_t index, std::size_t end) {
+      return index >= 0 && static_cast<std::uint64_t>(index) < end;
+    };
+    const bool is_known = each.operation() == Arithmetic::constant ||
+                          (each.operation() == Arithmetic::dimension
+                               ? is_below(each.a(), program.dimensions()->size())
+                               : each.operation() <= Arithmetic::MAX && is_below(each.a(), i) &&
+                                     is_below(each.b(), i));
+    if (!is_known) {
+      refuse("expression " + std::to_string(i) +
+             " is of an unknown operation, or not of dimensions and expressions before it");
+    }
+  }
+}
+
+void require_expression(const Program& program, std::uint32_t index, const std::string& label) {
+  if (index >= count(program.expressions())) {
+    refuse(label + " is expression " + std::to_string(index) + " of " +
+           std::to_string(count(program.expressions())));
+  }
+}
+
+void require_value(std::int64_t value, std::int64_t stated, const std::string& label) {
+  if (value != stated) {
+    refuse(label + " is " + std::to_string(stated) + ", at the highest sizes its expression is " +
+           std::to_string(value));
+  }
+}
+
+// A tensor among the weights has the front part of its bytes at smaller sizes.
+void check_prefix(const TensorView& view, std::size_t axis, const std::string& label) {
+  if (view.coded_size != 0) { refuse(label + " is of a coded constant"); }
+  for (std::size_t before = 0; before < axis && view.is_constant; ++before) {
+    if (view.shape[before] != 1) {
+      refuse(label + " is no front part of a constant: an axis before it has length " +
+             std::to_string(view.shape[before]));
+    }
+  }
+}
+
+void check_axes(const Program& program, const std::vector<TensorView>& tensors,
+                const std::vector<std::int64_t>& values) {
+  std::int64_t last_tensor = -1;
+  std::int64_t last_axis = -1;
+  for (std::size_t i = 0; i < count(program.axes()); ++i) {
+    const auto& each = *program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    if (each.tensor() >= tensors.size() || each.axis() >= tensors[each.tensor()].rank()) {
+      refuse("sized axis " + std::to_string(i) + " is axis " + std::to_string(each.axis()) +
+             " of tensor " + std::to_string(each.tensor()) + ", which does not exist");
+    }
+    const auto& view = tensors[each.tensor()];
+    const std::string label = "axis " + std::to_string(each.axis()) + " of tensor " +
+                              quoted(program.tensors()->Get(each.tensor())->name());
+    const bool follows = std::tie(last_tensor, last_axis) <
+                         std::make_tuple(std::int64_t{each.tensor()}, std::int64_t{each.axis()});
+    if (!follows) { refuse(label + " is out of order among the sized axes"); }
+    require_expression(program, each.expression(), label);
+    check_prefix(view, each.axis(), label);
+    if (view.is_constant && last_tensor == each.tensor()) {
+      refuse(label + " is the second sized axis of a constant");
+    }
+    if (view.rows != nullptr && each.axis() == 0) { refuse(label + " is of rows, and must be 1"); }
+    if (view.scales.size() > 1 && view.axis == each.axis()) {
+      refuse(label + " has a scale for each index");
+    }
+    require_value(values[each.expression()], static_cast<std::int64_t>(view.shape[each.axis()]),
+                  label);
+    last_tensor = each.tensor();
+    last_axis = each.axis();
+  }
+}
+
+void check_numbers(const Program& program, const std::vector<std::int64_t>& values) {
+  std::int64_t last_step = -1;
+  std::int64_t last_number = -1;
+  std::size_t copied = 0;
+  for (std::size_t i = 0; i < count(program.numbers()); ++i) {
+    const auto& each = *program.numbers()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    if (each.step() >= program.steps()->size()) {
+      refuse("sized number " + std::to_string(i) + " is of step " + std::to_string(each.step()) +
+             " of " + std::to_string(program.steps()->size()));
+    }
+    const auto& step = *program.steps()->Get(each.step());
+    const std::string label =
+        "number " + std::to_string(each.number()) + " of step " + quoted(step.name());
+    const bool follows = std::tie(last_step, last_number) <
+                         std::make_tuple(std::int64_t{each.step()}, std::int64_t{each.number()});
+    if (!follows) { refuse(label + " is out of order among the sized numbers"); }
+    require_expression(program, each.expression(), label);
+    require_value(values[each.expression()], StatedNumber(step, each.number()).read(), label);
+    if (const auto* copy = step.kernel_as_Copy(); copy != nullptr && last_step != each.step()) {
+      copied += count(copy->moves());
+    }
+    if (copied > kMaxNumbers) { refuse(label + " is one of too many"); }
+    last_step = each.step();
+    last_number = each.number();
+  }
+}
+
+// Both may be the lowest number.
+std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  if (b == 0) { refuse("an expression divides by 0 at these sizes"); }
+  if (b == -1 && a == std::numeric_limits<std::int64_t>::min()) {
+    refuse("an expression does not fit 64 bits at these sizes");
+  }
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+
+const std::uint8_t* field(const void* table, flatbuffers::voffset_t offset) {
+  return static_cast<const flatbuffers::Table*>(table)->GetAddressOf(offset);
+}
+
+template <typename Unpacked, typename Table>
+std::unique_ptr<Unpacked> unpacked(const Table& table) {
+  return std::unique_ptr<Unpacked>(table.UnPack());
+}
+
+const flatbuffers::Vector<std::uint32_t>* padding_of(const program::Step& step) {
+  switch (step.kernel_type()) {
+    case Operator::Conv2D: return step.kernel_as_Conv2D()->padding();
+    case Operator::DepthwiseConv2D: return step.kernel_as_DepthwiseConv2D()->padding();
+    case Operator::TransposedConv2D: return step.kernel_as_TransposedConv2D()->padding();
+    case Operator::Pool2D: return step.kernel_as_Pool2D()->padding();
+    default: return nullptr;
+  }
+}
+
+template <typename T>
+const std::uint8_t* element(const flatbuffers::Vector<T>& vector, std::size_t index) {
+  return vector.Data() + index * sizeof(T);
+}
+
+}  // namespace
+
+void check_sizes(const Program& program, const std::vector<TensorView>& tensors) {
+  if (!has_dimensions(program)) {
+    if (count(program.expressions()) + count(program.axes()) + count(program.numbers()) != 0) {
+      refuse("the program has sizes, and no dimensions");
+    }
+    return;
+  }
+  check_dimensions(program);
+  check_expressions(program);
+  std::vector<std::int64_t> values(count(program.expressions()));
+  evaluate(program, highest_sizes(program), values);
+  check_axes(program, tensors, values);
+  check_numbers(program, values);
+}
+
+std::vector<std::int64_t> lowest_sizes(const Program& program) {
+  std::vector<std::int64_t> sizes;
+  for (const auto* each : *program.dimensions()) {
+    sizes.push_back(static_cast<std::int64_t>(each->low()));
+  }
+  return sizes;
+}
+
+std::vector<std::int64_t> highest_sizes(const Program& program) {
+  std::vector<std::int64_t> sizes;
+  for (const auto* each : *program.dimensions()) {
+    sizes.push_back(static_cast<std::int64_t>(each->high()));
+  }
+  return sizes;
+}
+
+void require_inside(const Program& program, const std::vector<std::int64_t>& sizes) {
+  const auto& dimensions = *program.dimensions();
+  for (flatbuffers::uoffset_t i = 0; i < dimensions.size(); ++i) {
+    const auto& each = *dimensions.Get(i);
+    const auto low = static_cast<std::int64_t>(each.low());
+    const std::int64_t size = sizes[i];
+    if (size < low || size > static_cast<std::int64_t>(each.high()) ||
+        (size - low) % static_cast<std::int64_t>(each.step()) != 0) {
+      throw SizeRangeError("dimension " + quoted(each.name()) + " is " + std::to_string(size) +
+                           "; its range is " + range_of(each));
+    }
+  }
+}
+
+std::vector<SizeSource> size_sources(const Program& program) {
+  // By expression, the dimensions in it, as bits.
+  std::vector<std::uint32_t> parts;
+  for (std::size_t i = 0; i < count(program.expressions()); ++i) {
+    const auto& each = *program.expressions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const auto a = static_cast<std::size_t>(each.a());
+    switch (each.operation()) {
+      case Arithmetic::constant: parts.push_back(0); break;
+      case Arithmetic::dimension: parts.push_back(std::uint32_t{1} << a); break;
+      default: parts.push_back(parts[a] | parts[static_cast<std::size_t>(each.b())]); break;
+    }
+  }
+  // Whether an expression is the dimension itself, at both ends of its range.
+  const auto is_itself = [&](std::size_t expression, std::size_t dimension) {
+    std::vector<std::int64_t> values(parts.size());
+    std::vector<std::int64_t> sizes = highest_sizes(program);
+    const std::int64_t low = lowest_sizes(program)[dimension];
+    evaluate(program, sizes, values);
+    bool is = values[expression] == sizes[dimension];
+    sizes[dimension] = low;
+    evaluate(program, sizes, values);
+    return is && values[expression] == low;
+  };
+  std::vector<SizeSource> found;
+  for (std::size_t dimension = 0; dimension < program.dimensions()->size(); ++dimension) {
+    SizeSource chosen{dimension, 0, 0, parts.size()};
+    bool is_chosen = false;  // for good
+    for (std::size_t i = 0; i < count(program.axes()); ++i) {
+      const auto& each = *program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i));
+      if (parts[each.expression()] != std::uint32_t{1} << dimension || is_chosen) { continue; }
+      for (flatbuffers::uoffset_t input = 0; input < program.inputs()->size(); ++input) {
+        const auto& port = *program.inputs()->Get(input);
+        if (static_cast<std::uint32_t>(port.tensor()) != each.tensor()) { continue; }
+        is_chosen = is_itself(each.expression(), dimension);
+        chosen = {dimension, input, port.permutation()->Get(each.axis()), each.expression()};
+      }
+    }
+    if (chosen.expression < parts.size()) { found.push_back(chosen); }
+  }
+  return found;
+}
+
+void find_size(const Program& program, const SizeSource& source, std::int64_t length,
+               std::vector<std::int64_t>& sizes, std::vector<std::int64_t>& values) {
+  const auto& dimension =
+      *program.dimensions()->Get(static_cast<flatbuffers::uoffset_t>(source.dimension));
+  std::int64_t& size = sizes[source.dimension];
+  std::uint64_t low = 0;  // in steps
+  std::uint64_t high = (dimension.high() - dimension.low()) / dimension.step();
+  while (true) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    size = static_cast<std::int64_t>(dimension.low() + middle * dimension.step());
+    evaluate(program, sizes, values);
+    if (values[source.expression] == length) { return; }
+    if (low == high) { break; }
+    if (values[source.expression] < length) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  const auto& port = *program.inputs()->Get(static_cast<flatbuffers::uoffset_t>(source.input));
+  throw SizeRangeError("input " + quoted(port.name()) + " has the length " +
+                       std::to_string(length) + " along axis " + std::to_string(source.axis) +
+                       ", which no value of dimension " + quoted(dimension.name()) +
+                       " gives; its range is " + range_of(dimension));
+}
+
+void evaluate(const Program& program, const std::vector<std::int64_t>& sizes,
+              std::vector<std::int64_t>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto& each = *program.expressions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    if (each.operation() == Arithmetic::constant) {
+      values[i] = each.a();
+      continue;
+    }
+    if (each.operation() == Arithmetic::dimension) {
+      values[i] = sizes[static_cast<std::size_t>(each.a())];
+      continue;
+    }
+    const std::int64_t a = values[static_cast<std::size_t>(each.a())];
+    const std::int64_t b = values[static_cast<std::size_t>(each.b())];
+    bool overflows = false;
+    switch (each.operation()) {
+      case Arithmetic::add: overflows = __builtin_add_overflow(a, b, &values[i]); break;
+      case Arithmetic::multiply: overflows = __builtin_mul_overflow(a, b, &values[i]); break;
+      case Arithmetic::divide: values[i] = quotient(a, b); break;
+      case Arithmetic::maximum: values[i] = std::max(a, b); break;
+      default: values[i] = std::min(a, b); break;
+    }
+    if (overflows) { refuse("an expression does not fit 64 bits at these sizes"); }
+  }
+}
+
+void set_length(TensorView& view, std::size_t axis, std::int64_t length, const char* name) {
+  if (length < 0 || length > kMaxSize) {
+    refuse("axis " + std::to_string(axis) + " of tensor '" + name + "' has the length " +
+           std::to_string(length) + " at these sizes");
+  }
+  view.shape[axis] = static_cast<std::size_t>(length);
+}
+
+void settle_size(TensorView& view, const program::Tensor& stated) {
+  std::uint64_t bytes = element_size(view.type);
+  std::uint64_t most = bytes;
+  bool fits = true;
+  for (std::size_t axis = 0; axis < view.rank(); ++axis) {
+    const std::uint64_t highest = stated.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
+    most *= highest;  // which was checked
+    fits = fits && !__builtin_mul_overflow(bytes, view.shape[axis], &bytes) &&
+           (view.rows == nullptr || view.shape[axis] <= highest);
+  }
+  // A product of other lengths may overflow before one of them is 0: such sizes are refused too.
+  if (!fits || bytes > most) {
+    refuse("tensor " + quoted(stated.name()) + " has " + std::to_string(most) +
+           " B, and needs more at these sizes");
+  }
+  view.size = static_cast<std::size_t>(bytes);
+}
+
+StatedNumber::StatedNumber(const program::Step& step, std::uint32_t number) {
+  const std::string label =
+      "step " + quoted(step.name()) + " has no number " + std::to_string(number);
+  const auto* copy = step.kernel_as_Copy();
+  if (copy == nullptr) {
+    const auto* pool = step.kernel_as_Pool2D();
+    const bool is_window = pool != nullptr && number >= kSides;
+    const auto* list = is_window ? pool->window() : padding_of(step);
+    const std::size_t index = is_window ? number - kSides : number;
+    if (count(list) != (is_window ? kWindow : kSides) || index >= list->size()) { refuse(label); }
+    kind_ = Kind::extent;
+    is_padding_above_ = number == 0;
+    place_ = element(*list, index);
+    return;
+  }
+  std::size_t left = number;
+  for (std::size_t i = 0; i < count(copy->moves()); ++i) {
+    const auto& move = *copy->moves()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const std::size_t rank = count(move.shape());
+    if (rank > kMaxAxes || count(move.input_strides()) != rank ||
+        count(move.output_strides()) != rank) {
+      refuse(label + ": a move has a shape without strides");
+    }
+    const std::size_t numbers = 3 * rank + 2;
+    if (left >= numbers) {
+      left -= numbers;
+      continue;
+    }
+    const bool is_input = left < 2 * rank + 1;
+    if (left < rank) {
+      place_ = element(*move.shape(), left);
+    } else if (left == rank) {
+      place_ = field(&move, program::Move::VT_INPUT_START);
+    } else if (is_input) {
+      place_ = element(*move.input_strides(), left - rank - 1);
+      kind_ = Kind::strides;
+    } else if (left == 2 * rank + 1) {
+      place_ = field(&move, program::Move::VT_OUTPUT_START);
+    } else {
+      place_ = element(*move.output_strides(), left - 2 * rank - 2);
+      kind_ = Kind::strides;
+    }
+    if (place_ == nullptr) { refuse(label + ": the file leaves it out"); }
+    return;
+  }
+  refuse(label);
+}
+
+std::int64_t StatedNumber::read() const {
+  if (kind_ == Kind::extent) { return flatbuffers::ReadScalar<std::uint32_t>(place_); }
+  return flatbuffers::ReadScalar<std::int64_t>(place_);
+}
+
+void StatedNumber::write(std::int64_t value) const {
+  const std::int64_t limit = kind_ == Kind::extent ? kMaxExtent : kMaxSize;
+  if (value >= limit || value < (kind_ == Kind::strides ? -limit : 0)) {
+    refuse("a number of a step is " + std::to_string(value) + " at these sizes");
+  }
+  auto* const place = const_cast<std::uint8_t*>(place_);
+  if (kind_ == Kind::extent) {
+    flatbuffers::WriteScalar(place, static_cast<std::uint32_t>(value));
+  } else {
+    flatbuffers::WriteScalar(place, value);
+  }
+}
+
+flatbuffers::DetachedBuffer copied_step(const program::Step& step) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.ForceDefaults(true);
+  flatbuffers::Offset<void> kernel;
+  switch (step.kernel_type()) {
+    case Operator::Copy:
+      kernel = CreateCopy(builder, unpacked<program::CopyT>(*step.kernel_as_Copy()).get()).Union();
+      break;
+    case Operator::Conv2D:
+      kernel =
+          CreateConv2D(builder, unpacked<program::Conv2DT>(*step.kernel_as_Conv2D()).get()).Union();
+      break;
+    case Operator::DepthwiseConv2D:
+      kernel =
+          CreateDepthwiseConv2D(
+              builder, unpacked<program::DepthwiseConv2DT>(*step.kernel_as_DepthwiseConv2D()).get())
+              .Union();
+      break;
+    case Operator::TransposedConv2D:
+      kernel = CreateTransposedConv2D(
+                   builder,
+                   unpacked<program::TransposedConv2DT>(*step.kernel_as_TransposedConv2D()).get())
+                   .Union();
+      break;
+    default:
+      kernel =
+          CreatePool2D(builder, unpacked<program::Pool2DT>(*step.kernel_as_Pool2D()).get()).Union();
+      break;
+  }
+  const auto name = builder.CreateString(step.name());
+  const auto list = [&builder](const auto* given) {
+    using Item = std::decay_t<decltype(given->Get(0))>;
+    return given == nullptr ? flatbuffers::Offset<flatbuffers::Vector<Item>>()
+                            : builder.CreateVector(given->data(), given->size());
+  };
+  const auto inputs = list(step.inputs());
+  const auto outputs = list(step.outputs());
+  const auto awaits = list(step.awaits());
+  builder.Finish(program::CreateStep(builder, name, step.kernel_type(), kernel, inputs, outputs,
+                                     step.scratch(), step.lane(), awaits));
+  return builder.Release();
+}
+
+}  // namespace arenite

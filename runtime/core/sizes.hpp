@@ -1,0 +1,79 @@
+// Programs for a range of sizes: dimensions, expressions of them, and the numbers that these give.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "program_generated.h"
+#include "tensor_view.hpp"
+
+namespace arenite {
+
+inline bool has_dimensions(const program::Program& program) {
+  return program.dimensions() != nullptr && program.dimensions()->size() != 0;
+}
+
+// Throws ProgramError unless dimensions and expressions are sound, and each axis and number of a
+// step that is an expression exists and has its value at the highest sizes.
+void check_sizes(const program::Program& program, const std::vector<TensorView>& tensors);
+
+// The lowest and the highest value of each dimension.
+std::vector<std::int64_t> lowest_sizes(const program::Program& program);
+std::vector<std::int64_t> highest_sizes(const program::Program& program);
+
+// Throws SizeRangeError unless each dimension has a value inside its range.
+void require_inside(const program::Program& program, const std::vector<std::int64_t>& sizes);
+
+// Computes all expressions, of which `values` has as many. Allocates nothing. Throws ProgramError
+// for a number beyond 64 bits or a division by 0.
+void evaluate(const program::Program& program, const std::vector<std::int64_t>& sizes,
+              std::vector<std::int64_t>& values);
+
+// An axis of an input that tells the value of a dimension: of its expression no other is a part.
+struct SizeSource {
+  std::size_t dimension;
+  std::size_t input;
+  std::size_t axis;  // the caller's
+  std::size_t expression;
+};
+
+// Returns at most one for each dimension, if possible an axis that is the dimension itself.
+std::vector<SizeSource> size_sources(const program::Program& program);
+
+// Sets the dimension to the value for which the axis has a length, if there is one; otherwise
+// throws SizeRangeError. The axis does not shrink where the dimension grows, or need not be found.
+// `values` is room for the expressions.
+void find_size(const program::Program& program, const SizeSource& source, std::int64_t length,
+               std::vector<std::int64_t>& sizes, std::vector<std::int64_t>& values);
+
+// Gives an axis of a tensor another length. Throws ProgramError if the tensor does not fit the
+// bytes that it has at the highest sizes. Its size is not computed before `settle_size`.
+void set_length(TensorView& view, std::size_t axis, std::int64_t length, const char* name);
+void settle_size(TensorView& view, const program::Tensor& stated);
+
+// A number of a step's operator, in a FlatBuffer.
+class StatedNumber {
+ public:
+  // Throws ProgramError if the step has no such number (program.fbs, SizedNumber).
+  StatedNumber(const program::Step& step, std::uint32_t number);
+
+  // Whether it is the number of rows before the first.
+  bool is_padding_above() const { return is_padding_above_; }
+  std::int64_t read() const;
+  // Of a copy of the step that nobody else reads. Throws ProgramError if the number does not fit.
+  void write(std::int64_t value) const;
+
+ private:
+  enum class Kind { lengths, strides, extent };
+
+  Kind kind_ = Kind::lengths;
+  const std::uint8_t* place_ = nullptr;
+  bool is_padding_above_ = false;
+};
+
+// Returns a step of its own, whose numbers share no bytes with anything else, whatever the file
+// has.
+flatbuffers::DetachedBuffer copied_step(const program::Step& step);
+
+}  // namespace arenite
