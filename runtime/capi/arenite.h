@@ -53,7 +53,8 @@ typedef enum arenite_status {
   ARENITE_ERROR_UNSUPPORTED = 5, /* a step needs ONNX Runtime: use Python */
   ARENITE_ERROR_MEMORY = 6,      /* out of memory, or a buffer is too small or misaligned */
   ARENITE_ERROR_INTERNAL = 7,    /* a bug of this library */
-  ARENITE_ERROR_FORKED = 8       /* a session with threads was used after fork() */
+  ARENITE_ERROR_FORKED = 8,      /* a session with threads was used after fork() */
+  ARENITE_ERROR_SIZE = 9         /* a size is outside of the range of its dimension */
 } arenite_status;
 
 typedef enum arenite_type {
@@ -77,7 +78,8 @@ typedef struct arenite_session arenite_session;
 /* An input or output with the axes of the model. Element (i, j, ...) lies at
  * (char *)data + i * strides[0] + j * strides[1] + ...: images are always stored channels last, so
  * strides may differ from those of a contiguous array. A quantised number q stands for
- * (q - zero_point) * scale. The library owns the struct, which is valid as long as its session. */
+ * (q - zero_point) * scale. The library owns the struct, which is valid as long as its session; its
+ * shape, strides and size are those of the present sizes (arenite_session_resize). */
 typedef struct arenite_tensor {
   const char* name;
   arenite_type type;
@@ -142,6 +144,17 @@ typedef struct arenite_resident {
 
 #define ARENITE_RESIDENT_INIT {sizeof(arenite_resident), 0, 0, 0, 0, 0, 0, 0}
 
+/* A named size of a model for a range of sizes: low, low + step and so on up to high. */
+typedef struct arenite_dimension {
+  size_t struct_size; /* sizeof(arenite_dimension) */
+  const char* name;   /* valid as long as the model is open */
+  size_t low;
+  size_t high;
+  size_t step;
+} arenite_dimension;
+
+#define ARENITE_DIMENSION_INIT {sizeof(arenite_dimension), NULL, 0, 0, 0}
+
 /* Version of the library, such as "0.1.0". */
 ARENITE_API const char* arenite_version(void);
 /* ARENITE_API_VERSION of the loaded library. */
@@ -174,6 +187,11 @@ ARENITE_API size_t arenite_model_num_memories(const arenite_model* model);
 /* Fills the struct; set its struct_size first. */
 ARENITE_API arenite_status arenite_model_memory(const arenite_model* model, size_t index,
                                                 arenite_memory* memory);
+/* The number of dimensions of a model for a range of sizes; 0 if all shapes are fixed. */
+ARENITE_API size_t arenite_model_num_dimensions(const arenite_model* model);
+/* Fills the struct; set its struct_size first. */
+ARENITE_API arenite_status arenite_model_dimension(const arenite_model* model, size_t index,
+                                                   arenite_dimension* dimension);
 /* Bytes of the weights in the file. */
 ARENITE_API size_t arenite_model_weights_size(const arenite_model* model);
 
@@ -196,6 +214,16 @@ ARENITE_API const arenite_tensor* arenite_session_input(const arenite_session* s
                                                         size_t index);
 ARENITE_API const arenite_tensor* arenite_session_output(const arenite_session* session,
                                                          size_t index);
+
+/* Sets the value of each dimension of the model, in its order: `count` is their number. A session
+ * begins with the highest. Afterwards the structs of inputs and outputs, which stay where they are,
+ * have the shapes of these sizes; feed all inputs again. States whose shapes change are reset.
+ * Allocates nothing. On failure, ARENITE_ERROR_SIZE for a value outside of its range, the sizes are
+ * as before. */
+ARENITE_API arenite_status arenite_session_resize(arenite_session* session, const size_t* sizes,
+                                                  size_t count);
+/* The value of a dimension; 0 if the index is out of range. */
+ARENITE_API size_t arenite_session_size(const arenite_session* session, size_t index);
 
 /* Copies a contiguous array with the model's axes into an input, or an output into such an array.
  * `size` is the size of the array and must equal the tensor's. */

@@ -39,6 +39,7 @@ struct arenite_session {
   arenite::Session session;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
+  std::vector<std::int64_t> sizes;  // room for those that are to be set
 };
 
 namespace {
@@ -64,6 +65,8 @@ arenite_status guarded(Function function) {
     return fail(ARENITE_ERROR_VERSION, error.what());
   } catch (const arenite::ProgramError& error) {
     return fail(ARENITE_ERROR_FORMAT, error.what());
+  } catch (const arenite::SizeRangeError& error) {
+    return fail(ARENITE_ERROR_SIZE, error.what());
   } catch (const arenite::SpillError& error) {
     return fail(ARENITE_ERROR_FILE, error.what());
   } catch (const arenite::SystemError& error) {
@@ -83,8 +86,10 @@ arenite_status refuse_null() {
 
 using Ports = flatbuffers::Vector<flatbuffers::Offset<arenite::program::Port>>;
 
-std::vector<arenite_session::Port> ports(const arenite::Session& session, const Ports& stated) {
-  std::vector<arenite_session::Port> found(stated.size());
+// Fills in what there is, or makes it. Then nothing is allocated.
+void find_ports(const arenite::Session& session, const Ports& stated,
+                std::vector<arenite_session::Port>& found) {
+  found.resize(stated.size());
   for (flatbuffers::uoffset_t index = 0; index < stated.size(); ++index) {
     const auto& port = *stated.Get(index);
     const auto& view = session.port_tensor(port);
@@ -109,7 +114,6 @@ std::vector<arenite_session::Port> ports(const arenite::Session& session, const 
               is_quantised ? view.scales[0] : 0.0F,
               is_quantised ? view.zero_point : 0};
   }
-  return found;
 }
 
 // Whether a copy of `size` bytes fits the port, or the status of the failure.
@@ -133,6 +137,7 @@ arenite_status checked_copy(const std::vector<arenite_session::Port>& ports, std
 // Sizes that structs of the caller had when they were first there.
 constexpr std::size_t kLeastOptions = offsetof(arenite_options, buffers);
 constexpr std::size_t kLeastMemory = offsetof(arenite_memory, spilled);
+constexpr std::size_t kLeastDimension = sizeof(arenite_dimension);
 constexpr std::size_t kLeastResident = sizeof(arenite_resident);
 
 arenite_status refuse_size(std::size_t size) {
@@ -225,9 +230,10 @@ arenite_status make_model(std::shared_ptr<const arenite::MappedFile> file, areni
 
 arenite_session::arenite_session(std::shared_ptr<const arenite::MappedFile> file,
                                  const arenite::SessionOptions& options)
-    : session(std::move(file), options),
-      inputs(ports(session, *session.program().inputs())),
-      outputs(ports(session, *session.program().outputs())) {}
+    : session(std::move(file), options), sizes(session.sizes()) {
+  find_ports(session, *session.program().inputs(), inputs);
+  find_ports(session, *session.program().outputs(), outputs);
+}
 
 const char* arenite_version(void) { return ARENITE_VERSION; }
 
@@ -322,6 +328,30 @@ arenite_status arenite_model_memory(const arenite_model* model, size_t index,
   });
 }
 
+size_t arenite_model_num_dimensions(const arenite_model* model) {
+  const auto* found = model != nullptr ? model->file->program().dimensions() : nullptr;
+  return found != nullptr ? found->size() : 0;
+}
+
+arenite_status arenite_model_dimension(const arenite_model* model, size_t index,
+                                       arenite_dimension* dimension) {
+  if (model == nullptr || dimension == nullptr) { return refuse_null(); }
+  return guarded([&] {
+    const std::size_t count = arenite_model_num_dimensions(model);
+    if (index >= count) {
+      return fail(ARENITE_ERROR_ARGUMENT, ("there is no dimension " + std::to_string(index) +
+                                           "; the model has " + std::to_string(count))
+                                              .c_str());
+    }
+    const auto& stated =
+        *model->file->program().dimensions()->Get(static_cast<flatbuffers::uoffset_t>(index));
+    return write_struct<arenite_dimension>(
+        {0, stated.name()->c_str(), static_cast<std::size_t>(stated.low()),
+         static_cast<std::size_t>(stated.high()), static_cast<std::size_t>(stated.step())},
+        kLeastDimension, dimension);
+  });
+}
+
 size_t arenite_model_weights_size(const arenite_model* model) {
   return model != nullptr ? model->file->weights_size() : 0;
 }
@@ -375,6 +405,31 @@ const arenite_tensor* arenite_session_input(const arenite_session* session, size
 
 const arenite_tensor* arenite_session_output(const arenite_session* session, size_t index) {
   return index < arenite_session_num_outputs(session) ? &session->outputs[index].tensor : nullptr;
+}
+
+arenite_status arenite_session_resize(arenite_session* session, const size_t* sizes, size_t count) {
+  if (session == nullptr || (sizes == nullptr && count != 0)) { return refuse_null(); }
+  return guarded([&] {
+    if (count != session->sizes.size()) {
+      return fail(ARENITE_ERROR_ARGUMENT,
+                  ("the model has " + std::to_string(session->sizes.size()) + " dimensions; " +
+                   std::to_string(count) + " sizes are given")
+                      .c_str());
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      // No range has a number beyond 63 bits.
+      session->sizes[i] = static_cast<std::int64_t>(std::min<std::uint64_t>(sizes[i], INT64_MAX));
+    }
+    session->session.resize(session->sizes);
+    find_ports(session->session, *session->session.program().inputs(), session->inputs);
+    find_ports(session->session, *session->session.program().outputs(), session->outputs);
+    return ARENITE_OK;
+  });
+}
+
+size_t arenite_session_size(const arenite_session* session, size_t index) {
+  if (session == nullptr || index >= session->session.sizes().size()) { return 0; }
+  return static_cast<std::size_t>(session->session.sizes()[index]);
 }
 
 arenite_status arenite_session_feed(arenite_session* session, size_t index, const void* data,

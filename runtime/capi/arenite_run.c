@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>
+#include <limits.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -17,13 +18,15 @@ enum { NUM_TOP = 5, MAX_RUNS = 1000000, PIECE = 4096 };
 
 static const char usage[] =
     "usage: arenite-run MODEL.arena [--input FILE.raw]... [--output FILE.raw] [--runs N] "
-    "[--threads N] [--check]\n"
+    "[--threads N] [--size NAME=N]... [--check]\n"
     "\n"
     "  --input FILE   raw bytes of an input, with the model's axes; once for each input, in order\n"
     "                 (default: zeros)\n"
     "  --output FILE  file for the outputs, one after another\n"
     "  --runs N       number of runs (default 1); each run feeds the inputs and resets the states\n"
     "  --threads N    number of compute threads (default 1)\n"
+    "  --size NAME=N  value of a dimension, of a model for a range of sizes (default: the "
+    "highest)\n"
     "  --check        compare the file with its checksums first\n"
     "  --help         print this text\n";
 
@@ -35,6 +38,8 @@ typedef struct arguments {
   unsigned runs;
   unsigned threads;
   int is_checked;
+  const char** sizes; /* "seq=17" */
+  size_t num_sizes;
 } arguments;
 
 /* Prints an error and returns the exit status. */
@@ -72,6 +77,8 @@ static int parse(int argc, char** argv, arguments* given) {
       given->inputs[given->num_inputs++] = value;
     } else if (strcmp(word, "--output") == 0) {
       given->output = value;
+    } else if (strcmp(word, "--size") == 0) {
+      given->sizes[given->num_sizes++] = value;
     } else if (strcmp(word, "--runs") == 0) {
       if (!parse_count(value, MAX_RUNS, &given->runs)) { return 0; }
     } else if (strcmp(word, "--threads") == 0) {
@@ -81,6 +88,36 @@ static int parse(int argc, char** argv, arguments* given) {
     }
   }
   return given->model != NULL;
+}
+
+/* Sets the sizes that are given, and prints all. */
+static int resize(const arenite_model* model, arenite_session* session, const arguments* given) {
+  const size_t count = arenite_model_num_dimensions(model);
+  size_t* sizes = calloc(count + 1, sizeof *sizes);
+  size_t num_found = 0;
+  if (sizes == NULL) { return failed(given->model, "no memory for the sizes"); }
+  for (size_t i = 0; i < count; ++i) {
+    arenite_dimension dimension = ARENITE_DIMENSION_INIT;
+    if (arenite_model_dimension(model, i, &dimension) != ARENITE_OK) { return 1; }
+    sizes[i] = dimension.high;
+    const size_t length = strlen(dimension.name);
+    for (size_t k = 0; k < given->num_sizes; ++k) {
+      const char* text = given->sizes[k];
+      unsigned size;
+      if (strncmp(text, dimension.name, length) != 0 || text[length] != '=') { continue; }
+      if (!parse_count(text + length + 1, INT_MAX, &size)) { return 1; }
+      sizes[i] = size;
+      ++num_found;
+    }
+    printf("size     %s: %zu of %zu to %zu\n", dimension.name, sizes[i], dimension.low,
+           dimension.high);
+  }
+  if (num_found < given->num_sizes) {
+    return failed(given->model, "a --size names no dimension of the model, or gives no NAME=N");
+  }
+  const arenite_status status = arenite_session_resize(session, sizes, count);
+  free(sizes);
+  return status == ARENITE_OK ? 0 : failed(given->model, arenite_last_error());
 }
 
 static double now_ms(void) {
@@ -304,9 +341,10 @@ int main(int argc, char** argv) {
     fputs(usage, stdout);
     return 0;
   }
-  arguments given = {NULL, NULL, 0, NULL, 1, 1, 0};
+  arguments given = {NULL, NULL, 0, NULL, 1, 1, 0, NULL, 0};
   given.inputs = calloc((size_t)argc + 1, sizeof *given.inputs);
-  if (given.inputs == NULL || !parse(argc, argv, &given)) {
+  given.sizes = calloc((size_t)argc + 1, sizeof *given.sizes);
+  if (given.inputs == NULL || given.sizes == NULL || !parse(argc, argv, &given)) {
     fputs(usage, stderr);
     return 2;
   }
@@ -328,6 +366,7 @@ int main(int argc, char** argv) {
 #ifdef __GLIBC__
   malloc_trim(0); /* what it took to check the file, before weights are read */
 #endif
+  if (resize(model, session, &given) != 0) { return 1; }
   source* sources = open_inputs(session, &given);
   if (sources == NULL || time_runs(session, sources, &given) != 0 ||
       print_outputs(session, given.output) != 0) {
@@ -339,6 +378,7 @@ int main(int argc, char** argv) {
   }
   free(sources);
   free(given.inputs);
+  free(given.sizes);
   arenite_session_destroy(session);
   arenite_model_close(model);
   return 0;

@@ -13,6 +13,7 @@ from arenite.runtime.program import write_assembly
 from arenite.runtime.rewrites import Loading, WeightBudget
 from arenite.strategies import find_policy
 from support.coded_programs import KINDS, build_coded, network
+from support.ranged_programs import NETWORKS, range_of
 from support.running import build
 from support.tflite_layers import detector, integer_lstm, spectrum
 from support.tiny_onnx import parse, save, with_random_weights
@@ -42,6 +43,28 @@ int posix_memalign(void** p, std::size_t a, std::size_t n) {
   return *p == nullptr ? 12 : 0;
 }
 }
+"""
+RESIZING = """
+import ctypes, json, sys
+from arenite.runtime import Session
+counter = ctypes.CDLL(sys.argv[1])
+counter.stop.restype = ctypes.c_long
+session = Session(sys.argv[2], threads=int(sys.argv[3]))
+native = session._native
+(dimension,) = session.dimensions
+count = control = 0
+for size in [*range(dimension.low, dimension.high + 1, dimension.step), dimension.low]:
+    sizes = [size]
+    for before in ([dimension.high], sizes):
+        native.resize(before)
+        counter.start()
+        native.resize(sizes)
+        if before is sizes:  # the call alone, which makes a list of the core's
+            control += counter.stop()
+        else:
+            count += counter.stop()
+    session.invoke()
+json.dump({"heap": count, "control": control}, sys.stdout)
 """
 SCRIPT = """
 import ctypes, json, sys
@@ -134,10 +157,18 @@ def test_loading_weights_beside_the_computation_allocates_nothing(counter, tmp_p
     assert counted["control"] > 0
 
 
-def count(counter, program, threads):
-    """Return how often memory is asked for in 20 runs of a program."""
+@pytest.mark.parametrize("network", NETWORKS)
+def test_other_sizes_allocate_nothing(counter, tmp_path, network):
+    path = tmp_path / "ranged.arena"
+    write_assembly(path, range_of(tmp_path, network)[1])
+    counted = count(counter, path, 1, RESIZING)
+    assert counted["heap"] == counted["control"] > 0
+
+
+def count(counter, program, threads, script=SCRIPT):
+    """Return how often memory is asked for in 20 runs of a program, or in what a script does."""
     process = subprocess.run(
-        [sys.executable, "-c", SCRIPT, counter, program, str(threads)],
+        [sys.executable, "-c", script, counter, program, str(threads)],
         env={"LD_PRELOAD": str(counter), "PYTHONPATH": ":".join(sys.path)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip

@@ -5,47 +5,8 @@ import pytest
 
 from arenite.runtime import InputShapeError, ProgramError, Session, SizeRangeError
 from support.edited_programs import edited, file_of
-from support.ranged_programs import built, ranged
+from support.ranged_programs import NETWORKS, range_of
 from support.running import PoisonedSession
-
-
-def text(n: int) -> str:
-    return f"""(float[1,{n},16] x) => (y)
-<float[16,16] wq, float[16,16] wk, float[16,16] wv, float[16,32] w1, float[32,16] w2, float[16] g,
-float[16] b, int64[4] h = {{0,0,4,4}}, int64[3] m = {{0,0,16}}>
-{{ q = MatMul(x, wq) k = MatMul(x, wk) v = MatMul(x, wv)
-  qh = Reshape(q, h) kh = Reshape(k, h) vh = Reshape(v, h)
-  qt = Transpose<perm=[0,2,1,3]>(qh) kt = Transpose<perm=[0,2,3,1]>(kh)
-  vt = Transpose<perm=[0,2,1,3]>(vh)
-  s = MatMul(qt, kt) p = Softmax<axis=-1>(s) o = MatMul(p, vt)
-  ot = Transpose<perm=[0,2,1,3]>(o) r = Reshape(ot, m) a = Add(r, x)
-  n = LayerNormalization<axis=-1>(a, g, b) f = MatMul(n, w1) e = Tanh(f) t = MatMul(e, w2)
-  y = Add(t, n) }}"""
-
-
-def images(n: int) -> str:
-    return f"""(float[1,3,{n},{n}] x) => (y, z, b)
-<float[8,3,3,3] w, float[8,1,3,3] d, float[8,5] f, float[8,4,2,2] up,
-int64[8] s = {{0,0,1,1,0,0,1,1}}, float[4] k = {{1,1,2,2}}>
-{{ c = Conv<pads=[1,1,1,1]>(x, w) e = Conv<group=8, pads=[1,1,1,1]>(c, d)
-  h = Tanh(e) a = Add(h, c) o = Pad(a, s) p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(a)
-  j = Concat<axis=1>(p, p) u = Resize<mode="linear">(j, , k)
-  v = ConvTranspose<strides=[2,2]>(p, up) z = ReduceSum<keepdims=0>(o)
-  m = GlobalAveragePool(p) q = Flatten(m) l = Gemm(q, f) y = Add(l, l) i = Add(u, u)
-  i2 = ReduceMax<axes=[1]>(i) i3 = ReduceMax<axes=[1]>(v) b = Add(i2, i3) }}"""
-
-
-NETWORKS = {
-    "text": (text, 2, 40, 1),
-    "text by steps": (text, 8, 64, 8),
-    "images": (images, 4, 32, 2),
-}
-
-
-def range_of(tmp_path, network):
-    form, low, high, step = NETWORKS[network]
-    build = built(tmp_path, form)
-    return build, ranged(build, low, high, step)
 
 
 @pytest.fixture
@@ -230,7 +191,7 @@ def test_hostile_sizes_are_refused(small, edit, guard):
 
 
 def with_input_axis(*more: dict):
-    """Let the length of the first sized axis be the last of these expressions, after all others."""
+    """Let the length of the first sized axis be the last of these expressions."""
 
     def edit(root):
         root["expressions"] += more

@@ -93,7 +93,7 @@ class Store {
   std::int64_t zero_point_;
   std::int64_t min_;
   std::int64_t max_;
-  std::vector<Factor> factors_;  // one, or one for each output channel
+  StepVector<Factor> factors_;  // one, or one for each output channel
   std::size_t step_;
   const std::int32_t* bias32_ = nullptr;
   const std::int64_t* bias64_ = nullptr;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/convolution/depthwise.hpp"
@@ -123,8 +122,8 @@ class TransposedByInputsStep final : public Step {
   std::size_t inputs_;   // of a group
   std::size_t outputs_;  // of a group
   bool is_depthwise_;
-  std::vector<Phase> rows_;
-  std::vector<Phase> columns_;
+  StepVector<Phase> rows_;
+  StepVector<Phase> columns_;
   float* packed_;  // working memory
   pthreadpool_t threads_;
 };

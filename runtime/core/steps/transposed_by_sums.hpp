@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "kernels/convolution/convolve.hpp"
@@ -35,18 +36,10 @@ class TransposedBySumsStep final : public Step {
         result_(first_image<float>(*operands.outputs[0])),
         kernel_(kernel),
         taps_(kernel.window.kernel[1]),
-        packed_(packed_filter_size(1, taps_ * result_.channels, source_.channels)),
+        packed_(kept_table<Packed>(
+            operands, [](const Packed&) { return true; },
+            [&] { return pack(operands.inputs[1]->as<float>()); })),
         threads_(operands.threads) {
-    // Outputs by taps: side by side as in a row of the result.
-    const auto* filter = operands.inputs[1]->as<float>();
-    const std::size_t depth = source_.channels;
-    for (std::size_t output = 0; output < result_.channels; ++output) {
-      for (std::size_t tap = 0; tap < taps_; ++tap) {
-        const std::size_t made = tap * result_.channels + output;
-        float* to = packed_.data() + made / kPanel * depth * kPanel + made % kPanel;
-        for (std::size_t k = 0; k < depth; ++k) { to[k * kPanel] = *filter++; }
-      }
-    }
     products_ = require_scratch_of<float>(
         operands, std::min(kPixels, source_.columns) * taps_ * result_.channels);
   }
@@ -59,10 +52,28 @@ class TransposedBySumsStep final : public Step {
   bool finds_rows(std::size_t input) const override { return input == 0 && num_images_ == 1; }
   void run_rows(RowRange rows) override { make(rows, 0); }
 
-  std::size_t held_bytes() const override { return heap_bytes(packed_); }
+  std::size_t held_bytes() const override { return heap_bytes(packed_->filter); }
   bool has_packed(std::size_t input) const override { return input == 1; }
 
  private:
+  struct Packed {
+    std::vector<float> filter;
+  };
+
+  // Outputs by taps: side by side as in a row of the result.
+  Packed pack(const float* filter) const {
+    const std::size_t depth = source_.channels;
+    Packed packed{std::vector<float>(packed_filter_size(1, taps_ * result_.channels, depth))};
+    for (std::size_t output = 0; output < result_.channels; ++output) {
+      for (std::size_t tap = 0; tap < taps_; ++tap) {
+        const std::size_t made = tap * result_.channels + output;
+        float* to = packed.filter.data() + made / kPanel * depth * kPanel + made % kPanel;
+        for (std::size_t k = 0; k < depth; ++k) { to[k * kPanel] = *filter++; }
+      }
+    }
+    return packed;
+  }
+
   // A row of the source reaches one of the result, or none.
   void make(RowRange rows, std::size_t image) const {
     Image<const float> source = source_;
@@ -101,7 +112,7 @@ class TransposedBySumsStep final : public Step {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     const Convolution product{{{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}},
                               1,
-                              packed_.data(),
+                              packed_->filter.data(),
                               {nullptr, nullptr, -kInfinity, kInfinity}};
     // Working memory holds the products of any row.
     convolve(product, source, {products_, source.rows, count, made, made, 0}, {row, 1}, threads_);
@@ -143,7 +154,7 @@ class TransposedBySumsStep final : public Step {
   Image<float> result_;
   Convolution kernel_;
   std::size_t taps_;
-  std::vector<float> packed_;
+  std::shared_ptr<const Packed> packed_;
   pthreadpool_t threads_;
   float* products_;  // working memory: by pixel, tap and output
 };

@@ -1,6 +1,7 @@
 // Transposed convolutions, as one convolution for each phase of the strides or as sums of products.
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "convolution_checks.hpp"
@@ -22,8 +23,8 @@ using program::Type;
 
 // Values by output channel, repeated for phases of columns that are made together.
 template <typename T>
-std::vector<T> repeated(const T* given, std::size_t count, std::size_t times) {
-  std::vector<T> found;
+StepVector<T> repeated(const T* given, std::size_t count, std::size_t times) {
+  StepVector<T> found;
   for (std::size_t i = 0; i < times && given != nullptr; ++i) {
     found.insert(found.end(), given, given + count);
   }
@@ -32,8 +33,8 @@ std::vector<T> repeated(const T* given, std::size_t count, std::size_t times) {
 
 // A kernel's store points at these.
 struct Stores {
-  std::vector<float> floats;  // biases, or scales of integers
-  std::vector<std::int32_t> biases;
+  StepVector<float> floats;  // biases, or scales of integers
+  StepVector<std::int32_t> biases;
 
   void take(FloatStore& store, std::size_t count, std::size_t times) {
     floats = repeated(store.bias, count, times);
@@ -61,23 +62,21 @@ class TransposedStep final : public Step {
         columns_(phases_of(window, 1, result_.columns)),
         together_(kernel.groups == 1 && are_alike(columns_) ? columns_.size() : 1) {
     stores_.take(kernel_.store, result_.channels, together_);
-    const TransposedFilter filter{*operands.inputs[1], kernel.groups};
+    row_offsets_.reserve(rows_.size());
     for (const Phase& row : rows_) {
       row_offsets_.emplace_back();
       for (std::size_t q = 0; result_.row_offsets != nullptr && q < row.count; ++q) {
         row_offsets_.back().push_back(result_.row_offsets[row.first + q * row.stride]);
       }
-      for (std::size_t i = 0; i < columns_.size(); i += together_) {
-        if (has_taps(row, columns_[i])) {
-          filters_.push_back(pack(filter, row, {&columns_[i], together_}, T{}));
-        } else if (zeros_.empty()) {
-          // One tap of zeros, whichever phases they are of.
-          Phase nothing = row;
-          nothing.num_taps = 0;
-          zeros_ = pack(filter, nothing, {&columns_[i], together_}, T{});
-        }
-      }
     }
+    const TransposedFilter filter{*operands.inputs[1], kernel.groups};
+    packed_ = kept_table<Packed>(
+        operands,
+        [this](const Packed& packed) {
+          return packed.num_rows == rows_.size() && packed.num_columns == columns_.size() &&
+                 packed.together == together_;
+        },
+        [&] { return pack_all(filter); });
   }
 
   void run() override {
@@ -90,11 +89,37 @@ class TransposedStep final : public Step {
 
   std::size_t held_bytes() const override {
     return heap_bytes(rows_) + heap_bytes(columns_) + heap_bytes(row_offsets_) +
-           heap_bytes(filters_) + heap_bytes(zeros_);
+           heap_bytes(packed_->filters) + heap_bytes(packed_->zeros);
   }
   bool has_packed(std::size_t input) const override { return input == 1; }
 
  private:
+  // The filters of so many phases of rows and columns.
+  struct Packed {
+    std::size_t num_rows;
+    std::size_t num_columns;
+    std::size_t together;
+    std::vector<std::vector<Element>> filters;  // by phases that have taps
+    std::vector<Element> zeros;                 // of all others
+  };
+
+  Packed pack_all(const TransposedFilter& filter) const {
+    Packed packed{rows_.size(), columns_.size(), together_, {}, {}};
+    for (const Phase& row : rows_) {
+      for (std::size_t i = 0; i < columns_.size(); i += together_) {
+        if (has_taps(row, columns_[i])) {
+          packed.filters.push_back(pack(filter, row, {&columns_[i], together_}, T{}));
+        } else if (packed.zeros.empty()) {
+          // One tap of zeros, whichever phases they are of.
+          Phase nothing = row;
+          nothing.num_taps = 0;
+          packed.zeros = pack(filter, nothing, {&columns_[i], together_}, T{});
+        }
+      }
+    }
+    return packed;
+  }
+
   void make(RowRange rows, std::size_t image) const {
     std::size_t filter = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -108,7 +133,7 @@ class TransposedStep final : public Step {
       for (std::size_t k = 0; k < columns_.size(); k += together_) {
         const Phase& column = columns_[k];
         const bool is_made = has_taps(row, column);
-        const Element* packed = (is_made ? filters_[filter] : zeros_).data();
+        const Element* packed = (is_made ? packed_->filters[filter] : packed_->zeros).data();
         filter += is_made ? 1 : 0;
         if (count == 0) { continue; }
         PhaseImages<T> images(row, column, source_, result_, row_offsets_[i]);
@@ -128,13 +153,12 @@ class TransposedStep final : public Step {
   Image<T> result_;
   pthreadpool_t threads_;
   Kernel kernel_;
-  std::vector<Phase> rows_;
-  std::vector<Phase> columns_;
+  StepVector<Phase> rows_;
+  StepVector<Phase> columns_;
   std::size_t together_;  // phases of columns whose pixels follow one another, made as one
   Stores stores_;
-  std::vector<std::vector<std::uint64_t>> row_offsets_;  // of the result, by phase of rows
-  std::vector<std::vector<Element>> filters_;            // by phases that have taps
-  std::vector<Element> zeros_;                           // of all others
+  StepVector<StepVector<std::uint64_t>> row_offsets_;  // of the result, by phase of rows
+  std::shared_ptr<const Packed> packed_;
 };
 
 template <typename T>
@@ -153,7 +177,7 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, const SlidingW
       filter.scales.size() == 1 || (filter.scales.size() == filter.shape[0] && filter.axis == 0),
       "its weights have scales that are not those of its output channels");
   require(operands, bias == nullptr || bias->type == Type::int32, "its bias does not fit");
-  std::vector<float> scales(filter.shape[0]);
+  StepVector<float> scales(filter.shape[0]);
   for (std::size_t i = 0; i < scales.size(); ++i) {
     const float scale = filter.scales[filter.scales.size() == 1 ? 0 : i];
     scales[i] = source.scales[0] * scale / result.scales[0];

@@ -11,6 +11,7 @@
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/convolution/convolve_int8.hpp"
 #include "kernels/sliding_window.hpp"
+#include "step_memory.hpp"
 #include "tensor_view.hpp"
 
 namespace arenite {
@@ -30,13 +31,13 @@ struct Phase {
   std::size_t skipped;     // of the source, where nothing of it is padded
 };
 
-inline std::vector<Phase> phases_of(const SlidingWindow& window, std::size_t axis,
-                                    std::size_t length) {
+inline StepVector<Phase> phases_of(const SlidingWindow& window, std::size_t axis,
+                                   std::size_t length) {
   const std::size_t stride = window.strides[axis];
   const std::size_t dilation = window.dilations[axis];
   const std::size_t before = axis == 0 ? window.padding[0] : window.padding[3];
   const std::size_t common = std::gcd(stride, dilation);
-  std::vector<Phase> found;
+  StepVector<Phase> found;
   for (std::size_t first = 0; first < std::min(stride, length); ++first) {
     Phase phase{first, stride, (length - first + stride - 1) / stride, 0, stride / common, 0, 1,
                 0,     0};
@@ -65,7 +66,7 @@ inline std::vector<Phase> phases_of(const SlidingWindow& window, std::size_t axi
 }
 
 // Whether the phases of all indices read the same of the source, and are as many.
-inline bool are_alike(const std::vector<Phase>& phases) {
+inline bool are_alike(const StepVector<Phase>& phases) {
   const Phase& first = phases.front();
   return std::all_of(phases.begin(), phases.end(), [&](const Phase& phase) {
     return phases.size() == phase.stride && phase.count == first.count &&

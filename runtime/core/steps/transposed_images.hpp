@@ -21,7 +21,7 @@ struct PhaseImages {
 
   // `offsets` are those of the phase's rows of the result, where that has any.
   PhaseImages(const Phase& row, const Phase& column, const Image<const T>& whole_source,
-              const Image<T>& whole_result, const std::vector<std::uint64_t>& offsets)
+              const Image<T>& whole_result, const StepVector<std::uint64_t>& offsets)
       : source(whole_source), result(whole_result) {
     const auto taps = [&](const Phase& phase) {
       return has_taps(row, column) ? static_cast<std::uint32_t>(phase.num_taps) : 1u;

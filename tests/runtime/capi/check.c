@@ -353,7 +353,53 @@ static int measure_stack(const char* path) {
   return 0;
 }
 
+/* resize PATH SIZE INPUT OUTPUT: a run at one size of the first dimension, after other sizes. */
+static int resized(const char* path, const char* wanted, const char* input, const char* output) {
+  arenite_model* model;
+  arenite_session* session;
+  arenite_dimension dimension = ARENITE_DIMENSION_INIT;
+  check(arenite_model_open(path, &model));
+  check(arenite_session_create(model, NULL, &session));
+  report("first", arenite_model_dimension(model, 0, &dimension));
+  printf("%s\t0\t%zu %zu %zu of %zu\n", dimension.name, dimension.low, dimension.high,
+         dimension.step, arenite_model_num_dimensions(model));
+  report("second", arenite_model_dimension(model, 1, &dimension));
+  arenite_dimension cut = {8, NULL, 0, 0, 0};
+  report("short", arenite_model_dimension(model, 0, &cut));
+  const size_t size = (size_t)atoi(wanted), above = dimension.high + 1, huge = SIZE_MAX;
+  size_t fed_size = 0;
+  char* fed = read_file(input, &fed_size);
+  const arenite_tensor* source = arenite_session_input(session, 0);
+  const arenite_tensor* result = arenite_session_output(session, 0);
+  char* fetched = aligned(result->size);
+  const size_t before = num_allocations;
+  for (size_t each = dimension.low; each <= dimension.high; each += dimension.step) {
+    check(arenite_session_resize(session, &each, 1));
+    check(arenite_session_run(session));
+  }
+  check(arenite_session_resize(session, &size, 1));
+  check(arenite_session_feed(session, 0, fed, fed_size));
+  check(arenite_session_run(session));
+  check(arenite_session_fetch(session, 0, fetched, result->size));
+  printf("allocations\t0\t%zu\n", num_allocations - before);
+  report("above", arenite_session_resize(session, &above, 1));
+  report("huge", arenite_session_resize(session, &huge, 1));
+  report("none", arenite_session_resize(session, &size, 0));
+  report("null", arenite_session_resize(session, NULL, 1));
+  printf("size\t0\t%zu %zu, %zu B in, %zu B out\n", arenite_session_size(session, 0),
+         arenite_session_size(session, 1), source->size, result->size);
+  FILE* stream = fopen(output, "wb");
+  if (stream == NULL || fwrite(fetched, 1, result->size, stream) != result->size) { return 3; }
+  fclose(stream);
+  free(fetched);
+  free(fed);
+  arenite_session_destroy(session);
+  arenite_model_close(model);
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  if (argc == 6) { return resized(argv[2], argv[3], argv[4], argv[5]); }
   if (argc == 3 && strcmp(argv[1], "stack") == 0) { return measure_stack(argv[2]); }
   if (argc == 3 && strcmp(argv[1], "forked") == 0) { return forked(argv[2]); }
   if (argc == 5) { return run(argv[1], argv[2], argv[3], argv[4]); }

@@ -18,6 +18,7 @@ from arenite.runtime.rewrites import Activations
 from arenite.strategies import find, find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
+from support.ranged_programs import range_of
 from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import accumulator, classifier
 from support.trading import CARRIED, assembled, step_file, traded
@@ -26,7 +27,7 @@ from support.two_memories import FAST, in_two_memories
 TWO_LAYERS = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v>
 { c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) d = Conv<pads=[1,1,1,1]>(s, v) y = Add(d, s) }"""
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
-ARGUMENT, FILE, FORMAT, VERSION, MEMORY, FORKED = 1, 2, 3, 4, 6, 8
+ARGUMENT, FILE, FORMAT, VERSION, MEMORY, FORKED, SIZE = 1, 2, 3, 4, 6, 8, 9
 
 
 @pytest.fixture(scope="session")
@@ -268,6 +269,45 @@ def test_an_installation_elsewhere_is_found_there(prefix, tmp_path):
     include, library = (Path(each[2:]) for each in flags.split()[:2])
     assert (include / "arenite.h").samefile(tmp_path / "include" / "arenite.h")
     assert library.samefile(tmp_path / "lib")
+
+
+def test_a_session_is_resized_without_allocations(check, tmp_path):
+    build, assembly = range_of(tmp_path, "text")
+    path, fixed = tmp_path / "ranged.arena", tmp_path / "fixed.arena"
+    write_assembly(path, assembly)
+    write_assembly(fixed, build(9))
+    session = Session(fixed)
+    x = random_image(session)
+    x.tofile(tmp_path / "in")
+    found = lines(check("resize", path, 9, tmp_path / "in", tmp_path / "out"))
+    expected = session.run({"x": x})["y"]
+    assert (tmp_path / "out").read_bytes() == expected.tobytes()
+    assert found["n"] == (0, "2 40 1 of 1")
+    assert found["allocations"] == (0, "0")
+    assert found["size"] == (0, f"9 0, {x.nbytes} B in, {expected.nbytes} B out")
+    assert {label: status for label, (status, _) in found.items() if status} == {
+        "second": ARGUMENT, "short": ARGUMENT, "above": SIZE, "huge": SIZE, "none": ARGUMENT,
+        "null": ARGUMENT,
+    }  # fmt: skip
+    assert found["above"][1] == "dimension 'n' is 41; its range is 2 to 40"
+    assert found["none"][1] == "the model has 1 dimensions; 0 sizes are given"
+
+
+def test_the_runner_takes_sizes(prefix, tmp_path):
+    _, assembly = range_of(tmp_path, "text")
+    write_assembly(tmp_path / "ranged.arena", assembly)
+    command = [prefix / "bin/arenite-run", tmp_path / "ranged.arena"]
+    assert "output   y: float32 1x9x16" in run([*command, "--size", "n=9"]).stdout
+    assert "size     n: 40 of 2 to 40" in run(command).stdout
+    for wrong, text in (
+        ("n=41", "dimension 'n' is 41; its range is 2 to 40"), ("n=", "not a number"),
+        ("m=3", "names no dimension"), ("n", "names no dimension"),
+    ):  # fmt: skip
+        done = subprocess.run(
+            [*command, "--size", wrong], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert text in done.stderr
 
 
 def test_the_runner_helps_on_standard_output(prefix):
