@@ -128,7 +128,7 @@ float[16] b, int64[4] h = {{0,0,4,4}}, int64[3] m = {{0,0,16}}>
   qt = Transpose<perm=[0,2,1,3]>(qh) kt = Transpose<perm=[0,2,3,1]>(kh)
   vt = Transpose<perm=[0,2,1,3]>(vh)
   s = MatMul(qt, kt) p = Softmax<axis=-1>(s) o = MatMul(p, vt)
-  ot = Transpose<perm=[0,2,1,3]>(o) r = Reshape(ot, m) a = Add(r, x)
+  oo = Transpose<perm=[0,2,1,3]>(o) r = Reshape(oo, m) a = Add(r, x)
   n = LayerNormalization<axis=-1>(a, g, b) f = MatMul(n, w1) e = Tanh(f) t = MatMul(e, w2)
   y = Add(t, n) }}"""
 
