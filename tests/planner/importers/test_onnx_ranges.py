@@ -217,6 +217,18 @@ DATA = {
     "int64[1] j = {1}, float[1,3] f = {1, 0.5, 0.25}> { s = Shape(x) a = Gather(s, zero) "
     "r = Range(zero, a, one) c = Cast<to=1>(r) u = Unsqueeze(c, j) v = MatMul(u, f) "
     "w = Concat<axis=1>(v, v) q = Cos(w) y = Mul(x, q) }",
+    "places of a grid": "(float[1,2,n,m] x) => (float[a,2] y) <int64 two = {2}, "
+    "int64 three = {3}, "
+    "float unit = {1}, float half = {0.5}, int64[1] last = {2}, "
+    "int64[1] minus = {-1}, int64[1] one = {1}, int64[2] flat = {-1, 2}> { s = Shape(x) "
+    "none = Constant<value_float=0.0>() gr = Gather(s, two) gc = Gather(s, three) "
+    "fr = Cast<to=1>(gr) fc = Cast<to=1>(gc) "
+    "r = Range(none, fr, unit) c = Range(none, fc, unit) r2 = Add(r, half) c2 = Add(c, half) "
+    "br = Unsqueeze(gr, minus) bc = Unsqueeze(gc, minus) grid = Concat<axis=0>(br, bc) "
+    "column = Unsqueeze(r2, one) rows = Expand(column, grid) columns = Expand(c2, grid) "
+    "u = Unsqueeze(rows, last) v = Unsqueeze(columns, last) w = Concat<axis=2>(v, u) "
+    "places = Reshape(w, flat) d = ReduceSum<keepdims=0>(x, one) "
+    "e = Reshape(d, minus) f = Unsqueeze(e, one) y = Mul(places, f) }",
     "the last element": "(float[n,4] x) => (float[4] y) <int64 zero = {0}, int64 one = {1}> "
     "{ s = Shape(x) a = Gather(s, zero) b = Sub(a, one) y = Gather(x, b) }",
 }
@@ -475,6 +487,55 @@ def test_ranges_that_contradict_are_refused(
 ) -> None:
     with pytest.raises(ModelError, match=reason):
         load(save(tmp_path, parse(TWO)), **options)
+
+
+BRANCHES = """(float[n,4] x, float[2] z) => (float[n,4] y)
+    <int64 zero = {0}, int64 limit = {LIMIT}>
+    { s = Shape(x) a = Gather(s, zero) c = Less(a, limit) y = If (c) <
+        then_branch = g1 () => (float[n,4] p) { p = Relu(x) },
+        else_branch = g2 () => (float[n,4] q) { q = Neg(x) }> }"""
+
+
+@pytest.mark.parametrize(("limit", "taken"), [(10, "Relu"), (1, "Neg")])
+def test_a_branch_that_all_sizes_take_is_taken(limit: int, taken: str, tmp_path: Path) -> None:
+    text = BRANCHES.replace("LIMIT", str(limit))
+    program = read_text(tmp_path, text, dims={"n": N})
+    assert [step.operator.label for step in program.steps] == [taken]
+
+
+def test_a_branch_that_some_sizes_take_says_where_to_split_the_range(tmp_path: Path) -> None:
+    text = BRANCHES.replace("LIMIT", "5")
+    with pytest.raises(SizeError, match=r"'If_\d' .*: a comparison of n and 5 differs among the "
+                       "sizes; split the range of n before 5$"):  # fmt: skip
+        read_text(tmp_path, text, dims={"n": N})
+    low, high = Dimension("n", 1, 4), Dimension("n", 5, 9)
+    labels = [read_text(tmp_path, text, dims={"n": each}).steps[0].operator.label
+              for each in (low, high)]  # fmt: skip
+    assert labels == ["Relu", "Neg"]
+
+
+SUBGRAPHS = {
+    "branch": """(float[n,4] x, bool c) => (float[n,4] y) { y = If (c) <
+        then_branch = g1 () => (float[n,4] p) { p = Relu(x) },
+        else_branch = g2 () => (float[n,4] q) { q = Neg(x) }> }""",
+    "loop": """(float[n,4] x, int64 k, bool c) => (float[n,4] y) { y = Loop (k, c, x) <
+        body = g (int64 i, bool d, float[n,4] p) => (bool e, float[n,4] q)
+        { e = Identity(d) q = Relu(p) }> }""",
+}
+
+
+@pytest.mark.parametrize("text", SUBGRAPHS.values(), ids=SUBGRAPHS)
+def test_subgraphs_that_stay_take_no_range(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SizeError, match="'x' depends on a dimension, which is unsupported inside"):
+        read_text(tmp_path, text, dims={"n": N})
+
+
+def test_subgraphs_beside_a_range_stay(tmp_path: Path) -> None:
+    text = """(float[n,4] x, float[4] z, bool c) => (float[n,4] y) { t = If (c) <
+        then_branch = g1 () => (float[4] p) { p = Relu(z) },
+        else_branch = g2 () => (float[4] q) { q = Neg(z) }> y = Add(x, t) }"""
+    program = read_text(tmp_path, text, dims={"n": N})
+    assert [step.operator.label for step in program.steps] == ["If", "Add"]
 
 
 def test_a_fixed_length_takes_no_range(tmp_path: Path) -> None:

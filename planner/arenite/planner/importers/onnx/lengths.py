@@ -547,10 +547,24 @@ def _top(call: Call) -> list[Shape]:
     return [tuple(source)] * len(call.made)
 
 
+def whole_number(value: Any) -> int:
+    """Return an element that is an integer, whatever its type.
+
+    Raises:
+        SizeError: It is a fraction.
+    """
+    if isinstance(value, int):
+        return value
+    if depends(value.denominator) or value.denominator != 1:
+        raise SizeError("a Range of fractions depends on the sizes")
+    numerator: int = value.numerator
+    return numerator
+
+
 def _range(call: Call) -> list[Shape]:
-    start, limit, delta = (call.elements(position)[0] for position in range(3))
-    if depends(delta) or not all(isinstance(each, int) for each in (start, limit, delta)):
-        raise SizeError("Range supports integers and one delta for all sizes")
+    start, limit, delta = (whole_number(call.elements(position)[0]) for position in range(3))
+    if depends(delta) or not delta:
+        raise SizeError("Range supports one delta for all sizes, other than 0")
     count = _ceil(limit - start, delta) if delta > 0 else _ceil(start - limit, -delta)
     return [(call.ranges.largest(0, count),)]
 

@@ -31,6 +31,7 @@ from arenite.planner.importers.onnx.lengths import (
     is_known,
     output_shapes,
     text,
+    whole_number,
 )
 from arenite.planner.importers.onnx.node import Dialect, Operand, Origin, attributes, op_type
 from arenite.planner.importers.onnx.operators import onnx_operator
@@ -56,13 +57,6 @@ class Define(Protocol):
     """Returns the flat name of a new tensor."""
 
     def __call__(self, hint: str, tensor_type: TensorType, *, is_constant: bool) -> str: ...
-
-
-def _integer(value: object) -> int:
-    numerator, denominator = parts_of(value)
-    if denominator != 1 or depends(denominator):
-        raise SizeError("a Range of fractions depends on the sizes")
-    return numerator
 
 
 _SLICE_OF_INPUTS = 10
@@ -276,11 +270,11 @@ class Ranged:
         """
         ends = [self.elements(each.name) for each in inputs]
         start, limit, delta = (None if each is None else each.ravel()[0] for each in ends)
-        if start is None or limit is None or delta is None or not depends(_integer(start)):
+        if start is None or limit is None or delta is None or not depends(whole_number(start)):
             return None
         if delta != 1:
             raise SizeError("a Range whose start depends on the sizes supports a delta of 1")
-        first, last = _integer(start), _integer(limit)
+        first, last = whole_number(start), whole_number(limit)
         low = self.ranges.bounds(first)[0]
         table = self._table(output, low, self.ranges.bounds(last)[1], define)
         return [self._slice(table, [first - low], [last - low], [0], output, define)]

@@ -126,46 +126,42 @@ def _require_sign(ranges: Ranges, value: int, least: int, what: str) -> None:
         raise SizeError(f"the {what} {text(value)} is below {least} at some sizes")
 
 
-def _compare(ranges: Ranges, one: Number, other: Number) -> int:
-    """Return the sign of a difference.
+def _decided(holds: Callable[[int], bool], ranges: Ranges, one: Number, other: Number) -> bool:
+    """Return whether the difference of two numbers is such that a comparison holds.
+
+    Args:
+        holds: Tells it of a difference; from one difference on, or for one alone.
 
     Raises:
         SizeError: It differs among the sizes.
     """
     (a, b), (c, d) = parts_of(one), parts_of(other)
     difference = a * d - c * b
-    sign = ranges.sign(difference)
-    if sign is None:
-        raise _differing(ranges, difference, f"{text(a * d)} and {text(c * b)}")
-    return sign
+    low, high = ranges.bounds(difference)
+    is_one_sided = low >= 0 or high <= 0 or holds(-1) != holds(1)
+    if holds(low) == holds(high) and (is_one_sided or low == high):
+        return holds(low)
+    if not is_one_sided and ranges.bounds(difference * difference)[0] > 0:
+        return holds(1)
+    raise _differing(ranges, difference, holds, f"{text(a * d)} and {text(c * b)}")
 
 
-def _equal(ranges: Ranges, one: Number, other: Number) -> bool:
-    (a, b), (c, d) = parts_of(one), parts_of(other)
-    difference = a * d - c * b
-    sign = ranges.sign(difference)
-    if sign is not None:
-        return sign == 0
-    if ranges.bounds(difference * difference)[0] > 0:
-        return False
-    raise _differing(ranges, difference, f"{text(a * d)} and {text(c * b)}")
-
-
-def _differing(ranges: Ranges, difference: int, what: str) -> SizeError:
+def _differing(
+    ranges: Ranges, difference: int, holds: Callable[[int], bool], what: str
+) -> SizeError:
     """Return the error for a comparison, with the place to split the range if that is simple."""
     names = difference.expression.names if isinstance(difference, Size) else frozenset()
     used = [each for each in ranges.dimensions if each.name in names]
     hint = "split the range"
     if len(used) == 1:
         (dimension,) = used
-        signs = [(value, at(difference, {dimension.name: value})) for value in dimension.values]
-        changes = [
-            str(value)
-            for (_, before), (value, here) in pairwise(signs)
-            if (before > 0) - (before < 0) != (here > 0) - (here < 0)
-        ]
+        found = [(v, holds(at(difference, {dimension.name: v}))) for v in dimension.values]
+        changes = [str(value) for (_, before), (value, here) in pairwise(found) if before != here]
         hint = f"split the range of {dimension.name} before {' and '.join(changes[:2])}"
     return SizeError(f"a comparison of {what} differs among the sizes; {hint}")
+
+
+_NOT_BELOW = partial(_decided, lambda difference: difference >= 0)
 
 
 def _least(ranges: Ranges, one: Number, other: Number) -> Number:
@@ -179,7 +175,7 @@ def _most(ranges: Ranges, one: Number, other: Number) -> Number:
 def _extreme(ranges: Ranges, one: Number, other: Number, *, is_largest: bool) -> Number:
     if isinstance(one, int) and isinstance(other, int):
         return ranges.largest(one, other) if is_largest else ranges.smallest(one, other)
-    return one if (_compare(ranges, one, other) >= 0) == is_largest else other
+    return one if _NOT_BELOW(ranges, one, other) == is_largest else other
 
 
 def _rounded_down(_ranges: Ranges, value: Number) -> Number:
@@ -212,8 +208,7 @@ def _no_sign(value: Number) -> Number:
 
 
 def _magnitude(ranges: Ranges, value: Number) -> Number:
-    sign = _compare(ranges, value, 0)
-    return _product(ranges, value, -1) if sign < 0 else value
+    return value if _NOT_BELOW(ranges, value, 0) else _product(ranges, value, -1)
 
 
 _Scalar: TypeAlias = Callable[..., Any]
@@ -224,12 +219,12 @@ _ELEMENTWISE: Mapping[str, _Scalar] = {
     "And": lambda _, one, other: one and other,
     "Ceil": _rounded_up,
     "Div": _quotient,
-    "Equal": _equal,
+    "Equal": partial(_decided, lambda difference: difference == 0),
     "Floor": _rounded_down,
-    "Greater": lambda ranges, one, other: _compare(ranges, one, other) > 0,
-    "GreaterOrEqual": lambda ranges, one, other: _compare(ranges, one, other) >= 0,
-    "Less": lambda ranges, one, other: _compare(ranges, one, other) < 0,
-    "LessOrEqual": lambda ranges, one, other: _compare(ranges, one, other) <= 0,
+    "Greater": partial(_decided, lambda difference: difference > 0),
+    "GreaterOrEqual": _NOT_BELOW,
+    "Less": partial(_decided, lambda difference: difference < 0),
+    "LessOrEqual": partial(_decided, lambda difference: difference <= 0),
     "Max": _most,
     "Min": _least,
     "Mod": _remainder,
