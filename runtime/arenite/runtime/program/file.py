@@ -234,7 +234,7 @@ class _Assembler:
         self._sizing.add_tensor(len(self._entries), whole.shape)
         entry = {
             "name": name, "type": _TYPES[whole.dtype],
-            "shape": list(whole.shape), **_quantisation(whole),
+            "shape": [*map(int, whole.shape)], **_quantisation(whole),
             "place": "memory", "memory": self._memory_numbers[memory],
         }  # fmt: skip
         size = row_bytes(whole)
@@ -312,7 +312,8 @@ class _Assembler:
                 record = self._records.get(root)
                 place = {"place": "memory"} if record is None else self._place_of(record, offset)
             entry: dict[str, Any] = {
-                "name": name, "type": _TYPES[tensor.dtype], "shape": list(tensor.shape), **place,
+                "name": name, "type": _TYPES[tensor.dtype],
+                "shape": [*map(int, tensor.shape)], **place,
             }  # fmt: skip
             entry |= _quantisation(tensor)
             self._tensors[name] = len(self._entries)
@@ -363,7 +364,7 @@ class _Assembler:
         return {
             "name": port.name,
             "tensor": self._tensor(port.tensor),
-            "shape": list(port.shape(stored)),
+            "shape": list(map(int, port.shape(stored))),
             "permutation": list(range(len(stored)) if port.axes is None else port.axes),
         }
 
