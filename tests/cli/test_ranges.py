@@ -90,6 +90,28 @@ def test_ranges_of_one_dimension_must_agree(images, run):
     assert "'H' cannot be both" in err
 
 
+CACHED = """
+    (float[past, 4] cache, float[seq, 4] new, float[total] mask) => (float[total, 4] y) {
+        all = Concat <axis = 0> (cache, new)
+        axes = Constant <value_ints = [1]> ()
+        column = Unsqueeze(mask, axes)
+        y = Mul(all, column)
+    }
+"""
+
+
+def test_a_dimension_may_be_a_sum_of_others(tmp_path, run, run_json):
+    model, plan = save(tmp_path, parse(CACHED)), tmp_path / "plan.json"
+    sizes = ("--dim", "total=past+seq", "--dim", "past=0..64", "--dim", "seq=1..8")
+    found = run_json("plan", model, *GENERIC, *sizes, "-o", plan)
+    assert {each["name"] for each in found["dimensions"]} == {"past", "seq"}
+    assert json.loads(plan.read_text())["model"]["dims"]["total"] == "past+seq"
+    assert run("verify", plan, model)[0] == 0
+    code, _, err = run("plan", model, "--dim", "total=past+seq", "--dim", "seq=1..8")
+    assert code == 2
+    assert "'past' is neither a number nor a dimension that is given" in " ".join(err.split())
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [
@@ -136,7 +158,7 @@ def test_python_takes_ranges_as_texts(encoder):
         arenite.plan(encoder, target="generic", dims={"seq": "many"})
 
 
-def test_one_plan_is_compared_with_plans_of_single_sizes(encoder, run, run_json):
+def test_one_plan_is_compared_with_plans_of_single_sizes(encoder, tmp_path, run, run_json):
     asked = ("compare", encoder, *GENERIC, "--dim", "seq=1..512", "--strategy", "best")
     (found,) = run_json(*asked)["models"]
     assert [each["sizes"]["seq"] for each in found["sizes"]] == [1, 128, 256, 384, 512]
@@ -149,8 +171,10 @@ def test_one_plan_is_compared_with_plans_of_single_sizes(encoder, run, run_json)
     assert found["sizes"][-1]["heights"]["best"] == found["height"]
     (found,) = run_json(*asked, "--size", "seq=7", "--size", "seq=511")["models"]
     assert [each["sizes"] for each in found["sizes"]] == [{"seq": 7}, {"seq": 511}]
-    code, out, _ = run(*asked, "--size", "seq=7")
+    page = tmp_path / "page.html"
+    code, out, _ = run(*asked, "--size", "seq=7", "-o", page)
     assert code == 0
+    assert "Height over size" in page.read_text()
     assert "one plan for all sizes" in out
     assert "seq=7" in out
 
@@ -174,3 +198,27 @@ def test_a_size_that_is_none_is_refused(encoder, run, size):
     code, _, err = run("compare", encoder, "--dim", "seq=1..512", "--size", size)
     assert code == 2
     assert "--size" in err
+
+
+def test_bands_take_one_size(encoder, tmp_path, run):
+    out = tmp_path / "fit.arena"
+    code, _, err = run("fit", encoder, "--dim", "seq=1..512", "--budget", "50%", "-o", out)
+    assert code == 2
+    assert "seq=1..512: bands of rows, recomputing and spilling take one size, such as 512" in err
+    assert not out.exists()
+
+
+def test_a_program_for_a_range_is_built_by_its_plan_or_at_once(encoder, tmp_path, run, run_json):
+    plan, program = tmp_path / "plan.json", tmp_path / "model.arena"
+    planned = run_json("plan", encoder, "--dim", "seq=1..64", "-o", plan)
+    assert planned["target"] == "arenite"
+    assert run("verify", plan, encoder)[0] == 0
+    built = run_json("build", encoder, "--plan", plan, "-o", program)
+    by_plan = program.read_bytes()
+    assert run_json("build", encoder, "--dim", "seq=1..64", "-o", program)["touched"]
+    assert program.read_bytes() == by_plan
+    assert built["dimensions"] == planned["dimensions"]
+    assert built["touched"] == planned["touched"]
+    single = run_json("build", encoder, "--dim", "seq=64", "-o", tmp_path / "single.arena")
+    assert built["arena_bytes"] == single["arena_bytes"]
+    assert run_json("inspect", program)["dimensions"] == planned["dimensions"]

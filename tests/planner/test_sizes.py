@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 import random
+import re
 
 import pytest
 
@@ -16,6 +17,8 @@ from arenite.planner.sizes import (
     bounds,
     depends,
     largest,
+    length_text,
+    read_lengths,
     require_inside,
     same,
     same_lengths,
@@ -196,6 +199,44 @@ def test_a_size_that_is_rounded_up_is_bounded_by_its_corners() -> None:
     height, width = Dimension("height", 1, 4000), Dimension("width", 1, 4000)
     size = align_up(height.size * width.size * 3, 64)
     assert bounds(size, (height, width)) == (64, 48_000_000)
+
+
+def test_a_length_may_be_a_sum_of_others() -> None:
+    ranges = {"past": PAST, "seq": "1..512", "width": WIDTH.text}
+    stated = {"total": "past+ seq +1", "batch": 2, **ranges}
+    found = read_lengths(stated)
+    total = found["total"]
+    assert isinstance(total, Size)
+    assert at(total, {"past": 7, "seq": 3}) == 11
+    texts = {name: length_text(each) for name, each in found.items()}
+    assert texts["total"] == "past+seq+1"
+    assert texts["seq"] == "1..512"
+    assert read_lengths(texts) == found
+    assert read_lengths({"n": "batch+3", "batch": 2})["n"] == 5
+    stepped = read_lengths({"wide": "width+1", "width": Dimension("width", 7, 61, 6)})
+    assert length_text(stepped["wide"]) == "width+1"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("past+seq", "'past' is neither a number nor a dimension that is given beside it"),
+        ("seq+", "'' is neither"),
+        ("seq+-1", "'-1' is neither"),
+        ("total+1", "'total' is neither"),
+        ("seq*2", "expected a length such as 17"),
+    ],
+)
+def test_a_sum_of_what_is_not_given_is_refused(text: str, message: str) -> None:
+    with pytest.raises(SizeError, match=re.escape(message)):
+        read_lengths({"total": text, "seq": SEQ})
+
+
+def test_an_expression_that_is_no_sum_has_no_text() -> None:
+    for size in (SEQ.size * 2, SEQ.size - 1, SEQ.size):
+        assert isinstance(size, int)
+        with pytest.raises(SizeError, match="expected a sum of dimensions and a number"):
+            length_text(size)
 
 
 def _tree(value: int) -> object:

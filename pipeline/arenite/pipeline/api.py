@@ -48,7 +48,8 @@ def plan(
             `onnxruntime` or `c`; by default ours where it runs the model, else `generic`.
         order: Orders the operators: `best` by default, `given` for the model's own order.
         dims: Values of free dimensions by name, or ranges: `{"seq": "1..512"}`, with a step
-            `"64..512:64"`. The plan then holds for all sizes of the range.
+            `"64..512:64"`. The plan then holds for all sizes of the range. A dimension may be a
+            sum of others: `"past+seq"`.
         shapes: Shapes of inputs by name, ranges among them: `(1, 3, "32..1080", "32..1920")`.
         values: Inputs fixed at a value, by name.
         capacity: Most bytes that the arena may take; None for no limit.

@@ -100,8 +100,73 @@ class Dimension:
 
 _RANGE = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18})(?::(\d{1,18}))?)?", re.ASCII)
 
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+
 Length: TypeAlias = int | Dimension
 """A length of an input: one value, or a range."""
+
+
+def read_lengths(stated: Mapping[str, "int | str | Dimension"]) -> dict[str, Length]:
+    """Return lengths by name, given as numbers, as ranges, or as texts of them.
+
+    A text may also be a sum of other dimensions that are given, and of numbers: `past + seq`.
+
+    Raises:
+        SizeError: A text is none of these.
+    """
+    sums = {name: text for name, text in stated.items() if isinstance(text, str) and "+" in text}
+    found: dict[str, Length] = {
+        name: Dimension.parse(name, length) if isinstance(length, str) else length
+        for name, length in stated.items()
+        if name not in sums
+    }
+    sizes = {
+        name: each.size if isinstance(each, Dimension) else each for name, each in found.items()
+    }
+    for name, text in sums.items():
+        parts = [part.strip() for part in text.split("+")]
+        for part in parts:
+            if part not in sizes and not _NUMBER.fullmatch(part):
+                known = ", ".join(map(repr, sizes)) or "none"
+                raise SizeError(
+                    f"{name}={text}: {part!r} is neither a number nor a dimension that is given "
+                    f"beside it; given: {known}"
+                )
+        found[name] = sum(sizes[part] if part in sizes else int(part) for part in parts)
+    return found
+
+
+def length_text(length: Length) -> int | str:
+    """Return a length as `read_lengths` reads it.
+
+    Raises:
+        SizeError: It is an expression, and no sum of dimensions and a number.
+    """
+    if isinstance(length, Dimension):
+        return length.text
+    if not isinstance(length, Size):
+        return length
+    names: list[str] = []
+    constant = 0
+    for each in _summands(length.expression.tree):
+        if isinstance(each, tuple):
+            raise SizeError(f"{length.expression}: expected a sum of dimensions and a number")
+        if isinstance(each, str):
+            names.append(each)
+        else:
+            constant += each
+    if constant < 0 or len(names) + bool(constant) < 2:
+        raise SizeError(f"{length.expression}: expected a sum of dimensions and a number")
+    return "+".join([*names, *([str(constant)] if constant else [])])
+
+
+def _summands(tree: "Tree") -> "Iterator[Tree]":
+    if isinstance(tree, tuple) and tree[0] == "+":
+        for each in tree[1:]:
+            yield from _summands(each)
+    else:
+        yield tree
+
 
 Sizes: TypeAlias = Mapping[str, int]
 """Values of dimensions, by name."""

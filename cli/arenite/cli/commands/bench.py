@@ -1,8 +1,8 @@
 """`arenite bench`: latency and memory beside other engines."""
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -14,11 +14,19 @@ from arenite.cli.console.observer import TERMINAL
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.options.common import json_option, threads_option
-from arenite.cli.options.model import activations_option, sizes_options
+from arenite.cli.options.model import activations_option, size_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import SECONDS, number_type
 from arenite.cli.render.facts import listing, name
-from arenite.pipeline.base import Reading, both, plural
+from arenite.pipeline.base import (
+    Reading,
+    along,
+    both,
+    completed,
+    dimensions_as_json,
+    plural,
+    sizes_text,
+)
 from arenite.pipeline.contest import (
     ENGINES,
     OURS,
@@ -33,6 +41,7 @@ from arenite.pipeline.contest import (
 from arenite.pipeline.making import SUFFIX, build_program, random_inputs, with_fixed
 from arenite.planner import model_format
 from arenite.planner.errors import MissingDependencyError
+from arenite.planner.sizes import Sizes
 from arenite.runtime.rewrites import Activations
 
 _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
@@ -40,7 +49,7 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 
 @click.command(
     cls=SectionedCommand,
-    sections={"Reading the model": ("dims", "shapes", "values", "activations")},
+    sections={"Reading the model": ("dims", "shapes", "points", "values", "activations")},
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
@@ -67,6 +76,10 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
     help="Seed of the random inputs.",
 )
 @sizes_options
+@size_option(
+    "Sizes to measure at, of a range.  [default: the lowest, the middle and the highest]",
+    multiple=True,
+)
 @activations_option
 @json_option
 def bench(
@@ -77,6 +90,7 @@ def bench(
     rounds: int,
     seconds: float,
     seed: int,
+    points: tuple[Sizes, ...],
     activations: Activations | None,
     as_json: bool,
 ) -> None:
@@ -86,6 +100,8 @@ def bench(
     the machine hits all of them alike. The ratio is the median over all rounds of an engine's
     latency divided by ours: above 1, ours is faster. Ctrl-C keeps the rounds that are
     complete.
+
+    For a range of sizes, such as --dim seq=1..512, one program is measured at several sizes.
     """
     if model.suffix == SUFFIX:
         raise click.UsageError(f"only our runtime runs {SUFFIX} files; give the model instead")
@@ -94,36 +110,76 @@ def bench(
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         program = Path(folder) / "model.arena"
         compiled = build_program(model, program, reading=replace(reading, activations=activations))
-        inputs = Path(folder) / "inputs.npz"
-        arrays = random_inputs(compiled.program, seed)
-        np.savez(inputs, *arrays.values())
-        if reading.values:
-            np.savez(whole_inputs(inputs), *with_fixed(model, reading, arrays).values())
+        dimensions = compiled.program.dimensions
+        given = [completed(each, dimensions) for each in points]
         files = {engine: program if engine == OURS else model for engine in engines}
-        contest = Contest(kind, files, inputs, threads, seconds, may_drop=against == "all")
-        console = progress()
-        with console.status("") as status:
-            measured = measure(
-                contest,
-                rounds,
-                lambda number, engine: status.update(
-                    Text(f"round {number + 1} of {rounds}: {engine}")
-                ),
-                TERMINAL,
-            )
-        errors = {each.engine: _distance(contest, each.engine) for each in measured}
+        found: list[_AtSizes] = []
+        for number, sizes in enumerate(given or along(dimensions, 3)):
+            inputs = Path(folder) / str(number) / "inputs.npz"
+            inputs.parent.mkdir()
+            arrays = random_inputs(compiled.program, seed, sizes)
+            np.savez(inputs, *arrays.values())
+            if reading.values:
+                np.savez(whole_inputs(inputs), *with_fixed(model, reading, arrays).values())
+            contest = Contest(kind, files, inputs, threads, seconds, may_drop=against == "all")
+            found.append(_measured(contest, rounds, sizes))
+            if found[-1].num_rounds < rounds:
+                break
     Results(as_json=as_json).show(
         {
             "model": str(model),
             "threads": threads,
-            "rounds": len(measured[0].samples),
-            "interrupted": len(measured[0].samples) < rounds,
-            "engines": [
-                each.as_json(ours(measured)) | {"max_difference": errors[each.engine]}
-                for each in measured
+            "rounds": found[-1].num_rounds,
+            "interrupted": found[-1].num_rounds < rounds,
+            "engines": found[-1].engines_as_json(),
+            "dimensions": dimensions_as_json(dimensions),
+            "sizes": [
+                {"sizes": dict(each.sizes), "engines": each.engines_as_json()}
+                for each in (found if dimensions else ())
             ],
         },
-        lambda console: _print(console, model, threads, rounds, measured, errors),
+        lambda console: _print(console, model, threads, rounds, found),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _AtSizes:
+    """The measurements at one size.
+
+    Attributes:
+        sizes: Values of the dimensions; empty without a range.
+        errors: Largest difference of the outputs of each engine from ours.
+    """
+
+    sizes: Sizes
+    measured: list[Measured]
+    errors: Mapping[str, float | None]
+
+    @property
+    def num_rounds(self) -> int:
+        return len(self.measured[0].samples)
+
+    def engines_as_json(self) -> list[dict[str, object]]:
+        own = ours(self.measured)
+        return [
+            each.as_json(own) | {"max_difference": self.errors[each.engine]}
+            for each in self.measured
+        ]
+
+
+def _measured(contest: Contest, rounds: int, sizes: Sizes) -> _AtSizes:
+    where = f" at {sizes_text(sizes)}" if sizes else ""
+    with progress().status("") as status:
+        measured = measure(
+            contest,
+            rounds,
+            lambda number, engine: status.update(
+                Text(f"round {number + 1} of {rounds}{where}: {engine}")
+            ),
+            TERMINAL,
+        )
+    return _AtSizes(
+        sizes, measured, {each.engine: _distance(contest, each.engine) for each in measured}
     )
 
 
@@ -176,33 +232,28 @@ def _distance(contest: Contest, engine: str) -> float | None:
 
 
 def _print(
-    console: Console,
-    model: Path,
-    threads: int,
-    num_wanted: int,
-    measured: list[Measured],
-    errors: Mapping[str, float | None],
+    console: Console, model: Path, threads: int, num_wanted: int, found: Sequence[_AtSizes]
 ) -> None:
-    own = ours(measured)
     rows = []
-    for each in measured:
-        facts = each.as_json(own)
-        latency = facts["latency_ms"]
-        assert isinstance(latency, dict)
-        ratio, arena, error = facts["ratio"], facts["arena_bytes"], errors[each.engine]
-        rows.append(
-            (
-                Text(each.engine, "bold"),
-                f"{latency['median']:.3f}",
-                f"{latency['min']:.3f}",
-                "" if ratio is None else f"{ratio:.2f}",
-                f"{facts['load_ms']:.0f}",
-                both(int(str(facts["peak_rss_bytes"]))),
-                "" if arena is None else both(int(str(arena))),
-                _difference(each.engine, error),
+    for at in found:
+        for each, facts in zip(at.measured, at.engines_as_json(), strict=True):
+            latency = facts["latency_ms"]
+            assert isinstance(latency, dict)
+            ratio, arena = facts["ratio"], facts["arena_bytes"]
+            rows.append(
+                (
+                    *((sizes_text(at.sizes),) if at.sizes else ()),
+                    Text(each.engine, "bold"),
+                    f"{latency['median']:.3f}",
+                    f"{latency['min']:.3f}",
+                    "" if ratio is None else f"{ratio:.2f}",
+                    f"{facts['load_ms']:.0f}",
+                    both(int(str(facts["peak_rss_bytes"]))),
+                    "" if arena is None else both(int(str(arena))),
+                    _difference(each.engine, at.errors[each.engine]),
+                )
             )
-        )
-    num_rounds = len(measured[0].samples)
+    num_rounds = found[-1].num_rounds
     console.print(
         name(
             f"{model.name}: {plural(num_rounds, 'round')}"
@@ -212,8 +263,8 @@ def _print(
     )
     console.print(
         listing(
-            ("engine", "median ms>", "best ms>", "ratio>", "load ms>", "peak memory>", "arena>",
-             "difference>"),
+            (*(("sizes",) if found[-1].sizes else ()), "engine", "median ms>", "best ms>",
+             "ratio>", "load ms>", "peak memory>", "arena>", "difference>"),
             rows,
         )
     )  # fmt: skip

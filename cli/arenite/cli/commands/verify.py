@@ -102,10 +102,12 @@ def _verify_program(path: Path, model: Path | None, results: Results) -> None:
 
     def text(console: Console) -> None:
         against = "" if model is None else f", made of {model.name}"
+        ranges = ", ".join(map(str, program.dimensions))
+        proved = f", for all sizes {ranges}" if ranges else ""
         console.print(
             printable(
                 f"valid: {path}: {plural(num_turns, 'turn')} of "
-                f"{plural(program.num_steps, 'step')} in {both(height)}{against}"
+                f"{plural(program.num_steps, 'step')} in {both(height)}{proved}{against}"
             ),
             soft_wrap=True,
         )
@@ -119,6 +121,7 @@ def _verify_program(path: Path, model: Path | None, results: Results) -> None:
             "num_turns": num_turns,
             "num_records": len(program.rectangles),
             "height": height,
+            "dimensions": dimensions_as_json(program.dimensions),
         },
         text,
     )

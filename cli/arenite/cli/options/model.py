@@ -24,7 +24,9 @@ from arenite.cli.options.types import (
 from arenite.pipeline.base import Reading
 from arenite.pipeline.targets import ARENITE, GENERIC, TARGETS
 from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, Boundary, Dims, Memory, RangedShapes
+from arenite.planner.errors import SizeError
 from arenite.planner.programs import CostedMemory
+from arenite.planner.sizes import read_lengths
 from arenite.runtime.rewrites import Activations, WeightBudget
 from arenite.strategies import ORDERS
 
@@ -43,8 +45,21 @@ def _as_mapping(
     return mapping
 
 
+def _as_lengths(
+    context: click.Context, parameter: click.Parameter, pairs: Sequence[tuple[str, str]]
+) -> Dims:
+    try:
+        return read_lengths(_as_mapping(context, parameter, pairs))
+    except SizeError as error:
+        raise click.BadParameter(error.reason, param=parameter) from error
+
+
 def _binding(
-    name: str, kind: Parsed[tuple[str, _Value]], metavar: str, purpose: str
+    name: str,
+    kind: Parsed[tuple[str, _Value]],
+    metavar: str,
+    purpose: str,
+    callback: Callable[..., object] = _as_mapping,
 ) -> Callable[[_F], _F]:
     """Return the option `--NAME` that gives something of the model a value, for each by name."""
     return click.option(
@@ -52,7 +67,7 @@ def _binding(
         f"{name}s",
         type=kind,
         multiple=True,
-        callback=_as_mapping,
+        callback=callback,
         metavar=metavar,
         help=f"{purpose} Repeatable.",
     )
@@ -63,8 +78,10 @@ shape_option = _binding("shape", SHAPE, "INPUT=1x3x224x224", "Set the shape of a
 _ranged_dim_option = _binding(
     "dim",
     RANGED_DIM,
-    "NAME=N|LOW..HIGH[:STEP]",
-    "Set a free dimension of the model, or its range for one plan of all its sizes: seq=1..512.",
+    "NAME=N|LOW..HIGH[:STEP]|A+B",
+    "Set a free dimension of the model, or its range for one plan of all its sizes: seq=1..512. A "
+    "dimension may be a sum of others: total=past+seq.",
+    callback=_as_lengths,
 )
 _ranged_shape_option = _binding(
     "shape",

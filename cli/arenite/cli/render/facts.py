@@ -110,8 +110,9 @@ def range_rows(
         ("sizes", ", ".join(map(str, dimensions))),
         *(
             (
-                f"at {sizes_text(each.sizes)}",
-                f"{both(each.resident)} in pages of 4 KiB, below byte {grouped(each.size)}",
+                "touched",
+                f"{both(each.resident)} in pages of 4 KiB at {sizes_text(each.sizes)}, below byte "
+                f"{grouped(each.size)}",
             )
             for each in touched_along(problem, plan, dimensions)
         ),

@@ -18,7 +18,7 @@ from arenite.planner import (
     RangedShapes,
     load,
 )
-from arenite.planner.sizes import Dimension, Length
+from arenite.planner.sizes import Dimension, Length, read_lengths
 from arenite.runtime.rewrites import Activations, WeightBudget
 
 
@@ -77,7 +77,7 @@ class Reading:
 
 
 StatedDims: TypeAlias = Mapping[str, int | str | Dimension]
-"""Values of free dimensions by name, or ranges such as `1..512` or `64..512:64`."""
+"""Values of free dimensions by name, ranges such as `64..512:64`, or sums such as `past+seq`."""
 StatedShapes: TypeAlias = Mapping[str, Sequence[int | str | Dimension]]
 """Shapes of inputs by name, with ranges such as `32..1080` among the lengths."""
 
@@ -91,7 +91,7 @@ def lengths_of(
         SizeError: A text is no range.
     """
     return (
-        {name: _length(name, each) for name, each in (dims or {}).items()},
+        read_lengths(dims or {}),
         {
             name: tuple(_length(f"{name}:{axis}", each) for axis, each in enumerate(shape))
             for name, shape in (shapes or {}).items()
@@ -106,7 +106,7 @@ def _length(name: str, stated: int | str | Dimension) -> Length:
 def _one(length: Length) -> int:
     if isinstance(length, Dimension):
         raise OptionsError(
-            f"{length}: this takes one size, such as {length.high}; plan, build, run, bench, fit, "
+            f"{length}: this takes one size, such as {length.high}; plan, build, run, bench, "
             "inspect, verify and compare take ranges"
         )
     return length

@@ -1,14 +1,17 @@
 """Program files that are looked at rather than run."""
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from arenite.planner.placement import Rectangle, WrongHeightError
+from arenite.planner import Problem, UsageRecord
+from arenite.planner.placement import Rectangle, UndefinedSizeError, WrongHeightError, verify_sizes
 from arenite.planner.planfile import WrongModelError
 from arenite.planner.programs import Run, verify_run
+from arenite.planner.sizes import Dimension, Tree
 from arenite.runtime import Session
 from arenite.runtime.program import Root, rectangles_of, root_of, run_of
 
@@ -55,6 +58,14 @@ class ProgramFile:
         return {memory["name"]: memory["size"] for memory in self.root["memories"]}
 
     @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """Dimensions that its sizes depend on."""
+        return tuple(
+            Dimension(each["name"], each["low"], each["high"], each.get("step", 1))
+            for each in self.root.get("dimensions", ())
+        )
+
+    @property
     def num_steps(self) -> int:
         """Number of steps."""
         return len(self.root["steps"])
@@ -62,10 +73,14 @@ class ProgramFile:
     def check(self) -> None:
         """Check that its turns find the rows that they read, and the sizes of its memories.
 
+        Of a program for a range of sizes, that no tensor is larger at any of them than at the
+        highest, for which it is planned.
+
         Raises:
             InvalidPlanError: By the subclass of the first rule broken.
         """
         verify_run(self.run, self.rectangles)
+        verify_sizes(Problem(tuple(_sized(self.root))), self.dimensions)
         used: Counter[str] = Counter()
         for each in self.rectangles:
             used[each.memory] = max(used[each.memory], each.offset + each.size)
@@ -122,6 +137,52 @@ class ProgramFile:
             if load > most:
                 most, binding = load, turn
         return binding
+
+
+_SIGNS = {"add": "+", "multiply": "*", "divide": "/", "maximum": "max", "minimum": "min"}
+_MOST_NODES = 4096
+_MOST_LEVELS = 256
+
+
+def _sized(root: Root) -> Iterator[UsageRecord]:
+    """Yield the elements of each tensor whose shape depends on sizes, as a record of its own.
+
+    Raises:
+        UndefinedSizeError: An expression is too large to be checked.
+    """
+    names = [each["name"] for each in root.get("dimensions", ())]
+    trees: list[tuple[Tree, int, int]] = []  # with their operands and levels
+    for each in root.get("expressions", ()):
+        a, b = each.get("a", 0), each.get("b", 0)
+        operation = each.get("operation", "constant")
+        if operation == "constant":
+            trees.append((a, 1, 1))
+        elif operation == "dimension":
+            trees.append((names[a], 1, 1))
+        else:
+            (one, count, levels), (other, other_count, other_levels) = trees[a], trees[b]
+            # Parts that are used twice are there twice.
+            count = min(1 + count + other_count, _MOST_NODES + 1)
+            trees.append(((_SIGNS[operation], one, other), count, 1 + max(levels, other_levels)))
+    shapes: dict[int, list[Tree]] = {}
+    for each in root.get("axes", ()):
+        tensor, (tree, count, levels) = each.get("tensor", 0), trees[each.get("expression", 0)]
+        name = root["tensors"][tensor]["name"]
+        if count > _MOST_NODES or levels > _MOST_LEVELS:
+            raise UndefinedSizeError(
+                f"tensor {name!r}: an expression has more than {_MOST_NODES} operands or "
+                f"{_MOST_LEVELS} levels",
+                [name],
+            )
+        shape = shapes.setdefault(tensor, list(root["tensors"][tensor]["shape"]))
+        shape[each.get("axis", 0)] = tree
+    for tensor, lengths in shapes.items():
+        stated = root["tensors"][tensor]
+        count = math.prod(stated["shape"])
+        if count:
+            yield UsageRecord(
+                f"{tensor}: {stated['name']}", count, 0, 1, expression=("*", *lengths, 1)
+            )
 
 
 @dataclass(frozen=True, slots=True)

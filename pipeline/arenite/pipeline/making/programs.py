@@ -31,6 +31,7 @@ from arenite.planner.errors import MissingDependencyError, OrderError, about_fil
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import StaleRecordsError
 from arenite.planner.programs import in_memories
+from arenite.planner.sizes import Sizes, at, highest_sizes
 from arenite.runtime import ProgramError, Session, SessionMemory
 from arenite.runtime.program import Code, program_pieces, write_assembly
 from arenite.runtime.rewrites import Activations
@@ -223,14 +224,22 @@ def rounding_error(model: Path, reading: Reading, compiled: Compiled, plan: Plan
     return worst
 
 
-def random_inputs(program: Program, seed: int) -> dict[str, NDArray[Any]]:
-    """Return an array of random numbers for each input of a model, small ones for integers."""
+def random_inputs(
+    program: Program, seed: int, sizes: Sizes | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return an array of random numbers for each input of a model, small ones for integers.
+
+    Args:
+        sizes: Values of the dimensions of a program for a range; the highest by default.
+    """
+    sizes = highest_sizes(program.dimensions) if sizes is None else sizes
     generator = np.random.default_rng(seed)
     arrays: dict[str, NDArray[Any]] = {}
     for port in program.inputs:
         tensor = program.tensors[port.tensor]
         dtype, shape = np.dtype(tensor.dtype.label), port.shape(tensor.shape)
-        arrays[port.name] = random_array(generator, dtype, shape)
+        lengths = tuple(at(length, sizes) for length in shape)
+        arrays[port.name] = random_array(generator, dtype, lengths)
     return arrays
 
 

@@ -174,7 +174,7 @@ class Trade:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """A table of layers with bars.
+    """A table with bars, such as one of layers.
 
     Attributes:
         columns: Titles; none where the table needs none.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from arenite.pipeline.base.ranges import sizes_text
 from arenite.pipeline.base.text import (
     both,
     duration,
@@ -61,6 +62,7 @@ def section(
         ),
         _remarks(report),
         (
+            *((_sizes(report),) if report.sizes else ()),
             *((_weights(layers),) if layers else ()),
             *((_compressed(compression),) if compression else ()),
         ),
@@ -119,6 +121,30 @@ def _remarks(report: ModelReport) -> tuple[str, ...]:
     about_peers = (" ".join((_PEERS, *reasons)),) if report.peers else ()
     skipped = (f"{each.strategy}: {printable(each.reason)}" for each in report.skipped)
     return (*about_peers, *skipped)
+
+
+def _sizes(report: ModelReport) -> Layers:
+    """Return what single sizes of a range take, beside the plan for all of them."""
+    ranges = ", ".join(map(str, report.source.dimensions))
+    height = report.winner.height if report.winner is not None and report.winner.height else 1
+    return Layers(
+        "Height over size",
+        f"One plan for {printable(ranges)} takes {both(height)}. Pages of 4 KiB that a size "
+        "touches, its lower bound and the lowest plan for it alone:",
+        ("size", "touched", "lower bound", "lowest alone"),
+        tuple(
+            (
+                (
+                    printable(sizes_text(each.touched.sizes)),
+                    f"{grouped(each.touched.resident)} B",
+                    f"{grouped(each.lower_bound)} B",
+                    f"{grouped(min(each.heights.values()))} B" if each.heights else "-",
+                ),
+                f"{100 * each.lower_bound / height:.2f}",
+            )
+            for each in report.sizes
+        ),
+    )
 
 
 def _weights(layers: Sequence[LayerWeights]) -> Layers:

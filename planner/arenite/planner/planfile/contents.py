@@ -15,7 +15,7 @@ from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.rules import AliasKind, Boundary
 from arenite.planner.programs.run import run_of
-from arenite.planner.sizes import Dimension, Length, Tree
+from arenite.planner.sizes import Dimension, Length, Tree, length_text
 from arenite.planner.tensors import Memory
 
 FORMAT = "arenite-plan"
@@ -82,8 +82,10 @@ class PlanFile:
                 # A file name need not be valid Unicode; other bytes become "?".
                 "name": self.model.name.encode(errors="replace").decode(),
                 "sha256": self.model.sha256,
-                "dims": {k: _length(v) for k, v in sorted(self.model.dims.items())},
-                "shapes": {k: list(map(_length, v)) for k, v in sorted(self.model.shapes.items())},
+                "dims": {k: length_text(v) for k, v in sorted(self.model.dims.items())},
+                "shapes": {
+                    k: list(map(length_text, v)) for k, v in sorted(self.model.shapes.items())
+                },
                 **({"values": fixed} if fixed else {}),
                 **({"weight_budget": budget} if budget else {}),
                 **({"activations": kept} if (kept := self.model.activations) else {}),
@@ -215,10 +217,6 @@ class PlanFile:
                     f"record {name!r} is {_describe(stated.get(name))} here and "
                     f"{_describe(derived.get(name))} in the model; plan it again"
                 )
-
-
-def _length(value: Length) -> int | str:
-    return value.text if isinstance(value, Dimension) else value
 
 
 def _ranges(dimensions: Iterable[Dimension]) -> str:

@@ -30,7 +30,7 @@ from arenite.planner.planfile.errors import (
 from arenite.planner.planfile.values import MAX_NUMBER, Object
 from arenite.planner.programs.rules import AliasKind, Boundary
 from arenite.planner.programs.run_verification import verify_run
-from arenite.planner.sizes import Dimension, Length, Tree
+from arenite.planner.sizes import Dimension, Length, Tree, read_lengths
 from arenite.planner.tensors import Memory
 
 _MAX_MEBIBYTES = 64
@@ -111,7 +111,7 @@ def _model(model: Object) -> ModelReference:
     return ModelReference(
         values.text(model, "name"),
         digest,
-        {name: _length(dims[name], name, 1) for name in dims},
+        _dims(dims),
         {
             name: tuple(
                 _length(size, f"{name}:{axis}")
@@ -125,9 +125,21 @@ def _model(model: Object) -> ModelReference:
     )
 
 
-def _length(value: object, name: str, least: int = 0) -> Length:
-    """Return a number of at least `least`, or the range that a text states."""
-    return _range(value, name) if isinstance(value, str) else values.as_number(value, name, least)
+def _dims(stated: Object) -> dict[str, Length]:
+    """Return numbers of at least 1, ranges, and sums of these."""
+    lengths = {
+        name: value if isinstance(value, str) else values.as_number(value, name, 1)
+        for name, value in stated.items()
+    }
+    try:
+        return read_lengths(lengths)
+    except SizeError as error:
+        raise OutOfRangeError(error.reason) from error
+
+
+def _length(value: object, name: str) -> Length:
+    """Return a number, or the range that a text states."""
+    return _range(value, name) if isinstance(value, str) else values.as_number(value, name)
 
 
 def _range(value: object, name: str) -> Dimension:

@@ -18,7 +18,7 @@ from arenite.cli.render.facts import (
     tuned_as_json,
     tuned_rows,
 )
-from arenite.pipeline.base import both, grouped, plural, printable
+from arenite.pipeline.base import both, dimensions_as_json, grouped, plural, printable
 from arenite.pipeline.making import ProgramFile, TurnsByRows
 from arenite.runtime import Session, SessionMemory, SessionPort, Tuned
 from arenite.strategies import Held
@@ -111,6 +111,7 @@ def show_program(path: Path, *, as_json: bool) -> None:
             "weights_bytes": program.root["weights_size"],
             "height": sum(program.heights.values()),
             "memories": dict(program.heights),
+            "dimensions": dimensions_as_json(program.dimensions),
             "num_steps": program.num_steps,
             "operators": dict(_operators(program)),
             "num_turns": len(program.run.turns),
@@ -134,6 +135,7 @@ def _facts(program: ProgramFile, path: Path) -> list[tuple[str, str]]:
         ("digest", program.digest),
         ("steps", f"{program.num_steps}: {kinds}"),
         *((memory, both(size)) for memory, size in program.heights.items()),
+        *((("sizes", ", ".join(map(str, program.dimensions))),) if program.dimensions else ()),
         ("records", grouped(len(program.rectangles))),
         ("turns", ran),
         ("weights", both(root["weights_size"])),
