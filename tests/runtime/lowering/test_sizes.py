@@ -85,6 +85,10 @@ GRAPHS = {
         a = Shape(x) b = Expand(z, a) y = Mul(x, b) }""",
     "zeros": """(float[$n,1,4] x) => (y) <int64[1] zero = {0}, int64[1] one = {1}> {
         a = Shape(x) b = ConstantOfShape(a) y = Add(x, b) }""",
+    "of one at all sizes": """(float[1,$n,4] x) => (y) <int64[2] flat = {-1, 4}> {
+        b = Transpose<perm=[0,2,1]>(x)
+        c = MaxPool<kernel_shape=[3], strides=[8]>(b) d = Reshape(c, flat)
+        y = Relu(d) }""",
     "flattened": """(float[$n,4,3] x) => (y) <int64[2] s = {-1, 12}> {
         a = Reshape(x, s) y = Relu(a) }""",
 }  # fmt: skip

@@ -373,6 +373,9 @@ class ProgramBuilder:
         Raises:
             NotLoweredError: The numbers of elements differ.
         """
+        if any(map(depends, (*value.shape, *shape))):
+            value = replace(value, shape=self._plain(value.shape))
+            shape = self._plain(shape)
         if not same(math.prod(value.shape), math.prod(shape)):
             sizes = " and ".join(str(list(each)) for each in (value.shape, shape))
             raise NotLoweredError(f"shapes {sizes} have different numbers of elements")
@@ -386,6 +389,13 @@ class ProgramBuilder:
             return replace(value, shape=shape, order=as_written(len(shape)))
         needed, result = orders
         return replace(self.in_order(value, needed, hint), shape=shape, order=result)
+
+    def _plain(self, shape: Shape) -> Shape:
+        """Return a shape with lengths that are the same at all sizes as plain integers."""
+        ends = [bounds(length, self.model.dimensions) for length in shape]
+        return tuple(
+            low if low == high else length for length, (low, high) in zip(shape, ends, strict=True)
+        )
 
     def agree(self, one: Shape, other: Shape) -> bool:
         """Tell whether two shapes are equal at all sizes, however they are computed."""

@@ -252,25 +252,34 @@ def _heads(
     whole = (batch, heads, num_earlier + num_queries, size)
     to = strides(whole, as_written(4))
     length = math.prod(whole)
+    # No tensor can begin at another byte at each size: then keys and values are apart.
+    is_apart = depends(length)
+    names, shapes = ["queries", "present"], [shape, (2, *whole)]
+    places = [[(1, 0)], [(1, length)]]  # of keys and values: output and first element
+    if is_apart:
+        names, shapes = ["queries", "keys", "values", "present"], [shape, whole, whole, shapes[1]]
+        places = [[(1, 0), (3, 0)], [(2, 0), (3, length)]]
+        if not present:
+            names, shapes, places = names[:3], shapes[:3], [each[:1] for each in places]
     moves = [part(0, 0, 0, plain)]
-    for each in range(2):
-        moves.append(part(1 + each, 1, each * length + num_earlier * size, to))
-        if earlier is not None and num_earlier:
-            old = (batch, heads, num_earlier, size)
-            moves.append(
-                Move(
-                    input=1, output=1, shape=old, input_start=each * math.prod(old),
-                    input_strides=strides(old, as_written(4)), output_start=each * length,
-                    output_strides=to,
-                )
-            )  # fmt: skip
-    if depends(length):
-        raise NotLoweredError(
-            "past or present of a length that a dimension changes is unsupported"
-        )
-    queries, both = emitted(["queries", "present"], [shape, (2, *whole)], moves)
+    for each, targets in enumerate(places):
+        for output, start in targets:
+            moves.append(part(1 + each, output, start + num_earlier * size, to))
+            if earlier is not None and num_earlier:
+                old = (batch, heads, num_earlier, size)
+                moves.append(
+                    Move(
+                        input=1, output=output, shape=old, input_start=each * math.prod(old),
+                        input_strides=strides(old, as_written(4)), output_start=start,
+                        output_strides=to,
+                    )
+                )  # fmt: skip
+    queries, *made = emitted(names, shapes, moves)
     if present:
-        t.builder.bind(present, both)
+        t.builder.bind(present, made[-1])
+    if is_apart:
+        return queries, made[0], made[1]
+    (both,) = made
     keys, values = (
         StoredValue(both.tensor, both.dtype, whole, as_written(4), each * length * 4)
         for each in range(2)
