@@ -7,7 +7,7 @@ import pytest
 import arenite
 from arenite.planner import planfile
 from arenite.planner.errors import SizeError
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 ENCODER = """
     (float[seq, 16] x) => (float[seq, 16] y) {
@@ -200,12 +200,29 @@ def test_a_size_that_is_none_is_refused(encoder, run, size):
     assert "--size" in err
 
 
-def test_bands_take_one_size(encoder, tmp_path, run):
-    out = tmp_path / "fit.arena"
-    code, _, err = run("fit", encoder, "--dim", "seq=1..512", "--budget", "50%", "-o", out)
-    assert code == 2
-    assert "seq=1..512: bands of rows, recomputing and spilling take one size, such as 512" in err
-    assert not out.exists()
+CHAIN = """
+    (float[1, 3, h, w] x) => (y)
+    <float[16, 3, 3, 3] a, float[16, 16, 3, 3] b, float[8, 16, 3, 3] c> {
+        p = Conv <pads = [1, 1, 1, 1]> (x, a)
+        q = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (p, b)
+        r = Conv <pads = [1, 1, 1, 1]> (q, c)
+        y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (r)
+    }
+"""
+
+
+def test_a_plan_in_bands_holds_for_a_range(tmp_path, run, run_json):
+    model = save(tmp_path, with_random_weights(parse(CHAIN)))
+    plan, program = tmp_path / "fit.json", tmp_path / "fit.arena"
+    ranges = ("--dim", "h=8..64", "--dim", "w=8..64")
+    fitted = run_json("fit", model, *ranges, "--budget", "50%", "-o", plan)
+    assert "bands" in json.loads(plan.read_text())
+    code, out, _ = run("verify", plan, model)
+    assert code == 0
+    assert "for all sizes h=8..64, w=8..64" in out
+    built = run_json("build", model, "--plan", plan, "-o", program)
+    assert built["arena_bytes"] == fitted["height"]
+    assert "for all sizes" in run("verify", program)[1]
 
 
 def test_a_program_for_a_range_is_built_by_its_plan_or_at_once(encoder, tmp_path, run, run_json):

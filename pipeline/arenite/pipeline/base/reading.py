@@ -106,8 +106,8 @@ def _length(name: str, stated: int | str | Dimension) -> Length:
 def _one(length: Length) -> int:
     if isinstance(length, Dimension):
         raise OptionsError(
-            f"{length}: this takes one size, such as {length.high}; plan, build, run, bench, "
-            "inspect, verify and compare take ranges"
+            f"{length}: this takes one size, such as {length.high}; plan, fit, build, run, "
+            "bench, inspect, verify and compare take ranges"
         )
     return length
 

@@ -103,8 +103,6 @@ def read_model(task: Task) -> ReadTask | FailedModel:
 
 def _frontier(task: Task) -> Frontier | None:
     """Return the arenas in bands of rows of a model for our runtime; None if not smaller."""
-    if task.reading.ranges:
-        return None  # steps run whole
     limits = task.reading.limits
     if limits.time_limit_s is not None:
         limits = replace(limits, time_limit_s=_SEARCHES * limits.time_limit_s)

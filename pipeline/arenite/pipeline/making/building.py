@@ -102,7 +102,6 @@ def build_model(
 
     Steps that hand each other more than a cache holds run in bands of rows, if the arena is then
     smaller or has room for quicker kernels. But for the rounding of these, outputs are the same.
-    Those of a model for a range of sizes run whole.
 
     Args:
         model: An ONNX or TFLite model.
@@ -129,7 +128,6 @@ def build_model(
     in_rows = partial(
         _in_bands, lowered, ordered, replace(rules(capacity), outlines=True), reading.limits
     )
-    is_whole = is_whole or bool(lowered.program.dimensions)
     if not _may_fit(found) and (is_whole or not _may_fit(in_rows())):
         check_bound(found.problem)
     outcome = place(strategy, found.problem, reading.limits)

@@ -90,15 +90,9 @@ class Fitting:
 
         Raises:
             CostsFileError: The stored costs of this machine are damaged.
-            OptionsError: It is to be read for a range of sizes.
             ModelError: It cannot be read or run.
             WeightBudgetError: The budget of its weights cannot be met.
         """
-        if reading.ranges:
-            raise OptionsError(
-                f"{reading.ranges[0]}: bands of rows, recomputing and spilling take one size, "
-                f"such as {reading.ranges[0].high}; 'arenite build' takes ranges"
-            )
         self.model = model
         self._reading = reading
         self.machine = machine or MachineCosts.known()
@@ -268,6 +262,7 @@ class Fitting:
             problem,
             fit.plan,
             describe_bands(self.program, fit) if InBands.of(fit).regions else None,
+            self.program.dimensions,
         )  # fmt: skip
 
     def _ahead(self, fit: Candidate, room: int | None = None) -> Candidate:
