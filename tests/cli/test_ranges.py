@@ -136,15 +136,43 @@ def test_a_shape_with_a_range_that_is_none_is_refused(images, run, option):
     assert "--shape" in err
 
 
-@pytest.mark.parametrize("target", ["c", "onnxruntime"])
-def test_targets_of_one_size_take_no_range(encoder, tmp_path, run, target):
-    code, _, err = run("plan", encoder, "--target", target, "--dim", "seq=1..512")
+def test_targets_of_one_size_take_no_range(encoder, tmp_path, run):
+    code, _, err = run("plan", encoder, "--target", "onnxruntime", "--dim", "seq=1..512")
     assert code == 2
-    assert f"--target {target} plans one size: seq=1..512 is a range" in err
+    assert "--target onnxruntime plans one size: seq=1..512 is a range" in err
     out = tmp_path / "out"
-    code, _, err = run("export", encoder, "--to", target, "--dim", "seq=1..512", "-o", out)
+    code, _, err = run("export", encoder, "--to", "onnxruntime", "--dim", "seq=1..512", "-o", out)
     assert code == 2
-    assert f"--to {target} takes one size: seq=1..512 is a range" in " ".join(err.split())
+    assert "--to onnxruntime takes one size: seq=1..512 is a range" in " ".join(err.split())
+    assert not out.exists()
+
+
+def test_c_source_takes_the_sizes_of_a_run(encoder, tmp_path, run):
+    out = tmp_path / "out"
+    asked = "export", encoder, "--to", "c", "--dim", "seq=1..64", "--json", "-o", out
+    code, said, _ = run(*asked)
+    assert code == 0
+    document = json.loads(said)
+    assert document["tested"]
+    assert document["dimensions"] == [{"name": "seq", "low": 1, "high": 64, "step": 1}]
+    assert "_run(uint8_t *arena, int32_t seq);" in (out / f"{document['name']}.h").read_text()
+    code, planned, _ = run("plan", encoder, "--target", "c", "--dim", "seq=1..64", "--json")
+    assert code == 0
+    assert json.loads(planned)["height"] == document["height"]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--budget", "1KiB"), "bands of rows are for one size"),
+        (("--kernels", "cmsis-nn", "--extension", "dsp"), "takes one size: seq=1..64 is a range"),
+    ],
+)
+def test_what_c_source_cannot_do_for_a_range_is_refused(encoder, tmp_path, run, option, message):
+    out = tmp_path / "out"
+    code, _, err = run("export", encoder, "--to", "c", "--dim", "seq=1..64", *option, "-o", out)
+    assert code
+    assert message in " ".join(err.split())
     assert not out.exists()
 
 

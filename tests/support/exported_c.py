@@ -158,9 +158,18 @@ class Machine:
         function = self._library[f"{self.export.name}_reset"]
         function(ctypes.c_void_p(self.arena.ctypes.data))
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the outputs, of stored axes; what is round the arena must not change."""
-        for port in self.export.interface.inputs:
+    def run(
+        self, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Return the outputs, of stored axes; what is round the arena must not change.
+
+        Args:
+            sizes: Values of the dimensions of an export for a range of sizes.
+        """
+        interface = self.export.interface
+        if sizes is not None:
+            interface = interface.at(sizes)
+        for port in interface.inputs:
             data = np.ascontiguousarray(inputs[port.port.name]).view(np.uint8).reshape(-1)
             assert data.size == port.tensor.size
             self.arena[port.offset : port.offset + port.tensor.size] = data
@@ -169,13 +178,15 @@ class Machine:
         outside[begin : begin + self.arena.size] = False
         before = self._whole[outside].copy()
         function = self._library[f"{self.export.name}_run"]
-        assert function(ctypes.c_void_p(self.arena.ctypes.data)) == 0
+        values = map(ctypes.c_int32, interface.sizes.values())
+        assert function(ctypes.c_void_p(self.arena.ctypes.data), *values) == 0
         assert np.array_equal(before, self._whole[outside]), "it wrote outside the arena"
-        return {port.port.name: self._read(port) for port in self.export.interface.outputs}
+        return {port.port.name: self._read(port) for port in interface.outputs}
 
-    def run_on(self, address: int | None) -> int:
+    def run_on(self, address: int | None, *sizes: int) -> int:
         """Return what a run on an arena anywhere returns."""
-        return int(self._library[f"{self.export.name}_run"](ctypes.c_void_p(address)))
+        function = self._library[f"{self.export.name}_run"]
+        return int(function(ctypes.c_void_p(address), *map(ctypes.c_int32, sizes)))
 
     def _read(self, port: CPort) -> np.ndarray:
         data = self.arena[port.offset : port.offset + port.tensor.size]

@@ -493,7 +493,7 @@ class Size(int):
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Size.of, (self.expression, int(self))
+        return type(self).of, (self.expression, int(self))
 
     def __repr__(self) -> str:
         return f"{int(self)} ({self.expression})"
@@ -552,11 +552,11 @@ class Size(int):
         value = of_values(self, other)
         if not isinstance(value, int):  # NotImplemented, of a float or an array
             return value
-        return Size.of(of_expressions(self.expression, Expression.of(other)), value)
+        return type(self).of(of_expressions(self.expression, Expression.of(other)), value)
 
-    @staticmethod
-    def _of_constant(value: int) -> "Size":
-        made = Size(value)
+    @classmethod
+    def _of_constant(cls, value: int) -> Self:
+        made = cls(value)
         made.expression = Expression.constant(value)
         return made
 
@@ -576,12 +576,14 @@ def _extreme(one: int, other: int, *, is_largest: bool) -> int:
     if not isinstance(one, Size) and not isinstance(other, Size):
         return value
     value = int(value)
+    kind = type(one) if isinstance(one, Size) else type(other)
+    assert issubclass(kind, Size)
     first, second = sorted((Expression.of(one), Expression.of(other)), key=str)
     difference = (first - second).as_constant
     if difference is not None:
         chosen = first if (difference > 0) == is_largest else second
-        return Size.of(chosen, value)
-    return Size.of(Expression.of_atom(_Extreme(is_largest, first, second)), value)
+        return kind.of(chosen, value)
+    return kind.of(Expression.of_atom(_Extreme(is_largest, first, second)), value)
 
 
 def at(value: int, sizes: Sizes) -> int:

@@ -98,6 +98,11 @@ def write_c(request: CRequest) -> ExportedC:
         raise OptionsError(
             f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
         )
+    if request.extension is not None and request.reading.ranges:
+        raise OptionsError(
+            f"--kernels cmsis-nn takes one size: {request.reading.ranges[0]} is a range, for our "
+            "own kernels"
+        )
     own = lowered = lower_model_for_c(request.model, request.reading)
     if request.extension is not None:
         steps = for_cmsis_nn(own.program, own.shifted, request.extension)
@@ -111,6 +116,11 @@ def write_c(request: CRequest) -> ExportedC:
         size = request.budget.bytes_of(plan.height)
         assert size is not None
         if plan.height > size:
+            if request.reading.ranges:
+                raise OptionsError(
+                    f"--budget: the arena for {request.reading.ranges[0]} takes {plan.height} B, "
+                    f"above {size} B; bands of rows are for one size"
+                )
             compiled, plan = _within(request, lowered, size)
     checked: list[Vectors] = []
 
@@ -120,11 +130,11 @@ def write_c(request: CRequest) -> ExportedC:
                 request.model,
                 own.program,
                 interface,
-                lambda runs: _run(request, own.program, runs),
+                lambda runs: _run(request, own.program, interface, runs),
                 rounding=rounding,
             )
         )
-        return checked[0]
+        return checked[-1]
 
     options = COptions(request.name, rounding, version=version("arenite"))
     export = export_c(compiled, plan, options, check)
@@ -182,13 +192,20 @@ def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[Compile
 
 
 def _run(
-    request: CRequest, program: Program, runs: Sequence[Mapping[str, NDArray[Any]]]
+    request: CRequest,
+    program: Program,
+    interface: Interface,
+    runs: Sequence[Mapping[str, NDArray[Any]]],
 ) -> list[Mapping[str, NDArray[Any]]]:
     """Return the outputs of our runtime for the inputs of several runs, one after the other.
 
     Where the program rounds operands of layers to bytes, so does our runtime here.
     """
     reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
+    if interface.dimensions:
+        dims = {name: each for name, each in reading.dims.items() if isinstance(each, int)}
+        shapes = {each.port.name: each.port.shape(each.tensor.shape) for each in interface.inputs}
+        reading = Reading(dims, shapes, reading.values)
     if any(isinstance(step.operator, QuantiseRows) for step in program.steps):
         compiled = compile_hybrid(request.model, reading)
     else:

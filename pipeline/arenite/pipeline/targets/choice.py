@@ -292,10 +292,10 @@ def _read(target: Target, reading: Reading, path: Path, capacity: int | None) ->
 
 
 def _check(target: Target, reading: Reading) -> None:
-    if reading.ranges and target not in (GENERIC, ARENITE):
+    if reading.ranges and target not in (GENERIC, ARENITE, C_SOURCE):
         raise OptionsError(
             f"--target {target.name} plans one size: {reading.ranges[0]} is a range, for --target "
-            f"{ARENITE.name} and {GENERIC.name}"
+            f"{ARENITE.name}, {C_SOURCE.name} and {GENERIC.name}"
         )
     refused = _asked_for(reading) - target.open_fields
     for field, option in (("weight_budget", "--weights"), ("activations", "--activations")):

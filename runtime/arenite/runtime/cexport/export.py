@@ -5,13 +5,16 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from arenite.planner import Plan, Problem, verify
+from arenite.planner import Plan, Problem, TensorKind, verify
 from arenite.planner.operators import Band
+from arenite.planner.sizes import depends, highest_sizes, lowest_sizes
 from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants, Interface
 from arenite.runtime.cexport.base.options import COptions, Rounding, Vectors
+from arenite.runtime.cexport.base.ranges import SizeVariables, symbolic
 from arenite.runtime.cexport.base.text import TYPES, identifier
+from arenite.runtime.cexport.check_sizes import check_sizes
 from arenite.runtime.cexport.compiled import CompiledForC
 from arenite.runtime.cexport.files import builds, source, test_program, weights
 from arenite.runtime.cexport.steps.cmsis_nn_operators import extension_of
@@ -63,24 +66,30 @@ def export_c(
     """
     verify(compiled.source.problem, plan)
     name = options.name or identifier(compiled.source.name.rpartition(".")[0])
-    layout = ArenaLayout.of(compiled.program, compiled.source.problem, plan, compiled.shifted)
+    program = symbolic(compiled.program)
+    layout = ArenaLayout.of(program, compiled.source.problem, plan, compiled.shifted)
     rounding = options.rounding or compiled.rounding
     constants = compiled.program.constants
     written = CFileParts(FlashConstants(name), rounding, is_mostly_narrow(constants.values()))
-    _check_ports(layout)
-    calls = _written_steps(layout, written)
-    digest = plan_digest(compiled.source.problem, plan)
     interface = Interface.of(name, layout, compiled.alignment)
+    variables = SizeVariables(
+        interface.dimensions, [source.variable(each) for each in interface.parameters]
+    )
+    _check_ports(layout, variables)
+    calls = _written_steps(layout, written, variables)
+    if interface.dimensions:
+        check_sizes(layout, written)
+    digest = plan_digest(compiled.source.problem, plan)
     about = source.Provenance(
         compiled.source.name, compiled.source.digest, digest, rounding,
         extension_of(compiled.program),
     )  # fmt: skip
-    checks = vectors(interface)
+    checks = [(each, vectors(each)) for each in _tested(interface)]
     files = {
         f"{name}.h": source.header(interface, about),
-        f"{name}.c": source.text(interface, about, layout, written, calls),
+        f"{name}.c": source.text(interface, about, layout, written, calls, variables.lines),
         **weights.files(name, written.constants, options),
-        **test_program.files(interface, checks),
+        **test_program.files(checks),
         **builds.files(name, about.extension, options.version),
     }
     return CExport(
@@ -99,7 +108,17 @@ def _bytes(content: str | bytes) -> bytes:
     return content.encode("utf-8") if isinstance(content, str) else content
 
 
-def _check_ports(layout: ArenaLayout) -> None:
+def _tested(interface: Interface) -> list[Interface]:
+    """Return the interface at each of the sizes that are tested: the highest ones first."""
+    dimensions = interface.dimensions
+    if not dimensions:
+        return [interface]
+    middle = {each.name: each.low + len(each) // 2 * each.step for each in dimensions}
+    sizes = [highest_sizes(dimensions), middle, lowest_sizes(dimensions)]
+    return [interface.at(each) for n, each in enumerate(sizes) if each not in sizes[:n]]
+
+
+def _check_ports(layout: ArenaLayout, variables: SizeVariables) -> None:
     """Check that callers can reach the inputs and outputs.
 
     Raises:
@@ -116,11 +135,23 @@ def _check_ports(layout: ArenaLayout) -> None:
                 refused.append(
                     (port.name, kind, f"element type {tensor.dtype.label} is unsupported")
                 )
+            elif depends(layout.offset(port.tensor)):
+                refused.append((port.name, kind, "a place that depends on sizes is unsupported"))
+            else:
+                try:
+                    variables.check(tensor.size)
+                except NotWrittenError as reason:
+                    refused.append((port.name, kind, str(reason)))
+    for name, tensor in program.tensors.items():
+        if tensor.kind is TensorKind.STATE and depends(tensor.size):
+            refused.append((name, "state", "a length that depends on sizes is unsupported"))
     if refused or not layout.height:
         raise NotExportedError(refused or [(program.name, "program", "it has no operators")])
 
 
-def _written_steps(layout: ArenaLayout, written: CFileParts) -> list[source.StepCalls]:
+def _written_steps(
+    layout: ArenaLayout, written: CFileParts, variables: SizeVariables
+) -> list[source.StepCalls]:
     """Return the calls of each step.
 
     Raises:
@@ -133,6 +164,7 @@ def _written_steps(layout: ArenaLayout, written: CFileParts) -> list[source.Step
     layout = replace(layout, has_tables=turns.layout.has_tables)
     for number, step in enumerate(layout.program.steps):
         writer = StepWriter(layout, step, number, written)
+        calls: list[str] = []
         try:
             if isinstance(step.operator, Band):
                 turns.add(number, step)
@@ -141,15 +173,16 @@ def _written_steps(layout: ArenaLayout, written: CFileParts) -> list[source.Step
             if write is None:
                 raise NotWrittenError("no C kernel for this operator")
             write(writer)
+            calls = [variables.filled(each) for each in writer.calls]
         except NotWrittenError as reason:
             refused.append((step.name, step.operator.label, str(reason)))
         except (ArithmeticError, LookupError, ValueError) as error:  # operands that cannot be
             why = f"malformed operator: {error}"
             refused.append((step.name, step.operator.label, why))
         if layout.has_tables:
-            turns.add_whole(step, writer.calls)
+            turns.add_whole(step, calls)
         else:
-            found.append(source.StepCalls(step, tuple(writer.calls)))
+            found.append(source.StepCalls(step, tuple(calls)))
     if refused:
         raise NotExportedError(refused)
     written.layers += turns.definitions()

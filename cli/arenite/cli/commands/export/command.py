@@ -17,7 +17,14 @@ from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import ALIGNMENT, BUDGET
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
-from arenite.pipeline.base import Reading, both, change, configured, order_finder
+from arenite.pipeline.base import (
+    Reading,
+    both,
+    change,
+    configured,
+    dimensions_as_json,
+    order_finder,
+)
 from arenite.pipeline.making import SUFFIX, CRequest, ExportedC, export_for_tflm, write_c
 from arenite.planner import Budget
 from arenite.planner.importers import model_format
@@ -235,9 +242,10 @@ def export(
     results = Results(as_json=as_json)
     if model.suffix == SUFFIX:
         model_format(model)  # raises: a program holds no model
-    if reading.ranges:
+    if reading.ranges and target != _C:
         raise click.UsageError(
-            f"--to {target} takes one size: {reading.ranges[0]} is a range, for 'arenite build'"
+            f"--to {target} takes one size: {reading.ranges[0]} is a range, for --to c and "
+            "'arenite build'"
         )
     if target == _C:
         if header_path is not None:
@@ -329,6 +337,7 @@ def _c_as_json(exported: ExportedC) -> dict[str, object]:
         "kernels": list(exported.export.kernels),
         "extension": exported.request.extension,
         "rounding": exported.export.rounding,
+        "dimensions": dimensions_as_json(exported.export.interface.dimensions),
         "reference": exported.reference,
         "tested": exported.test.num_wrong == 0,
         "files": sorted(exported.export.files),
@@ -344,7 +353,10 @@ def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     yield "test checks outputs of", Text(exported.reference)
     why = exported.test.message.partition("\n")[0]
     yield "test on this machine", Text(f"not run: {why}" if why else "passed")
-    yield "call", Text(f"{exported.export.name}_run(arena)", "bold")
+    if exported.export.interface.dimensions:
+        yield "sizes", Text(", ".join(map(str, exported.export.interface.dimensions)))
+    arguments = ", ".join(["arena", *exported.export.interface.parameters])
+    yield "call", Text(f"{exported.export.name}_run({arguments})", "bold")
 
 
 def _onnxruntime_as_json(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from arenite.planner import Array, Plan, Port, Problem, Program, Tensor, TensorKind
+from arenite.planner.sizes import Dimension, Sizes, at, depends
 from arenite.runtime.cexport.base.text import TYPES, distinct
 
 
@@ -110,16 +111,23 @@ class CPort:
         tensor: The tensor that holds it.
         name: In C.
         offset: First byte in the arena.
+        shape: Its lengths as sizes where they depend on those of the run, else ().
     """
 
     port: Port
     tensor: Tensor
     name: str
     offset: int
+    shape: tuple[int, ...] = ()
 
     @property
     def c_type(self) -> str:
         return TYPES[self.tensor.dtype.label]
+
+    def at(self, sizes: Sizes) -> "CPort":
+        """Return the port at some sizes."""
+        shape = tuple(at(each, sizes) for each in self.shape or self.tensor.shape)
+        return replace(self, tensor=replace(self.tensor, shape=shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,8 @@ class Interface:
         alignment: Of the arena, in bytes.
         has_states: Whether something is kept from one run to the next.
         num_steps: Number of steps.
+        dimensions: Those that the sizes of a run depend on; tensors are at the highest sizes.
+        sizes: Values of the dimensions where tensors are at other sizes.
     """
 
     name: str
@@ -143,6 +153,8 @@ class Interface:
     alignment: int
     has_states: bool
     num_steps: int
+    dimensions: tuple[Dimension, ...] = ()
+    sizes: Sizes = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, layout: ArenaLayout, alignment: int) -> "Interface":
@@ -157,19 +169,38 @@ class Interface:
             alignment,
             states,
             len(program.steps),
+            program.dimensions,
         )
+
+    def at(self, sizes: Sizes) -> "Interface":
+        """Return the interface at some sizes of its range."""
+        inputs, outputs = (
+            tuple(each.at(sizes) for each in ports) for ports in (self.inputs, self.outputs)
+        )
+        return replace(self, inputs=inputs, outputs=outputs, sizes=sizes)
 
     @property
     def macro(self) -> str:
         """Prefix of macros."""
         return self.name.upper()
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the dimensions in C."""
+        taken = "arena", "dims"
+        return distinct([*taken, *(each.name for each in self.dimensions)], "size")[len(taken) :]
+
 
 def _ports(
     program: Program, layout: ArenaLayout, ports: tuple[Port, ...], otherwise: str
 ) -> tuple[CPort, ...]:
     names = distinct((port.name for port in ports), otherwise)
-    return tuple(
-        CPort(port, program.tensors[port.tensor], name, layout.offset(port.tensor))
-        for port, name in zip(ports, names, strict=True)
-    )
+    found = []
+    for port, name in zip(ports, names, strict=True):
+        tensor, offset = program.tensors[port.tensor], layout.offset(port.tensor)
+        made = CPort(port, tensor, name, offset)
+        if any(map(depends, tensor.shape)):
+            highest = replace(tensor, shape=tuple(map(int, tensor.shape)))
+            made = replace(made, tensor=highest, shape=tensor.shape)
+        found.append(made)
+    return tuple(found)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from arenite.planner import Array
+from arenite.planner.sizes import Size
 
 _WIDTH = 96
 TYPES = {
@@ -18,6 +19,8 @@ TYPES = {
 
 def number(value: float) -> str:
     """Return a number of the type that Python has it in; a float as float32."""
+    if isinstance(value, Size):
+        return str(value)
     if isinstance(value, bool | int | np.integer):
         whole = int(value)
         if whole == -(2**31):

@@ -1,5 +1,6 @@
 """NAME.h and NAME.c: what callers see; kernels, layers and the steps in their order."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.planner import Step, TensorKind
+from arenite.planner.sizes import Dimension
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.layout import ArenaLayout, CPort, Interface
 from arenite.runtime.cexport.base.options import Extension, Rounding
+from arenite.runtime.cexport.base.ranges import SizeVariables
 from arenite.runtime.cexport.base.text import comment, number
 from arenite.runtime.cexport.files.weights import declarations
 from arenite.runtime.cexport.steps.writer import CFileParts
@@ -69,9 +72,14 @@ def text(
     layout: ArenaLayout,
     written: CFileParts,
     steps: Sequence[StepCalls],
+    sizes: Sequence[str] = (),
 ) -> str:
-    """Return NAME.c: kernels, layers and the steps in their order."""
-    return "\n".join(_lines(interface, about, layout, written, steps)) + "\n"
+    """Return NAME.c: kernels, layers and the steps in their order.
+
+    Args:
+        sizes: Definitions of the variables that the calls name.
+    """
+    return "\n".join(_lines(interface, about, layout, written, steps, sizes)) + "\n"
 
 
 def _lines(
@@ -80,6 +88,7 @@ def _lines(
     layout: ArenaLayout,
     written: CFileParts,
     steps: Sequence[StepCalls],
+    sizes: Sequence[str],
 ) -> Iterator[str]:
     name, macro = interface.name, interface.macro
     resets = list(_resets(layout, written))
@@ -104,12 +113,17 @@ def _lines(
     yield from written.functions
     yield from written.layers
     yield ""
-    yield f"int {name}_run(uint8_t *arena)"
+    arguments = "".join(f", int32_t {variable(each)}" for each in interface.parameters)
+    yield f"int {name}_run(uint8_t *arena{arguments})"
     yield "{"
     yield f"    {macro}_ASSERT(arena != NULL);"
     yield f"    {macro}_ASSERT((uintptr_t)arena % {macro}_ARENA_ALIGN == 0);"
     yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
     yield "        return 1;"
+    for dimension, parameter in zip(interface.dimensions, interface.parameters, strict=True):
+        yield f"    if ({_outside(dimension, variable(parameter))})"
+        yield "        return 3;"
+    yield from (f"    {line}" for line in sizes)
     for index, each in enumerate(steps):
         if each.turns:
             yield f"    for (int32_t turn = 0; turn < {each.turns}; ++turn) {{"
@@ -127,6 +141,19 @@ def _lines(
     yield "{"
     yield from (f"    {line}" for line in resets or ["(void)arena;"])
     yield "}"
+
+
+def variable(parameter: str) -> str:
+    """Return the name of a dimension in NAME.c, where kernels may have its own name."""
+    return f"n_{parameter}"
+
+
+def _outside(dimension: Dimension, name: str) -> str:
+    """Return the condition that a size is outside its range, or between its steps."""
+    found = f"{name} < {dimension.low} || {name} > {dimension.high}"
+    if dimension.step != 1:
+        found += f" || ({name} - {dimension.low}) % {dimension.step} != 0"
+    return found
 
 
 def _libraries(written: CFileParts, bundle: str, calls: Sequence[str]) -> Iterator[str]:
@@ -210,11 +237,16 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
         yield f'#define {macro}_KERNELS "cmsis-nn"'
         yield f'#define {macro}_EXTENSION "{about.extension}"'
     yield ""
+    yield from _ranges(interface)
     for kind, ports in (("INPUT", interface.inputs), ("OUTPUT", interface.outputs)):
         yield f"#define {macro}_NUM_{kind}S {len(ports)}"
         for each in ports:
             yield from _macros(each, f"{macro}_{kind}_{each.name.upper()}")
         yield ""
+    arguments = "".join(f", int32_t {each}" for each in interface.parameters)
+    outside = ""
+    if interface.dimensions:
+        outside = ",\n   or 3 for a size outside its range or between its steps"
     yield from (
         "/* Prefix of the declaration of the arena, such as a section attribute. */",
         f"#ifndef {macro}_ARENA",
@@ -227,8 +259,8 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
         "",
         "/* Run the model once. A run may overwrite the inputs: write them before each run.",
         "   States are in the arena, so several arenas are several instances of the model.",
-        f"   Returns 0, or 1 for an arena that is null or not aligned{refused}. */",
-        f"int {name}_run(uint8_t *arena);",
+        f"   Returns 0, or 1 for an arena that is null or not aligned{refused}{outside}. */",
+        f"int {name}_run(uint8_t *arena{arguments});",
         "",
         "/* Set the states to their initial values: call it before the first run. A model without",
         "   states needs no call. */",
@@ -239,6 +271,8 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
     for kind, ports in (("input", interface.inputs), ("output", interface.outputs)):
         for each in ports:
             yield from _accessor(name, kind, each)
+            if each.shape:
+                yield from _sizes(interface, kind, each)
     yield from ("#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {macro}_H */")
 
 
@@ -248,7 +282,8 @@ def _macros(port: CPort, prefix: str) -> Iterator[str]:
     order = ""
     if port.port.axes is not None:
         order = f", stored with the model's axes in the order {list(port.port.axes)}"
-    yield f"/* {comment(port.port.name)}: {tensor.dtype.label} {shape}{order}. */"
+    highest = " at the highest sizes" if port.shape else ""
+    yield f"/* {comment(port.port.name)}: {tensor.dtype.label} {shape}{highest}{order}. */"
     yield f"#define {prefix}_OFFSET {port.offset}"
     yield f"#define {prefix}_BYTES {tensor.size}"
     yield f"#define {prefix}_ELEMENTS {tensor.num_elements}"
@@ -265,5 +300,44 @@ def _accessor(name: str, kind: str, port: CPort) -> Iterator[str]:
     yield f"static inline {port.c_type} *{name}_{kind}_{port.name}(uint8_t *arena)"
     yield "{"
     yield f"    return ({port.c_type} *){through}(arena + {macro});"
+    yield "}"
+    yield ""
+
+
+def _ranges(interface: Interface) -> Iterator[str]:
+    """Yield the ranges of the dimensions."""
+    if not interface.dimensions:
+        return
+    yield "/* Sizes of a run: the arena is for the highest ones. */"
+    for dimension, parameter in zip(interface.dimensions, interface.parameters, strict=True):
+        prefix = f"{interface.macro}_SIZE_{parameter.upper()}"
+        for name in ("low", "high", "step"):
+            yield f"#define {prefix}_{name.upper()} {getattr(dimension, name)}"
+    yield ""
+
+
+def _sizes(interface: Interface, kind: str, port: CPort) -> Iterator[str]:
+    """Yield functions that return the lengths of a port at the sizes of a run."""
+    given = ", ".join(f"int32_t {each}" for each in interface.parameters)
+    prefix = f"{interface.name}_{kind}_{port.name}"
+    elements = math.prod(port.shape)
+    for name, size in (("elements", elements), ("bytes", port.tensor.dtype.num_bytes(elements))):
+        variables = SizeVariables(interface.dimensions, interface.parameters)
+        lines = [f"return {variables.of(size)};"]
+        yield f"static inline int32_t {prefix}_{name}({given})"
+        yield from _body(interface, [*variables.lines, *lines])
+    variables = SizeVariables(interface.dimensions, interface.parameters)
+    lines = [f"dims[{axis}] = {variables.of(size)};" for axis, size in enumerate(port.shape)]
+    yield f"static inline void {prefix}_dims(int32_t *dims, {given})"
+    yield from _body(interface, [*variables.lines, *lines])
+
+
+def _body(interface: Interface, lines: Sequence[str]) -> Iterator[str]:
+    text = "\n".join(lines)
+    yield "{"
+    for name in interface.parameters:
+        if not re.search(rf"\b{name}\b", text):
+            yield f"    (void){name};"
+    yield from (f"    {line}" for line in lines)
     yield "}"
     yield ""

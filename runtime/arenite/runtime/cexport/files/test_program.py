@@ -1,6 +1,6 @@
 """NAME_test.c: a program that runs the model on known inputs and checks the outputs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,18 @@ from arenite.runtime.cexport.base.options import ROTATION, Vectors
 from arenite.runtime.cexport.base.text import elements, number
 
 
-def files(interface: Interface, vectors: Vectors | None) -> dict[str, str]:
-    """Return the test program."""
-    return {f"{interface.name}_test.c": "\n".join(_lines(interface, vectors)) + "\n"}
+def files(checks: Sequence[tuple[Interface, Vectors | None]]) -> dict[str, str]:
+    """Return the test program.
+
+    Args:
+        checks: The interface at each of the sizes that are tested, and what is checked there.
+    """
+    name = checks[0][0].name
+    return {f"{name}_test.c": "\n".join(_lines(checks)) + "\n"}
 
 
-def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
+def _lines(checks: Sequence[tuple[Interface, Vectors | None]]) -> Iterator[str]:
+    (interface, vectors), *_ = checks
     name, macro = interface.name, interface.macro
     yield f"/* Runs {name} on known inputs and checks its outputs. Define {macro}_TEST_NO_MAIN to"
     yield f"   call {name}_test yourself. */"
@@ -26,7 +32,7 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
         yield f"/* Outputs by {vectors.reference}. */"
     yield f'#include "{name}.h"'
     yield ""
-    if vectors is not None and _needs_difference(interface, vectors):
+    if any(each is not None and _needs_difference(at, each) for at, each in checks):
         yield "#include <math.h>"
     yield f"#if defined(ARDUINO) && !defined({macro}_TEST_NO_MAIN)"
     yield f"#define {macro}_TEST_NO_MAIN /* its builder compiles every file of a library */"
@@ -36,12 +42,9 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
     yield "#endif"
     yield "#include <string.h>"
     yield ""
-    if vectors is not None:
-        for each in interface.inputs:
-            yield from _array(f"{name}_given_{each.name}", each, vectors.inputs[each.port.name])
-        for each in interface.outputs:
-            arrays = [outputs[each.port.name] for outputs in vectors.outputs]
-            yield from _array(f"{name}_expected_{each.name}", each, np.stack(arrays))
+    for index, (at, found) in enumerate(checks):
+        if found is not None:
+            yield from _arrays(at, found, _suffix(index))
     yield "#ifdef __cplusplus"
     yield 'extern "C"'
     yield "#endif"
@@ -51,21 +54,8 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
     yield f"int {name}_test(uint8_t *arena)"
     yield "{"
     yield "    int wrong = 0;"
-    yield f"    {name}_reset(arena);"
-    if vectors is None:
-        for each in interface.inputs:
-            yield f"    memset({name}_input_{each.name}(arena), 0, {each.tensor.size});"
-        yield f"    if ({name}_run(arena) != 0)"
-        yield "        return -1;"
-    else:
-        yield f"    for (int32_t run = 0; run < {len(vectors.outputs)}; ++run) {{"
-        for each in interface.inputs:
-            yield from _rotated(name, each)
-        yield f"        if ({name}_run(arena) != 0)"
-        yield "            return -1;"
-        for each in interface.outputs:
-            yield from _comparison(name, each, vectors)
-        yield "    }"
+    for index, (at, found) in enumerate(checks):
+        yield from _runs(at, found, _suffix(index))
     yield "    return wrong;"
     yield "}"
     yield ""
@@ -86,6 +76,43 @@ def _lines(interface: Interface, vectors: Vectors | None) -> Iterator[str]:
     )
 
 
+def _suffix(index: int) -> str:
+    """Return what the names of arrays end with, for further sizes."""
+    return f"_at_{index}" if index else ""
+
+
+def _arrays(interface: Interface, vectors: Vectors, suffix: str) -> Iterator[str]:
+    name = interface.name
+    for each in interface.inputs:
+        yield from _array(
+            f"{name}_given_{each.name}{suffix}", each, vectors.inputs[each.port.name]
+        )
+    for each in interface.outputs:
+        arrays = [outputs[each.port.name] for outputs in vectors.outputs]
+        yield from _array(f"{name}_expected_{each.name}{suffix}", each, np.stack(arrays))
+
+
+def _runs(interface: Interface, vectors: Vectors | None, suffix: str) -> Iterator[str]:
+    """Yield the runs at some sizes, and the checks of their outputs."""
+    name = interface.name
+    arguments = "".join(f", {each}" for each in interface.sizes.values())
+    yield f"    {name}_reset(arena);"
+    if vectors is None:
+        for each in interface.inputs:
+            yield f"    memset({name}_input_{each.name}(arena), 0, {each.tensor.size});"
+        yield f"    if ({name}_run(arena{arguments}) != 0)"
+        yield "        return -1;"
+        return
+    yield f"    for (int32_t run = 0; run < {len(vectors.outputs)}; ++run) {{"
+    for each in interface.inputs:
+        yield from _rotated(name, each, suffix)
+    yield f"        if ({name}_run(arena{arguments}) != 0)"
+    yield "            return -1;"
+    for each in interface.outputs:
+        yield from _comparison(name, each, vectors, suffix)
+    yield "    }"
+
+
 def _array(symbol: str, port: CPort, array: NDArray[Any]) -> Iterator[str]:
     yield f"static const {port.c_type} {symbol}[{array.size}] = {{"
     yield elements(array)
@@ -93,22 +120,22 @@ def _array(symbol: str, port: CPort, array: NDArray[Any]) -> Iterator[str]:
     yield ""
 
 
-def _rotated(name: str, port: CPort) -> Iterator[str]:
+def _rotated(name: str, port: CPort, suffix: str) -> Iterator[str]:
     """Yield the copy of an input, rotated by some elements more with every run."""
     count = port.tensor.num_elements
     yield f"        for (int32_t i = 0; i < {count}; ++i)"
     yield f"            {name}_input_{port.name}(arena)[i] ="
-    yield f"                {name}_given_{port.name}[(i + run * {ROTATION}) % {count}];"
+    yield f"                {name}_given_{port.name}{suffix}[(i + run * {ROTATION}) % {count}];"
 
 
 def _needs_difference(interface: Interface, vectors: Vectors) -> bool:
     return vectors.units > 0 or any(each.c_type == "float" for each in interface.outputs)
 
 
-def _comparison(name: str, port: CPort, vectors: Vectors) -> Iterator[str]:
+def _comparison(name: str, port: CPort, vectors: Vectors, suffix: str) -> Iterator[str]:
     count = port.tensor.num_elements
     found = f"{name}_output_{port.name}(arena)[i]"
-    expected = f"{name}_expected_{port.name}[run * {count} + i]"
+    expected = f"{name}_expected_{port.name}{suffix}[run * {count} + i]"
     yield f"        for (int32_t i = 0; i < {count}; ++i)"
     difference = f"fabsf((float){found} - (float){expected})"
     if port.c_type == "float":

@@ -13,7 +13,7 @@ from arenite.planner import DType, Program, Step, Tensor, TensorKind
 from arenite.planner.operators import Operator
 from arenite.planner.programs import Names
 from arenite.runtime.cexport.base.errors import NotWrittenError
-from arenite.runtime.cexport.steps.writer import StepWriter, writes
+from arenite.runtime.cexport.steps.writer import Plane, StepWriter, writes
 from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
 from arenite.runtime.operators.linear import FullyConnected
 
@@ -115,7 +115,7 @@ def quantise_rows(t: StepWriter) -> None:
     )
 
 
-def scales_of(t: StepWriter, plane: int) -> str:
+def scales_of(t: StepWriter, plane: Plane) -> str:
     """Return where the scales of a layer's operand lie: of all its rows, or of a plane."""
     scales = t.address(t.input(Convolution.SCALES), plane, SCALE_BYTES)
     return f"(const float *)(const void *)({scales})"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arenite.planner import DType, Tensor
+from arenite.planner.sizes import Expression, depends, every_value, same
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
@@ -66,7 +67,9 @@ def _fill(t: StepWriter, result: Tensor, element: bytes) -> None:
         return
     pattern = np.frombuffer(element, np.uint8)
     if (pattern == pattern[0]).all():
-        t.plain_call(f"memset({t.address(result)}, {int(pattern[0])}, {result.size});")
+        t.plain_call(
+            f"memset({t.address(result)}, {int(pattern[0])}, {t.num_bytes(result.size)});"
+        )
         return
     name = t.constant(pattern, "fill")
     t.call("fill", t.address(result), name, len(pattern), result.size)
@@ -83,7 +86,7 @@ def _stays(t: StepWriter, move: Move) -> bool:
     """Tell whether a move leaves every element where it is."""
     source, result = _ends(t, move)
     axes = zip(move.shape, move.input_strides, move.output_strides, strict=True)
-    return source == result and all(one == other for length, one, other in axes if length > 1)
+    return source == result and all(same(one, other) for length, one, other in axes if length > 1)
 
 
 def _read(t: StepWriter, move: Move) -> range:
@@ -118,7 +121,7 @@ def _move(t: StepWriter, move: Move) -> None:
         _loop(t, axes, run, source, result, (move.input_start * size, move.output_start * size))
         return
     place, to = _ends(t, move)
-    t.plain_call(f"memcpy({to}, {place}, {run});")
+    t.plain_call(f"memcpy({to}, {place}, {t.num_bytes(run)});")
 
 
 def _spread(t: StepWriter, move: Move) -> None:
@@ -145,7 +148,7 @@ def _loop(
 ) -> None:
     if len(axes) > _DIMENSIONS:
         (length, one, other), *rest = axes
-        if length > _MOST_SPLIT:
+        if length > _MOST_SPLIT or depends(length):
             raise NotWrittenError(f"more than {_DIMENSIONS} separate axes are unsupported")
         for index in range(length):
             shifted = starts[0] + index * one, starts[1] + index * other
@@ -169,11 +172,11 @@ def _merged(move: Move, size: int) -> tuple[list[tuple[int, int, int]], int]:
             continue
         if axes:
             before, far, wide = axes[-1]
-            if (far, wide) == (one * size * length, other * size * length):
+            if same(far, one * size * length) and same(wide, other * size * length):
                 axes[-1] = (before * length, one * size, other * size)
                 continue
         axes.append((length, one * size, other * size))
-    if axes and axes[-1][1:] == (size, size):
+    if axes and all(same(each, size) for each in axes[-1][1:]):
         return axes[:-1], axes[-1][0] * size
     return axes, size
 
@@ -187,6 +190,7 @@ def resize_2d(t: StepWriter) -> None:
     kind = t.types("int8", "uint8", "float32")
     batch, *_, depth = source.shape
     out_width = result.shape[2]
+    _check_tables(t, operator)
     rows, columns = _places(t, operator.row_low), _places(t, operator.column_low)
     layer = "" if not operator.row_high else _blend(t, operator, kind, depth, out_width)
     for plane in t.planes(batch):
@@ -197,6 +201,25 @@ def resize_2d(t: StepWriter) -> None:
             even = "even_" if t.is_even else ""
             suffix = "f32" if kind == "float32" else "s8"
             t.call(f"bilinear_{even}{suffix}", layer, *t.image_rows(plane))
+
+
+def _check_tables(t: StepWriter, operator: Resize2D) -> None:
+    """Check that the front of the tables of the highest sizes is right for the others.
+
+    Raises:
+        NotWrittenError: It is not.
+    """
+    for axis, places in ((1, operator.row_low), (2, operator.column_low)):
+        source, result = t.input().shape[axis], t.output().shape[axis]
+        if not depends(source) and not depends(result):
+            continue
+        if operator.row_high:
+            raise NotWrittenError("mode=linear is unsupported for a range of sizes")
+        values = every_value(t.layout.program.dimensions)
+        most = np.maximum.accumulate(np.array(places))
+        rows, read = (Expression.of(each).evaluate(values) for each in (result, source))
+        if np.any(most[np.maximum(rows, 1) - 1] >= np.maximum(read, 1)):
+            raise NotWrittenError("places beyond the image are unsupported for a range of sizes")
 
 
 def _places(t: StepWriter, indices: tuple[int, ...]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.planner import Tensor
+from arenite.planner.sizes import depends
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.base.text import number
@@ -142,14 +143,13 @@ def reduce(t: StepWriter) -> None:
     if operator.function not in (R.SUM, R.MEAN):
         t.call(f"{operator.function.value}_of_f32", *shape, *places)
         return
-    scale = divisor = 1.0
+    count, factors = found.count, [number(1.0), number(1.0)]
     if operator.function is R.MEAN:
         # As our runtime rounds: means of images are pools, which multiply.
         if len(source.shape) > 2 and operator.axes == tuple(range(1, len(source.shape) - 1)):
-            scale = 1.0 / found.count
+            factors[0] = f"(float)(1.0 / {count})" if t.is_ranged else number(1.0 / count)
         else:
-            divisor = float(found.count)
-    factors = number(scale), number(divisor)
+            factors[1] = f"(float){count}" if t.is_ranged else number(float(count))
     if t.sums:
         t.call("sum_by_rows_f32", *shape, *factors, t.sums, *places[:2], 0, found.rows)
     else:
@@ -167,10 +167,13 @@ def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) 
     }  # fmt: skip
     if t.is_even:
         count = found.count if function is R.MEAN else 1
-        scales = {"scale": scale_of(source), "count": float(count), "out_scale": scale_of(result)}
-        return t.layer("reduce_even_layer", **sizes, **scales)
+        scales = {"scale": scale_of(source), "out_scale": scale_of(result)}
+        number_of = f"(float){count}" if t.is_ranged else float(count)
+        return t.layer("reduce_even_layer", **sizes, **scales, count=number_of)
     factor, shift = quantised_multiplier(scale_of(source) / scale_of(result))
     if function is R.MEAN:
+        if depends(found.count):
+            raise NotWrittenError("a mean of int8 over a range of sizes is unsupported")
         # The factor is divided, with as many bits more as the divisor takes away.
         bits = min(found.count.bit_length() - 1, 32, shift - _LEAST_SHIFT)
         factor, shift = (factor << bits) // found.count, shift - bits

@@ -9,11 +9,13 @@ import numpy as np
 
 from arenite.planner import Array, Step, Tensor
 from arenite.planner.operators import Operator
+from arenite.planner.sizes import Size, bounds
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import clamp_of
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants
 from arenite.runtime.cexport.base.options import Rounding
+from arenite.runtime.cexport.base.ranges import has_symbols, without_symbols
 from arenite.runtime.cexport.base.text import number
 
 _ROWS = {
@@ -22,6 +24,9 @@ _ROWS = {
 }  # fmt: skip
 _MOST_CALLS = 64
 """Planes of a batch that are written as calls, one after the other."""
+
+Plane: TypeAlias = int | str
+"""Index of a plane of a batch: a number, or the variable of a loop."""
 
 
 @dataclass(slots=True)
@@ -36,11 +41,13 @@ class CFileParts:
         functions: Definitions of functions that kernels are handed.
         rounding: How products of integers are rounded.
         is_narrow: Whether weights that 16 bits hold exactly take 16 bits.
+        has_local_layers: Whether all structures of layers are defined round their calls.
     """
 
     constants: FlashConstants
     rounding: Rounding = "double"
     is_narrow: bool = False
+    has_local_layers: bool = False
     kernels: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     layers: list[str] = field(default_factory=list)
@@ -73,6 +80,12 @@ class StepWriter:
     num_rows: int = 0
     sums: str = ""
     _layers: dict[str, str] = field(default_factory=dict)
+    _local_layers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_ranged(self) -> bool:
+        """Whether the program is for a range of sizes."""
+        return bool(self.layout.program.dimensions)
 
     @property
     def is_even(self) -> bool:
@@ -135,13 +148,15 @@ class StepWriter:
 
     # Text.
 
-    def address(self, tensor: Tensor, plane: int = 0, bytes_each: int = 0) -> str:
+    def address(self, tensor: Tensor, plane: Plane = 0, bytes_each: int = 0) -> str:
         """Return where a tensor lies: in the arena, or among the constants.
 
         Args:
             plane: Index of a plane of it.
             bytes_each: Bytes of a plane.
         """
+        if isinstance(plane, str):
+            return f"{self.address(tensor)} + {plane} * {bytes_each}"
         shift = plane * bytes_each
         if tensor.name in self.layout.rows:
             raise NotWrittenError(f"bands of rows are unsupported for {tensor.name!r}")
@@ -155,7 +170,7 @@ class StepWriter:
         return f"(const uint8_t *){name}" + (f" + {inside + shift}" if inside + shift else "")
 
     def rows_of(
-        self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0, count: int = 0,
+        self, tensor: Tensor, stride: int, plane: Plane = 0, bytes_each: int = 0, count: int = 0,
         shift: str = "",
     ) -> str:  # fmt: skip
         """Return the rows of an operand; `stride` in bytes, 0 for one row `count` times.
@@ -169,7 +184,7 @@ class StepWriter:
         return f"IN_ROWS({self.address(tensor, plane, bytes_each)}{shift}, {stride})"
 
     def rows_to(
-        self, tensor: Tensor, stride: int, plane: int = 0, bytes_each: int = 0, shift: str = ""
+        self, tensor: Tensor, stride: int, plane: Plane = 0, bytes_each: int = 0, shift: str = ""
     ) -> str:
         """Return the rows of a result; `stride` in bytes."""
         if self.layout.has_tables:
@@ -178,7 +193,7 @@ class StepWriter:
         return f"OUT_ROWS({self.address(tensor, plane, bytes_each)}{shift}, {stride})"
 
     def _row_table(
-        self, tensor: Tensor, stride: int, plane: int, bytes_each: int, count: int = 0,
+        self, tensor: Tensor, stride: int, plane: Plane, bytes_each: int, count: int = 0,
         shift: str = "",
     ) -> str:  # fmt: skip
         """Return the place and the offsets of rows, in a program some rows of which lie apart.
@@ -218,24 +233,41 @@ class StepWriter:
         return "f32", arrays
 
     def layer(self, structure: str, **values: float | str) -> str:
-        """Return the address of a structure with these fields, in flash."""
+        """Return the address of a structure with these fields.
+
+        It lies in flash, or on the stack round its call if a field depends on the size of a run.
+        """
         order = kernels.fields(structure)
         assert set(order) == set(values), sorted(set(order) ^ set(values))
         for name, kind in order.items():
             value = values[name]
-            if kind == "int16_t" and not -(2**15) <= float(value) < 2**15:
-                raise NotWrittenError(f"{name}={value} is unsupported, supported: 16 bits")
+            if kind == "int16_t" and not self._has_16_bits(value):
+                raise NotWrittenError(f"{name}={value!r} is unsupported, supported: 16 bits")
+            if self.is_ranged and kind == "int16_t":
+                values[name] = f"({kind}){value}"
         stated = [
             (name, value if isinstance(value, str) else number(value))
             for name, value in ((each, values[each]) for each in order)
         ]
         text = _initialiser(stated)
-        if text not in self._layers:
+        # Each layer has a name of its own where those of several sizes are compared.
+        key = f"{len(self._layers)} {text}" if self.file.has_local_layers else text
+        if key not in self._layers:
             suffix = f"_{len(self._layers) + 1}" if self._layers else ""
             name = f"step_{self.number}{suffix}"
-            self._layers[text] = name
-            self.file.layers.append(f"static const {structure} {name} = {text};")
-        return f"&{self._layers[text]}"
+            self._layers[key] = name
+            definition = f"const {structure} {name} = {text};"
+            if has_symbols(text) or self.file.has_local_layers:
+                self._local_layers[f"&{name}"] = definition
+            else:
+                self.file.layers.append(f"static {definition}")
+        return f"&{self._layers[key]}"
+
+    def _has_16_bits(self, value: float | str) -> bool:
+        least = most = float(value)
+        if isinstance(value, Size):
+            least, most = bounds(value, self.layout.program.dimensions)
+        return least >= -(2**15) and most < 2**15
 
     def need(self, *features: str) -> None:
         """State macros that the kernels must be compiled with."""
@@ -252,12 +284,17 @@ class StepWriter:
             if arguments[-2:] != (0, self.num_rows):
                 raise NotWrittenError("bands of rows are unsupported for this operator")
             arguments = (*arguments[:-2], "first", "end")
+        num_rows = 0
         named: list[str] = []
         given: list[str] = []
         for argument in map(str, arguments):
+            if argument in self._local_layers:
+                lines = self._local_layers[argument].splitlines()
+                named += [f"    {line}" for line in lines]
             kind = _ROWS.get(argument.partition("(")[0])
             if kind is not None:
-                variable = f"{kind}_{len(named)}"
+                variable = f"{kind}_{num_rows}"
+                num_rows += 1
                 named.append(f"    const {kind} {variable} = {argument};")
                 argument = variable
             given.append(argument)
@@ -311,17 +348,26 @@ class StepWriter:
             raise NotWrittenError("bands of rows are unsupported for this operator")
         self.calls.append(call)
 
+    def num_bytes(self, count: int) -> str:
+        """Return a number of bytes as functions of C's own library take it."""
+        return f"(size_t){count}" if self.is_ranged else str(count)
+
     def define(self, text: str) -> None:
         """Add the definition of a function, once."""
         if text not in self.file.functions:
             self.file.functions.append(text)
 
-    def planes(self, count: int) -> range:
+    def planes(self, count: int) -> Sequence[Plane]:
         """Return the indices of the planes of a batch, each of which is one call.
+
+        For a range of sizes a loop round the next call makes all of them.
 
         Raises:
             NotWrittenError: There are too many.
         """
+        if self.is_ranged and count != 1:
+            self.calls.append(f"for (int32_t plane = 0; plane < {count}; ++plane)")
+            return ("plane",)
         if count > _MOST_CALLS:
             raise NotWrittenError(f"batch={count} is unsupported, supported: up to {_MOST_CALLS}")
         return range(count)
@@ -352,7 +398,7 @@ class StepWriter:
         reads, writes = (width * each.dtype.bits // 8 for each in (source, result))
         return self.rows_of(source, reads), self.rows_to(result, writes), 0, count
 
-    def image_rows(self, plane: int) -> tuple[str, str, int, int]:
+    def image_rows(self, plane: Plane) -> tuple[str, str, int, int]:
         """Return the last arguments of a kernel that makes an image of a batch from one."""
         source, result = self.input(), self.output()
         reads, writes = (
@@ -386,7 +432,7 @@ def _initialiser(fields: Iterable[tuple[str, str]]) -> str:
     lines, line = [], "   "
     for name, value in fields:
         item = f"/* {name} */ {value},"
-        if len(line) + len(item) + 1 > 98:
+        if len(without_symbols(f"{line}{item}")) + 1 > 98:
             lines.append(line)
             line = "   "
         line += f" {item}"

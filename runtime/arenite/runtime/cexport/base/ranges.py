@@ -1,0 +1,247 @@
+"""Sizes in C: what a program for a range of sizes states as expressions of its dimensions.
+
+The writers of steps print lengths as they do integers. In such a program each is a `Symbol`, which
+prints a mark of its expression; `SizeVariables` then puts a C variable in the place of each mark.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+
+from arenite.planner import Program
+from arenite.planner.errors import SizeError
+from arenite.planner.sizes import (
+    Dimension,
+    Size,
+    Sizes,
+    Tree,
+    at,
+    bounds,
+    largest,
+    lowest_sizes,
+    smallest,
+)
+from arenite.runtime.cexport.base.errors import NotWrittenError
+
+_MARK = re.compile("\x02(.*?)\x03")
+_INTEGERS: Final = -(2**31) + 1, 2**31 - 1
+_NUM_RANDOM_POINTS: Final = 4
+
+
+class Symbol(Size):
+    """A size whose text is a mark of its expression."""
+
+    def __str__(self) -> str:
+        return f"\x02{json.dumps(self.expression.tree)}\x03"
+
+
+def has_symbols(text: str) -> bool:
+    """Tell whether a text has marks of sizes."""
+    return "\x02" in text
+
+
+def without_symbols(text: str) -> str:
+    """Return a text with a short name in the place of each size, to measure its width."""
+    return _MARK.sub("s00", text)
+
+
+def symbolic(program: Program) -> Program:
+    """Return a program whose sizes are symbols."""
+    return _mapped(program, lambda size: Symbol.of(size.expression, int(size)))
+
+
+def program_at(program: Program, sizes: Sizes) -> Program:
+    """Return a program at one size; it still states its dimensions."""
+    return _mapped(program, lambda size: at(size, sizes))
+
+
+def text_at(text: str, sizes: Sizes) -> str:
+    """Return a text with its sizes as numbers."""
+    return _MARK.sub(lambda found: str(_value(json.loads(found[1]), sizes)), text)
+
+
+def points(program: Program) -> list[Sizes]:
+    """Return sizes to check a program at: ends, random ones, and none with lengths that become 1.
+
+    An axis of one element has no stride, so that a program for that size alone has other numbers.
+    """
+    dimensions = program.dimensions
+    random = np.random.default_rng(0)
+    found = [lowest_sizes(dimensions), {each.name: _in_range(each, 1) for each in dimensions}]
+    for low in dimensions if len(dimensions) > 1 else ():
+        indices = [2 if each is low else len(each) - 2 for each in dimensions]
+        found.append(
+            {each.name: _in_range(each, n) for each, n in zip(dimensions, indices, strict=True)}
+        )
+    for _ in range(_NUM_RANDOM_POINTS):
+        found.append(
+            {each.name: _in_range(each, int(random.integers(len(each)))) for each in dimensions}
+        )
+    lengths = [
+        length
+        for tensor in program.tensors.values()
+        for length in tensor.shape
+        if isinstance(length, Size)
+    ]
+    return [
+        point
+        for index, point in enumerate(found)
+        if point not in found[:index] and all(at(each, point) != 1 for each in lengths)
+    ]
+
+
+def _in_range(dimension: Dimension, index: int) -> int:
+    return dimension.low + min(max(index, 0), len(dimension) - 1) * dimension.step
+
+
+def _mapped(program: Program, change: Callable[[Size], int]) -> Program:
+    tensors = {
+        name: replace(
+            tensor,
+            shape=_changed(tensor.shape, change),
+            alias=None if tensor.alias is None else _changed(tensor.alias, change),
+        )
+        for name, tensor in program.tensors.items()
+    }
+    steps = tuple(
+        replace(step, operator=_changed(step.operator, change)) for step in program.steps
+    )
+    return replace(program, tensors=tensors, steps=steps)
+
+
+def _changed(value: Any, change: Callable[[Size], int]) -> Any:
+    if isinstance(value, Size):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(_changed(each, change) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        changed = {name: _changed(each, change) for name, each in found.items()}
+        if all(changed[name] is each for name, each in found.items()):
+            return value
+        return replace(value, **changed)
+    return value
+
+
+def _value(tree: Any, sizes: Sizes) -> int:
+    """Return the value of an expression, with sizes in the place of integers if they are sizes."""
+    if isinstance(tree, int):
+        return tree
+    if isinstance(tree, str):
+        return sizes[tree]
+    sign, *parts = tree
+    return reduce(_OPERATIONS[sign], (_value(each, sizes) for each in parts))
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "+": lambda one, other: one + other,
+    "*": lambda one, other: one * other,
+    "/": lambda one, other: one // other,
+    "max": largest,
+    "min": smallest,
+}
+
+
+class SizeVariables:
+    """The variables of a C function that hold the sizes in it.
+
+    Args:
+        dimensions: The dimensions.
+        names: Name of each of them in the function.
+
+    Attributes:
+        lines: Definitions of the variables.
+    """
+
+    def __init__(self, dimensions: Sequence[Dimension], names: Sequence[str]) -> None:
+        self.lines: list[str] = []
+        self._dimensions = dimensions
+        self._names = {each.name: name for each, name in zip(dimensions, names, strict=True)}
+        self._sizes = {each.name: each.size for each in dimensions}
+        self._known: dict[str, str] = {}
+        self._marks: dict[str, str] = {}
+
+    def filled(self, text: str) -> str:
+        """Return a text with the variable of each size in its place.
+
+        Raises:
+            NotWrittenError: A size is beyond 32 bits, or that cannot be proved.
+        """
+        return _MARK.sub(lambda found: self._filled(found[1]), text)
+
+    def of(self, size: int) -> str:
+        """Return the variable of a size, or the integer.
+
+        Raises:
+            NotWrittenError: As by `filled`.
+        """
+        return self._variable(size.expression.tree) if isinstance(size, Size) else str(size)
+
+    def check(self, size: int) -> None:
+        """Check that 32 bits hold a size.
+
+        Raises:
+            NotWrittenError: They do not, or that cannot be proved.
+        """
+        if isinstance(size, Size):
+            self._bounds(size.expression.tree)
+
+    def _filled(self, mark: str) -> str:
+        if mark not in self._marks:
+            self._marks[mark] = self._variable(json.loads(mark))
+        return self._marks[mark]
+
+    def _variable(self, tree: Tree) -> str:
+        text = self._text(tree)
+        if isinstance(tree, int | str):
+            return text
+        if text not in self._known:
+            taken = (*self._names.values(), *self._known.values())
+            names = (f"s{count}" for count in itertools.count())
+            self._known[text] = next(name for name in names if name not in taken)
+            stated = text[1:-1] if text.startswith("(") else text
+            self.lines.append(f"const int32_t {self._known[text]} = {stated};")
+        return self._known[text]
+
+    def _text(self, tree: Tree) -> str:
+        """Return an expression, in brackets unless it is a name or a number."""
+        if isinstance(tree, int):
+            self._bounds(tree)
+            return str(tree) if tree >= 0 else f"({tree})"
+        if isinstance(tree, str):
+            return self._names[tree]
+        sign, *parts = tree
+        assert isinstance(sign, str)
+        for count in range(2, len(parts) + 1):
+            self._bounds((sign, *parts[:count]))
+        if sign in ("+", "*"):
+            text = f" {sign} ".join(map(self._text, parts))
+            text = re.sub(r"[+] \(-(\d+)\)", r"- \1", text)
+            return f"({text})"
+        one, other = parts
+        if sign != "/":
+            a, b = self._variable(one), self._variable(other)
+            return f"({a} {'>' if sign == 'max' else '<'} {b} ? {a} : {b})"
+        if self._bounds(other)[0] < 1:
+            raise NotWrittenError("a size divided by one that may be 0 or less is unsupported")
+        if self._bounds(one)[0] >= 0:
+            return f"({self._text(one)} / {self._text(other)})"
+        self._bounds(("+", other, ("*", -1, one)))
+        a, b = self._variable(one), self._variable(other)
+        return f"({a} >= 0 ? {a} / {b} : -(({b} - 1 - {a}) / {b}))"
+
+    def _bounds(self, tree: Tree) -> tuple[int, int]:
+        """Return the least and the largest value of an expression, which 32 bits must hold."""
+        try:
+            low, high = bounds(_value(tree, self._sizes), self._dimensions)
+        except SizeError as error:
+            raise NotWrittenError(str(error)) from error
+        if low < _INTEGERS[0] or high > _INTEGERS[1]:
+            raise NotWrittenError(f"a size from {low} to {high} is beyond 32 bits")
+        return low, high
