@@ -489,6 +489,20 @@ def test_ranges_that_contradict_are_refused(
         load(save(tmp_path, parse(TWO)), **options)
 
 
+def test_a_fixed_input_is_a_constant_of_all_sizes(tmp_path: Path) -> None:
+    text = "(float[n,m] x, float[n,m] z) => (float[n,m] y) { t = Neg(z) y = Add(x, t) }"
+    path = save(tmp_path, parse(text))
+    program = load(path, dims={"n": N, "m": M}, values={"z": 2.0}, weights=True)
+    sizes = {"n": 3, "m": 4}
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(arrays_at(program, sizes, {"x": x})["y"], x - 2)
+
+
+def test_elements_are_looked_up_in_old_operator_sets(tmp_path: Path) -> None:
+    model = with_random_weights(parse(DATA["a length as a number"], opset=9))
+    assert_right_at_each_size(model, save(tmp_path, model), {"n": N})
+
+
 BRANCHES = """(float[n,4] x, float[2] z) => (float[n,4] y)
     <int64 zero = {0}, int64 limit = {LIMIT}>
     { s = Shape(x) a = Gather(s, zero) c = Less(a, limit) y = If (c) <

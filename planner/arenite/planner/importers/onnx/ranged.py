@@ -59,8 +59,8 @@ class Define(Protocol):
     def __call__(self, hint: str, tensor_type: TensorType, *, is_constant: bool) -> str: ...
 
 
-_SLICE_OF_INPUTS = 10
-"""The first operator set in which the numbers of Slice are inputs."""
+_ADDED = Dialect(8, {"": 13})
+"""That of the steps that are added: the numbers of a Slice are inputs."""
 
 
 def is_sized(tensor_type: TensorType | None) -> bool:
@@ -94,6 +94,12 @@ class Ranged:
         self._folder = folder
         self._values = values
         self._stored: dict[str, Operand] = {}
+
+    def add_uniform(self, operand: Operand) -> None:
+        """Note a constant with one value in all elements."""
+        if is_sized(operand.type):
+            self.stable.add(operand.name)
+            self.uniform.add(operand.name)
 
     def depends(self, operand: Operand) -> bool:
         """Tell whether a tensor has other lengths or values at other sizes."""
@@ -370,8 +376,6 @@ class Ranged:
     ) -> Step:
         stated = {"starts": starts, "ends": ends, "axes": axes}
         attributes = {name: tuple(numbers) for name, numbers in stated.items()}
-        if self._dialect.opsets.get("", 1) < _SLICE_OF_INPUTS:
-            return self._step("Slice", [source], made, attributes)
         operands = [source]
         for name, numbers in stated.items():
             array = np.array(numbers, np.int64)
@@ -391,12 +395,8 @@ class Ranged:
         stated: Mapping[str, AttributeValue],
     ) -> Step:
         names = [each.name for each in inputs]
-        plain = {
-            key: [*map(int, value)] if isinstance(value, tuple) else value
-            for key, value in stated.items()
-        }
-        node = onnx.helper.make_node(kind, names, [made.name], **plain)
-        operator = onnx_operator(kind, stated, origin=Origin(node, self._dialect))
+        node = onnx.helper.make_node(kind, names, [made.name], **stated)
+        operator = onnx_operator(kind, stated, origin=Origin(node, _ADDED))
         return Step(f"{made.name}/{kind.lower()}", operator, tuple(names), (made.name,))
 
     def _is_prefix(self, operand: Operand) -> bool:
@@ -532,10 +532,10 @@ class Ranged:
             )
         )
         for each in made:
-            if is_sized(each.type):
+            if is_uniform:
+                self.add_uniform(each)
+            elif is_sized(each.type):
                 self.stable.add(each.name)
-                if is_uniform:
-                    self.uniform.add(each.name)
         if all(math.prod(each.type.shape) <= MOST_CHECKED for each in made if each.type):
             self._values.add_computation(node, inputs, made)
             self._check_values(node, inputs, made, None)

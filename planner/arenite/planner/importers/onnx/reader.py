@@ -91,9 +91,10 @@ def _read(
     weights: bool,
 ) -> Program:
     fix_inputs(model.graph, binding.inputs, values)
+    fixed = {name: binding.inputs[name] for name in values}
     binding = binding.without(values)
     walk = Walk(model, binding, _CONTROL_FLOW, path.parent, weights=weights)
-    walked = walk.run()
+    walked = walk.run(fixed)
     outputs = tuple(dict.fromkeys(output.name for output in model.graph.output))
     steps = live_steps(walked, outputs)
     tensors = _tensors(walk, steps, tuple(binding.inputs), outputs, states)

@@ -111,12 +111,16 @@ class Walk:
         self._outputs = {output.name for output in model.graph.output}
         self._inference = Inference(self.dialect, self.values)
         self._unsizable: dict[str, str] = {}
+        self._fixed: Mapping[str, TensorType] = {}
         own = dict.fromkeys(_defined_names(model.graph))
         self._tensor_names = Names(own)
         self._scope = Scope(None, {name: name for name in own})
 
-    def run(self) -> list[Step]:
+    def run(self, fixed: Mapping[str, TensorType]) -> list[Step]:
         """Return the model's steps in the order they run.
+
+        Args:
+            fixed: Types of the constants that were inputs, each of one value in all elements.
 
         Raises:
             ModelError: The model cannot be planned.
@@ -124,6 +128,7 @@ class Walk:
         """
         for name, tensor_type in self._binding.inputs.items():
             self.define(self._scope, name, tensor_type)
+        self._fixed = fixed
         steps = self.walk_graph(self._graph, self._scope)
         for output in self._graph.output:
             self.find(self._scope, output.name)
@@ -286,6 +291,9 @@ class Walk:
             return
         name = self.define(scope, local, TensorType(dtype, tuple(tensor.dims)))
         self.constants.add(name)
+        if self.ranged is not None and name in self._fixed:
+            self.types[name] = self._fixed[name]
+            self.ranged.add_uniform(Operand(name, self.types[name]))
         if is_sparse:
             self.values.add_failure(name, "sparse constants are unsupported, store them dense")
         else:

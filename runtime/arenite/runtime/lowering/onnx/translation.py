@@ -45,11 +45,11 @@ class OnnxTranslation(StepTranslation):
         return value
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """Return an attribute that is a list of integers; empty if it is not given."""
+        """Return an attribute that is a list of integers, or sizes; empty if it is not given."""
         value = self.attributes.get(name, ())
         if not isinstance(value, tuple):
             raise unsupported(name, repr(value))
-        return tuple(int(each) for each in value)
+        return tuple(each if isinstance(each, int) else int(each) for each in value)
 
     def axis(self, default: int, rank: int) -> int:
         """Return the attribute `axis`, counted from the front."""
