@@ -11,7 +11,14 @@ from arenite.planner import Program
 from arenite.planner.programs.rules import Rules
 from arenite.planner.rewrites.derivation import derive
 from arenite.planner.sizes import Dimension, Size, every_value
-from arenite.runtime.cexport import COptions, LoweredForC, NotExportedError, lower_for_c, signed
+from arenite.runtime.cexport import (
+    COptions,
+    LoweredForC,
+    NotExportedError,
+    Rounding,
+    lower_for_c,
+    signed,
+)
 from arenite.runtime.cexport.base.ranges import SizeVariables, Symbol
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.steps import writer
@@ -35,6 +42,8 @@ NETWORKS = {
     "enlarged": (N, """(float[1,2,$n,4] x) => (y) <float[4] s = {1, 1, 2, 2}> {
         y = Resize<mode="nearest", coordinate_transformation_mode="asymmetric",
         nearest_mode="floor">(x, , s) }"""),
+    "blended": (N, """(float[1,2,$n,4] x) => (y) <float[4] s = {1, 1, 2, 2}> {
+        y = Resize<mode="linear", coordinate_transformation_mode="half_pixel">(x, , s) }"""),
     "encoder": (STEPPED, """(float[1,$n,8] x) => (y)
         <float[8,8] q, float[8,8] k, float[8,8] v, float[8] t, float[8] u,
         int64[4] heads = {0, 0, 2, 4}, int64[3] joined = {0, 0, 8}> {
@@ -60,10 +69,10 @@ NETWORKS = {
 }  # fmt: skip
 
 
-def exported(model: Program) -> CExport:
+def exported(model: Program, rounding: Rounding = "even") -> CExport:
     found = signed(lower_for_c(model))
     rules = Rules(ALIASES, alignment=ALIGNMENT)
-    lowered = LoweredForC("network.onnx", "0" * 64, found.program, found.shifted, rules, "even")
+    lowered = LoweredForC("network.onnx", "0" * 64, found.program, found.shifted, rules, rounding)
     made = lowered.compiled(derive(lowered.program, lowered.rules))
     return export_c(made, find("best")(made.source.problem), COptions())
 
@@ -136,8 +145,9 @@ def test_source_for_one_size_has_no_trace_of_sizes():
 def test_what_cannot_vary_is_refused_by_name():
     text = """(float[1,2,$n,4] x) => (y) <float[4] s = {1, 1, 2, 2}> {
         y = Resize<mode="linear", coordinate_transformation_mode="half_pixel">(x, , s) }"""
-    with pytest.raises(NotExportedError, match=r"mode=linear is unsupported for a range of sizes"):
-        exported(ranged(text, N))
+    why = "mode=linear of float32 is unsupported for a range of sizes"
+    with pytest.raises(NotExportedError, match=rf"'Resize_0' \(Resize2D\): {why}"):
+        exported(ranged(text, N), "double")
 
 
 def test_a_writer_that_loses_an_expression_is_found(monkeypatch):

@@ -107,7 +107,7 @@ def _one(length: Length) -> int:
     if isinstance(length, Dimension):
         raise OptionsError(
             f"{length}: this takes one size, such as {length.high}; plan, fit, build, run, "
-            "bench, inspect, verify and compare take ranges"
+            "bench, inspect, verify, compare and export --to c take ranges"
         )
     return length
 

@@ -105,21 +105,39 @@ static inline int8_t resized_s8(const resize_even_layer *k, float value)
     return (int8_t)clamped(steps, -128, 127);
 }
 
-/* One for each of
-   THE_KERNEL        | AN_ELEMENT | A_RESULT
-   bilinear_even_s8  | int8_t     | resized_s8(k, value)
-   bilinear_even_f32 | float      | value */
+/* Images of several sizes: what the tables state beyond the last row or column is the last one. */
+typedef struct {
+    int32_t depth, out_width, last_row, last_column;
+    const int16_t *row_low;
+    const int16_t *row_high;
+    const int16_t *column_low;
+    const int16_t *column_high;
+    const float *row_weight;
+    const float *column_weight;
+} resize_sizes_layer;
+
+/* One for each column of
+   THE_KERNEL | bilinear_even_s8     | bilinear_even_f32 | bilinear_sizes_f32
+   THE_LAYER  | resize_even_layer    | resize_even_layer | resize_sizes_layer
+   AN_ELEMENT | int8_t               | float             | float
+   A_RESULT   | resized_s8(k, value) | value             | value
+   ABOVE      | k->row_low[y]        | k->row_low[y]     | clamped(k->row_low[y], 0, k->last_row)
+   BELOW      | k->row_high[y]       | k->row_high[y]    | clamped(k->row_high[y], 0, k->last_row)
+   LEFT       | k->column_low[x]     | k->column_low[x]
+              | clamped(k->column_low[x], 0, k->last_column)
+   RIGHT      | k->column_high[x]    | k->column_high[x]
+              | clamped(k->column_high[x], 0, k->last_column) */
 
 /* Blends of four pixels as our runtime computes them; rows [first, end) of the result. */
-KERNEL THE_KERNEL(const resize_even_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+KERNEL THE_KERNEL(const THE_LAYER *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
-        const AN_ELEMENT *above = (const AN_ELEMENT *)(const void *)in_row(in, k->row_low[y]);
-        const AN_ELEMENT *below = (const AN_ELEMENT *)(const void *)in_row(in, k->row_high[y]);
+        const AN_ELEMENT *above = (const AN_ELEMENT *)(const void *)in_row(in, ABOVE);
+        const AN_ELEMENT *below = (const AN_ELEMENT *)(const void *)in_row(in, BELOW);
         const float down = k->row_weight[y];
         AN_ELEMENT *to = (AN_ELEMENT *)(void *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x) {
-            const int32_t left = k->column_low[x] * k->depth, right = k->column_high[x] * k->depth;
+            const int32_t left = LEFT * k->depth, right = RIGHT * k->depth;
             const float across = k->column_weight[x];
             for (int32_t c = 0; c < k->depth; ++c) {
                 const float a = above[left + c], b = below[left + c];

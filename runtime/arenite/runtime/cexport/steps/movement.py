@@ -190,7 +190,8 @@ def resize_2d(t: StepWriter) -> None:
     kind = t.types("int8", "uint8", "float32")
     batch, *_, depth = source.shape
     out_width = result.shape[2]
-    _check_tables(t, operator)
+    if not operator.row_high:
+        _check_places(t, operator)
     rows, columns = _places(t, operator.row_low), _places(t, operator.column_low)
     layer = "" if not operator.row_high else _blend(t, operator, kind, depth, out_width)
     for plane in t.planes(batch):
@@ -198,13 +199,13 @@ def resize_2d(t: StepWriter) -> None:
             size = depth * source.dtype.bits // 8
             t.call("nearest_8", rows, columns, size, out_width, *t.image_rows(plane))
         else:
-            even = "even_" if t.is_even else ""
+            even = "sizes_" if t.is_ranged else "even_" if t.is_even else ""
             suffix = "f32" if kind == "float32" else "s8"
             t.call(f"bilinear_{even}{suffix}", layer, *t.image_rows(plane))
 
 
-def _check_tables(t: StepWriter, operator: Resize2D) -> None:
-    """Check that the front of the tables of the highest sizes is right for the others.
+def _check_places(t: StepWriter, operator: Resize2D) -> None:
+    """Check that tables of the highest sizes name rows and columns that the others have, too.
 
     Raises:
         NotWrittenError: It is not.
@@ -213,8 +214,6 @@ def _check_tables(t: StepWriter, operator: Resize2D) -> None:
         source, result = t.input().shape[axis], t.output().shape[axis]
         if not depends(source) and not depends(result):
             continue
-        if operator.row_high:
-            raise NotWrittenError("mode=linear is unsupported for a range of sizes")
         values = every_value(t.layout.program.dimensions)
         most = np.maximum.accumulate(np.array(places))
         rows, read = (Expression.of(each).evaluate(values) for each in (result, source))
@@ -237,7 +236,15 @@ def _blend(t: StepWriter, operator: Resize2D, kind: str, depth: int, out_width: 
     scales: dict[str, float] = {}
     if kind == "uint8":
         raise NotWrittenError("mode=linear of uint8 is unsupported")
-    if t.is_even:
+    if t.is_ranged:
+        if not t.is_even or kind != "float32":
+            raise NotWrittenError(
+                f"mode=linear of {kind} is unsupported for a range of sizes, supported: float32 "
+                "with rounding=even"
+            )
+        structure = "resize_sizes_layer"
+        scales = {"last_row": source.shape[1] - 1, "last_column": source.shape[2] - 1}
+    elif t.is_even:
         structure, is_byte = "resize_even_layer", kind == "int8"
         for name, each in (("in", source), ("out", result)):
             scales[f"{name}_scale"] = scale_of(each) if is_byte else 1.0
