@@ -37,11 +37,11 @@ struct Widened {
   std::size_t extent;        // rows; 1 if it has none
   bool has_rows;             // some of which are converted at a time
   std::size_t ring = 0;      // rows that lie in the image at once
-  std::vector<std::uint64_t> offsets{};
-  std::vector<float> constant{};  // elements of a constant
-  std::size_t end = 0;            // the row behind the last one converted in a turn
+  StepVector<std::uint64_t> offsets{};
+  StepVector<float> constant{};  // elements of a constant
+  std::size_t end = 0;           // the row behind the last one converted in a turn
   // For each row of the result the first row that is read, and as its count the end.
-  std::vector<RowRange> reads{};
+  StepVector<RowRange> reads{};
 
   std::size_t image_bytes(std::size_t rows) const {
     return round_up(rows * row_elements * sizeof(float), kAlignment);
@@ -67,9 +67,9 @@ Widened widened_operand(const TensorView& kept, std::size_t input, bool has_rows
 
 // What is known of a step before its working memory is laid out.
 struct Halves {
-  std::vector<Widened> inputs;
-  std::vector<Widened> constants;
-  std::vector<Widened> outputs;
+  StepVector<Widened> inputs;
+  StepVector<Widened> constants;
+  StepVector<Widened> outputs;
   std::size_t num_rows = 0;  // that turns count; 0: it runs whole
   bool takes_rows = false;   // into sums
 };
@@ -107,7 +107,7 @@ Halves halves_of(const Operands& operands) {
 // Notes which rows of an input the rows of the result read: in the order in which these are made,
 // as if none were read again once a later one was.
 void note_reads(const Operands& operands, const Halves& halves, Widened& input) {
-  std::vector<RowRange> reads;
+  StepVector<RowRange> reads;
   for (std::size_t row = 0; row < halves.num_rows; ++row) {
     const RowRange all{0, input.extent};
     RowRange read = rows_of(operands, input.input, {row, 1}).value_or(all);

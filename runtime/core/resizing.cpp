@@ -30,9 +30,12 @@ const program::Step& SizedStep::stated(const program::Program& program) const {
                                 : *flatbuffers::GetRoot<program::Step>(copy.data());
 }
 
-Resizing::Resizing(const program::Program& stated, std::vector<std::unique_ptr<Step>>& all_steps)
+Resizing::Resizing(const program::Program& stated, std::vector<std::unique_ptr<Step>>& all_steps,
+                   std::vector<StridedCopy>& all_feeds, std::vector<StridedCopy>& all_fetches)
     : program(stated),
       made(all_steps),
+      feeds(all_feeds),
+      fetches(all_fetches),
       sizes(highest_sizes(stated)),
       values(count(stated.expressions())),
       wanted(values.size()),
@@ -77,6 +80,14 @@ Resizing::~Resizing() {
     const StepMemory::Use use(each.memory);
     if (each.index < made.size()) { made[each.index].reset(); }
   }
+  clear_ports();
+}
+
+void Resizing::clear_ports() {
+  const StepMemory::Use use(ports);
+  feeds.clear();
+  fetches.clear();
+  ports.restart();
 }
 
 SizedStep* Resizing::find(std::size_t step) {

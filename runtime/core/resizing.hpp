@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/strided_copy.hpp"
 #include "sizes.hpp"
 #include "step.hpp"
 #include "step_memory.hpp"
@@ -30,12 +31,15 @@ struct SizedStep {
 };
 
 struct Resizing {
-  // Both must outlive this object: at its end it destroys the steps whose memory it has.
-  Resizing(const program::Program& program, std::vector<std::unique_ptr<Step>>& steps);
+  // All must outlive this object: at its end it destroys the steps and copies whose memory it has.
+  Resizing(const program::Program& program, std::vector<std::unique_ptr<Step>>& steps,
+           std::vector<StridedCopy>& feeds, std::vector<StridedCopy>& fetches);
   ~Resizing();
   Resizing(const Resizing&) = delete;
   Resizing& operator=(const Resizing&) = delete;
 
+  // Destroys the copies of inputs and outputs.
+  void clear_ports();
   // The sized step of an index; null for one that is the same at all sizes.
   SizedStep* find(std::size_t step);
   // Makes a step, in its memory, in the place of the one that there was.
@@ -51,6 +55,8 @@ struct Resizing {
 
   const program::Program& program;
   std::vector<std::unique_ptr<Step>>& made;
+  std::vector<StridedCopy>& feeds;
+  std::vector<StridedCopy>& fetches;
   std::vector<std::int64_t> sizes;   // by dimension
   std::vector<std::int64_t> values;  // by expression
   std::vector<std::int64_t> wanted;  // the next values

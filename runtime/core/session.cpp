@@ -44,7 +44,9 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   take_memories(options);
   threads_ = std::make_unique<SessionThreads>(options.threads);
   bind();
-  if (has_dimensions(program())) { resizing_ = std::make_unique<Resizing>(program(), steps_); }
+  if (has_dimensions(program())) {
+    resizing_ = std::make_unique<Resizing>(program(), steps_, feeds_, fetches_);
+  }
   make_steps();
   make_ports();
   if (resizing_ != nullptr) { settle_memory(); }
@@ -57,18 +59,6 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
 
 Session::~Session() {
   threads_->end_lane();  // before its steps go
-  clear_ports();
-}
-
-void Session::clear_ports() {
-  const auto clear = [this] {
-    feeds_.clear();
-    fetches_.clear();
-  };
-  if (resizing_ == nullptr) { return clear(); }
-  const StepMemory::Use use(resizing_->ports);
-  clear();
-  resizing_->ports.restart();
 }
 
 void Session::make_ports() {
@@ -77,8 +67,8 @@ void Session::make_ports() {
     make_fetches(program(), tensors_, fetches_);
     find_lendable_inputs(program(), tensors_, steps_, written, places_);
   };
-  clear_ports();
   if (resizing_ != nullptr) {
+    resizing_->clear_ports();
     const StepMemory::Use use(resizing_->ports);
     return make(resizing_->written);
   }
@@ -96,7 +86,7 @@ void Session::settle_memory() {
     const StepMemory::Use use(each.memory);
     steps_[each.index].reset();
   }
-  clear_ports();
+  resizing_->clear_ports();
   resizing_->place(of_ports);
   resizing_->sizes = highest_sizes(program());
   evaluate(program(), resizing_->sizes, resizing_->wanted);

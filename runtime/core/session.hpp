@@ -125,7 +125,6 @@ class Session {
   // Makes a step that depends on sizes, the next one.
   void make_sized(SizedStep& sized, Operands operands);
   void make_ports();
-  void clear_ports();
   // Counts the rows of each step that may run by rows.
   void note_rows();
   // Makes everything of the next sizes; `all` for all steps that are sized.

@@ -332,7 +332,7 @@ void evaluate(const Program& program, const std::vector<std::int64_t>& sizes,
 }
 
 void set_length(TensorView& view, std::size_t axis, std::int64_t length, const char* name) {
-  if (length < 0 || length > kMaxSize) {
+  if (length < 0 || static_cast<std::uint64_t>(length) > kMaxBytes) {
     refuse("axis " + std::to_string(axis) + " of tensor '" + name + "' has the length " +
            std::to_string(length) + " at these sizes");
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +24,8 @@ enum class Tuning { none, elsewhere, here };
 // The operands of a step; null for an absent optional one.
 struct Operands {
   const program::Step& step;
-  std::vector<const TensorView*> inputs;
-  std::vector<const TensorView*> outputs;
+  StepVector<const TensorView*> inputs;
+  StepVector<const TensorView*> outputs;
   const TensorView* scratch;               // working memory of the step; null if it has none
   bool in_bands;                           // some turn of it makes a few rows
   pthreadpool* threads;                    // null: the calling thread alone
@@ -64,21 +63,9 @@ std::shared_ptr<const T> kept_table(const Operands& operands, const Fits& fits, 
   return std::make_shared<const T>(make());
 }
 
-class Step {
+class Step : public InStepMemory {
  public:
   virtual ~Step() = default;
-  static void* operator new(std::size_t size) {
-    return StepMemory::take(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  }
-  static void* operator new(std::size_t size, std::align_val_t alignment) {
-    return StepMemory::take(size, static_cast<std::size_t>(alignment));
-  }
-  static void operator delete(void* data) {
-    StepMemory::give_back(data, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  }
-  static void operator delete(void* data, std::align_val_t alignment) {
-    StepMemory::give_back(data, static_cast<std::size_t>(alignment));
-  }
   // Allocates nothing and cannot fail: operands were checked when the step was made.
   virtual void run() = 0;
   // Throws IndexError for an index beyond its axis, which `run` takes as if it were inside. Called

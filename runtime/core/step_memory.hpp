@@ -52,6 +52,22 @@ class StepMemory {
   std::size_t taken_ = 0;
 };
 
+// What is made with `new` while a step is made.
+struct InStepMemory {
+  static void* operator new(std::size_t size) {
+    return StepMemory::take(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  }
+  static void* operator new(std::size_t size, std::align_val_t alignment) {
+    return StepMemory::take(size, static_cast<std::size_t>(alignment));
+  }
+  static void operator delete(void* data) {
+    StepMemory::give_back(data, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  }
+  static void operator delete(void* data, std::align_val_t alignment) {
+    StepMemory::give_back(data, static_cast<std::size_t>(alignment));
+  }
+};
+
 template <typename T>
 struct StepAllocator {
   using value_type = T;

@@ -1,12 +1,12 @@
-// A tensor with its address, which is fixed for the life of a session.
+// A tensor with its address, which is fixed for the life of a session, and its present shape.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "program_generated.h"
+#include "step_memory.hpp"
 
 namespace arenite {
 
@@ -15,9 +15,9 @@ class SpillFile;
 // Most axes that a tensor may have.
 constexpr std::size_t kMaxRank = 16;
 
-struct TensorView {
+struct TensorView : InStepMemory {
   program::Type type = program::Type::float32;
-  std::vector<std::size_t> shape;
+  StepVector<std::size_t> shape;
   std::byte* data = nullptr;  // constants are never written
   // Where each row along axis 1 lies, in bytes from `data`; null: they follow one another. Then
   // the first axis has the length 1.
@@ -28,7 +28,7 @@ struct TensorView {
   bool is_spilled = false;    // in a memory that only moves touch
   SpillFile* file = nullptr;  // that memory, if it is a file: then there is no `data`
   std::uint64_t offset = 0;   // in the file
-  std::vector<float> scales;  // of a quantised tensor: one, or one for each index of `axis`
+  StepVector<float> scales;   // of a quantised tensor: one, or one for each index of `axis`
   std::int32_t zero_point = 0;
   std::uint32_t axis = 0;
 

@@ -9,6 +9,7 @@
 #include "errors.hpp"
 #include "mapped_file.hpp"
 #include "session.hpp"
+#include "sizes.hpp"
 
 namespace fuzz {
 
@@ -38,6 +39,22 @@ class Bytes {
   std::size_t size_;
 };
 
+// Runs a session of a program for a range of sizes at others of them, as far as it takes these.
+inline void resize(arenite::Session& session) {
+  const auto& program = session.program();
+  if (!arenite::has_dimensions(program)) { return; }
+  const auto highest = arenite::highest_sizes(program);
+  auto sizes = arenite::lowest_sizes(program);
+  for (int round = 0; round < 3; ++round) {
+    try {
+      session.resize(sizes);
+      session.run(0, session.num_turns());
+    } catch (const arenite::ProgramError&) {
+    } catch (const arenite::SizeRangeError&) {}
+    for (std::size_t i = 0; i < sizes.size(); ++i) { sizes[i] += (highest[i] - sizes[i]) / 3 + 1; }
+  }
+}
+
 // Loads a file, and runs it if it loads; tells whether it ran. Files are refused with ProgramError
 // or SystemError: anything else that is thrown is a fault.
 inline bool runs(const void* content, std::size_t size) {
@@ -52,6 +69,7 @@ inline bool runs(const void* content, std::size_t size) {
       if (session.step(step) == nullptr) { return false; }
     }
     session.run(0, session.num_turns());
+    resize(session);
     return true;
   } catch (const arenite::ProgramError&) {
   } catch (const arenite::SystemError&) {}

@@ -17,12 +17,14 @@ import numpy as np
 
 from arenite.pipeline.base import Reading
 from arenite.pipeline.making import build_program
+from arenite.runtime.program import write_assembly
 from arenite.runtime.rewrites import Activations, Loading, WeightBudget
 from support.banded_programs import Network, Sliding, in_bands
 from support.coded_programs import build_coded, code, network, shared_weights
 from support.hostile_files import subjects
 from support.hostile_steps import SOUND
 from support.one_step import Given, constant, one_step
+from support.ranged_programs import range_of
 from support.row_programs import image, program_by_rows
 from support.running import MANY_KINDS, build
 from support.tiny_onnx import parse, save, with_random_weights
@@ -102,7 +104,18 @@ def steps(folder: Path) -> Iterator[Path]:
 
 def programs(folder: Path) -> list[Path]:
     """Write what runs in every way that there is."""
-    return [*networks(folder), *overflowing(folder), banded(folder), *by_rows(folder)]
+    return [
+        *networks(folder), *overflowing(folder), banded(folder), *by_rows(folder),
+        *of_ranges(folder),
+    ]  # fmt: skip
+
+
+def of_ranges(folder: Path) -> Iterator[Path]:
+    """Write programs for a range of sizes."""
+    for name in ("text", "images"):
+        path = folder / f"{name}-of-any-size.arena"
+        write_assembly(path, range_of(folder, name)[1])
+        yield path
 
 
 def codes() -> Iterator[tuple[str, bytes]]:

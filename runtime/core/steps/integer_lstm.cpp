@@ -22,8 +22,8 @@ constexpr float kGateScale = 1.0f / (1 << (15 - kGateBits));
 struct GateRows {
   const std::int8_t* weights;
   std::size_t depth;
-  std::vector<std::int32_t> begins;
-  std::vector<Multiplier> multipliers;
+  StepVector<std::int32_t> begins;
+  StepVector<Multiplier> multipliers;
 
   GateRows(const Operands& operands, const TensorView& view, const TensorView& source,
            const std::int32_t* bias)

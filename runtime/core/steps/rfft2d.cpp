@@ -144,7 +144,7 @@ class Rfft2DStep final : public Step {
   Complex* line_;
   Complex* grid_;
   std::size_t num_roots_;
-  std::vector<Complex> roots_;  // of unity, half of them; on the heap for as long as the step lives
+  StepVector<Complex> roots_;  // of unity, half of them; on the heap for as long as the step lives
 };
 
 bool is_power_of_two(std::size_t number) { return number != 0 && (number & (number - 1)) == 0; }
