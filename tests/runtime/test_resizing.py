@@ -20,7 +20,7 @@ def random_input(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def shape_of(network: str, size: int) -> tuple[int, ...]:
-    return (1, 3, size, size) if network == "images" else (1, size, 16)
+    return (1, 3, size, size) if network.startswith("images") else (1, size, 16)
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -12,8 +12,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from arenite.pipeline.base import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime.program import Assembly
+from arenite.runtime.rewrites import Activations
 from arenite.strategies import find
 from support.edited_programs import Root
 from support.tiny_onnx import parse, save, with_random_weights
@@ -88,7 +90,7 @@ def ranged(build: Callable[[int], Assembly], low: int, high: int, step: int = 1)
     for index, tensors in together("tensors"):
         if index in scratch:  # as much as at the highest size
             continue
-        assert len({each["name"] for each in tensors}) == 1
+        assert len({(each["name"], each["type"]) for each in tensors}) == 1
         shapes = [each["shape"] for each in tensors]
         for axis, lengths in enumerate(zip(*shapes, strict=True)):
             found = expression(*lengths)
@@ -108,13 +110,13 @@ def ranged(build: Callable[[int], Assembly], low: int, high: int, step: int = 1)
     return replace(parts[high], root=root)
 
 
-def built(folder: Path, text: Callable[[int], str]) -> Callable[[int], Assembly]:
-    """Return what builds the program of a network at a size; no two tensors share bytes."""
+def built(folder: Path, text: Callable[[int], str], reading: Reading) -> Callable[[int], Assembly]:
+    """Return what builds the program of a network at a size."""
 
     def build(size: int) -> Assembly:
         path = save(folder, with_random_weights(parse(text(size))))
-        compiled = compile_model(path)
-        return compiled.assemble(find("no-reuse")(compiled.source.problem))
+        compiled = compile_model(path, reading)
+        return compiled.assemble(find("best")(compiled.source.problem))
 
     return build
 
@@ -149,11 +151,13 @@ NETWORKS = {
     "text": (text, 2, 40, 1),
     "text by steps": (text, 8, 64, 8),
     "images": (images, 4, 32, 2),
+    "images of halves": (images, 8, 32, 2),
 }
 
 
 def range_of(folder: Path, network: str) -> tuple[Callable[[int], Assembly], Assembly]:
     """Return what builds one of the networks at a size, and its program of all sizes."""
     form, low, high, step = NETWORKS[network]
-    build = built(folder, form)
+    activations = Activations.FP16 if network.endswith("halves") else None
+    build = built(folder, form, Reading(activations=activations))
     return build, ranged(build, low, high, step)
