@@ -380,8 +380,8 @@ def _scales(t: OnnxTranslation) -> tuple[float, ...]:
         return tuple(float(scale) for scale in given.reshape(-1))
     source = t.value().shape
     for old, new in zip(source, t.shape, strict=True):
-        common = math.gcd(old, new)
-        if not same(new * (old // common), old * (new // common)):
+        common = math.gcd(old, new) or 1
+        if not same(new * (int(old) // common), old * (int(new) // common)):
             raise NotLoweredError(
                 f"resizing {Expression.of(old)} to {Expression.of(new)} elements is unsupported, "
                 "one scale for all sizes is"
