@@ -14,19 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from arenite.planner import Program
+from arenite.planner import Program, Step
 from arenite.planner.errors import SizeError
-from arenite.planner.sizes import (
-    Dimension,
-    Size,
-    Sizes,
-    Tree,
-    at,
-    bounds,
-    largest,
-    lowest_sizes,
-    smallest,
-)
+from arenite.planner.sizes import Dimension, Size, Sizes, Tree, at, bounds, largest, smallest
 from arenite.runtime.cexport.base.errors import NotWrittenError
 
 _MARK = re.compile("\x02(.*?)\x03")
@@ -66,34 +56,32 @@ def text_at(text: str, sizes: Sizes) -> str:
     return _MARK.sub(lambda found: str(_value(json.loads(found[1]), sizes)), text)
 
 
-def points(program: Program) -> list[Sizes]:
-    """Return sizes to check a program at: ends, random ones, and none with lengths that become 1.
-
-    An axis of one element has no stride, so that a program for that size alone has other numbers.
-    """
-    dimensions = program.dimensions
+def points(dimensions: Sequence[Dimension]) -> list[Sizes]:
+    """Return sizes to check a program at: the lowest ones, those next to ends, and random ones."""
     random = np.random.default_rng(0)
-    found = [lowest_sizes(dimensions), {each.name: _in_range(each, 1) for each in dimensions}]
-    for low in dimensions if len(dimensions) > 1 else ():
-        indices = [2 if each is low else len(each) - 2 for each in dimensions]
-        found.append(
-            {each.name: _in_range(each, n) for each, n in zip(dimensions, indices, strict=True)}
-        )
-    for _ in range(_NUM_RANDOM_POINTS):
-        found.append(
-            {each.name: _in_range(each, int(random.integers(len(each)))) for each in dimensions}
-        )
-    lengths = [
-        length
-        for tensor in program.tensors.values()
-        for length in tensor.shape
-        if isinstance(length, Size)
+    places = [[0] * len(dimensions), [1] * len(dimensions)]
+    places += [[2 if each is low else len(each) - 2 for each in dimensions] for low in dimensions]
+    places += [
+        [int(random.integers(len(each))) for each in dimensions] for _ in range(_NUM_RANDOM_POINTS)
     ]
-    return [
-        point
-        for index, point in enumerate(found)
-        if point not in found[:index] and all(at(each, point) != 1 for each in lengths)
+    found = [
+        {each.name: _in_range(each, index) for each, index in zip(dimensions, place, strict=True)}
+        for place in places
     ]
+    return [point for index, point in enumerate(found) if point not in found[:index]]
+
+
+def has_lengths_of_one(program: Program, step: Step, sizes: Sizes) -> bool:
+    """Tell whether a size that a step depends on is 1, which is no axis to source for it alone."""
+    found: list[Size] = []
+
+    def kept(size: Size) -> int:
+        found.append(size)
+        return size
+
+    named = [program.tensors[name] for name in (*step.reads, *step.writes)]
+    _changed((step.operator, *(each.shape for each in named)), kept)
+    return any(at(each, sizes) == 1 for each in found)
 
 
 def _in_range(dimension: Dimension, index: int) -> int:
