@@ -19,17 +19,20 @@ pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
 def test_inputs_that_onnx_runtime_gives_up_on_are_a_typed_error_and_the_next_run_is_right(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
-    model = tiny_onnx.parse("(float[4,3] x, int64[2,2] k) => (float[2] y) { y = GatherND(x, k) }")
+    model = tiny_onnx.parse(
+        "(float[4,3] x, int64[4,1] k) => (float[4,1] y) { y = GatherElements<axis=1>(x, k) }"
+    )
     session = Session(tiny_onnx.save(tmp_path, model), strategy=find("best"))
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
-    with pytest.raises(RunFailedError, match="step 'GatherND_0' failed in ONNX Runtime"):
-        session.run({"x": x, "k": np.array([[9, 0], [0, 0]])})
-    assert session.run({"x": x, "k": np.array([[3, 1], [0, 2]])})["y"].tolist() == [10, 2]
+    with pytest.raises(RunFailedError, match="step 'GatherElements_0' failed in ONNX Runtime"):
+        session.run({"x": x, "k": np.array([[9], [0], [0], [0]])})
+    found = session.run({"x": x, "k": np.array([[1], [0], [2], [1]])})["y"]
+    assert found.tolist() == [[1], [3], [8], [10]]
     assert capfd.readouterr() == ("", "")
 
 
-AMONG_OTHERS = """(float[4,3] x, int64[2,2] k) => (float[2] y)
-{ a = Neg(x) b = GatherND(a, k) y = Sigmoid(b) }"""
+AMONG_OTHERS = """(float[4,3] x, int64[4,1] k) => (float[4,1] y)
+{ a = Neg(x) b = GatherElements<axis=1>(a, k) y = Sigmoid(b) }"""
 
 
 def with_turns(folder: Path, *, rows: int) -> bytes:
@@ -47,8 +50,8 @@ def with_turns(folder: Path, *, rows: int) -> bytes:
 def test_turns_run_steps_of_another_runtime_in_their_place(tmp_path: Path):
     with Session.of_pieces([with_turns(tmp_path, rows=0)], "turns") as session:
         x = np.arange(12, dtype=np.float32).reshape(4, 3)
-        found = session.run({"x": x, "k": np.array([[3, 1], [0, 2]])})["y"]
-        assert np.allclose(found, 1 / (1 + np.exp([10.0, 2.0])))
+        found = session.run({"x": x, "k": np.array([[1], [0], [2], [1]])})["y"]
+        assert np.allclose(found[:, 0], 1 / (1 + np.exp([1.0, 3.0, 8.0, 10.0])))
         assert "onnxruntime" in session.backends()
         assert all(each.nanoseconds > 0 for each in session.profile())
 
@@ -56,3 +59,15 @@ def test_turns_run_steps_of_another_runtime_in_their_place(tmp_path: Path):
 def test_a_step_of_another_runtime_does_not_run_by_rows(tmp_path: Path):
     with pytest.raises(ProgramError, match="runs by rows, and makes none"):
         Session.of_pieces([with_turns(tmp_path, rows=1)], "rows")
+
+
+def test_a_step_of_another_runtime_has_one_shape(tmp_path: Path):
+    def edit(root: Any) -> None:
+        x = next(i for i, each in enumerate(root["tensors"]) if each["name"] == "a")
+        root["dimensions"] = [{"name": "n", "low": 2, "high": 4}]
+        root["expressions"] = [{"operation": "dimension", "a": 0, "b": 0}]
+        root["axes"] = [{"tensor": x, "axis": 0, "expression": 0}]
+
+    program = edited(apart(tiny_onnx.save(tmp_path, tiny_onnx.parse(AMONG_OTHERS))), edit)
+    with pytest.raises(ProgramError, match="ONNX Runtime, which is unsupported where shapes"):
+        Session.of_pieces([program], "sized")

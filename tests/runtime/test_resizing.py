@@ -5,6 +5,7 @@ import pytest
 
 from arenite.runtime import InputShapeError, ProgramError, Session, SizeRangeError
 from support.edited_programs import edited, file_of
+from support.one_step import Given, one_step
 from support.ranged_programs import NETWORKS, range_of
 from support.running import PoisonedSession
 
@@ -237,6 +238,26 @@ def test_a_size_that_fails_between_the_ends_leaves_the_session_as_it_was(small):
             session.resize(n=20)
         assert session.sizes == {"n": 2}
         np.testing.assert_array_equal(session.run(feeds)["y"], expected)
+
+
+def test_padding_above_rows_that_run_in_bands_is_fixed():
+    pool = {"window": [2, 2], "padding": [0, 0, 0, 0], "strides": [1, 1], "dilations": [1, 1]}
+
+    def sized(number):
+        def edit(root):
+            root["dimensions"] = [{"name": "n", "low": 0, "high": 0}]
+            root["expressions"] = [entry("dimension", 0)]
+            root["numbers"] = [{"step": 0, "number": number, "expression": 0}]
+
+        return one_step(
+            "Pool2D", pool, [Given((1, 4, 4, 2))], [Given((1, 3, 3, 2))],
+            turns=[(0, 0, 2), (0, 2, 1)], edit=edit,
+        )  # fmt: skip
+
+    with Session.of_pieces(sized(1), "fixed above") as session:
+        session.invoke()
+    with pytest.raises(ProgramError, match="the padding above them depends on sizes"):
+        Session.of_pieces(sized(0), "sized above")
 
 
 def test_damaged_tables_of_sizes_never_crash(small):
