@@ -12,9 +12,9 @@ import onnx
 
 from arenite.planner.errors import about_file
 from arenite.planner.importers.onnx.binding import Binding, bind, fix_inputs
+from arenite.planner.importers.onnx.call import TiedError, text
 from arenite.planner.importers.onnx.control_flow import walk_if, walk_loop, walk_scan
 from arenite.planner.importers.onnx.file import load_model
-from arenite.planner.importers.onnx.lengths import TiedError, text
 from arenite.planner.importers.onnx.order import live_steps
 from arenite.planner.importers.onnx.states import States, placed, take_states
 from arenite.planner.importers.onnx.values import Constants

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arenite.planner.errors import SizeError
-from arenite.planner.importers.onnx.lengths import Call, Objects, text
+from arenite.planner.importers.onnx.call import Call, Objects, text
 from arenite.planner.importers.onnx.types import TensorType
 from arenite.planner.sizes import Ranges, Size, Sizes, at, depends
 from arenite.planner.tensors import DType

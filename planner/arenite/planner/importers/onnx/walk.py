@@ -28,6 +28,7 @@ from arenite.planner.importers.onnx.order import (
     subgraphs,
 )
 from arenite.planner.importers.onnx.ranged import Ranged
+from arenite.planner.importers.onnx.stored import Store
 from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_no_dtype
 from arenite.planner.importers.onnx.values import Values
 from arenite.planner.operators.imported import AttributeValue
@@ -102,6 +103,7 @@ class Walk:
         self.ranged = (
             Ranged(binding.ranges, self.dialect, folder, self.values) if binding.ranges else None
         )
+        self._store = Store(self.ranged, self._new_tensor) if self.ranged else None
         self.operator_names = Names()
         self.num_dead = 0
         self.num_folded = 0
@@ -195,13 +197,13 @@ class Walk:
             self.num_folded += 1
             return []
         made: list[Step] = []
-        if self.ranged is not None:
+        if self._store is not None:
             counted = None
             if varies and op_type(node) == "Range":
-                counted = self.ranged.counted(inputs, outputs[0], self._new_tensor)
+                counted = self._store.counted(inputs, outputs[0])
             if counted is not None:
                 return counted
-            made, inputs = self.ranged.stored(node, inputs, self._new_tensor)
+            made, inputs = self._store.stored(node, inputs)
         operator = onnx_operator(
             op_type(node),
             self._attributes(node, inputs),
