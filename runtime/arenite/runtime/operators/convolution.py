@@ -60,6 +60,12 @@ class Winograd:
         block = self._block(-(-self.tiles // self.blocks))
         return min(panels, -(-self.outputs // PANEL)) * self._panel + threads * block
 
+    def most_scratch(self, threads: int) -> int:
+        """Return the bytes with which no tile is taken apart twice."""
+        panels = -(-self.outputs // PANEL) * self._panel
+        block = self._block(-(-self.tiles // self.blocks))
+        return min(self.scratch(max(threads, self.blocks)), panels + threads * block)
+
     def least_scratch(self, threads: int) -> int:
         """Return the bytes with which tiles and panels are transformed most often."""
         return self._panel + threads * self._block(min(self.tiles, _LEAST_TILES))
@@ -183,10 +189,9 @@ class Conv2D(Convolution):
 
     def most_scratch(self, operands: Operands) -> int:
         """Return the bytes beyond which tiles take no less time, on any number of threads."""
-        found = (
-            layer.scratch(max(threads, layer.blocks)) for layer, threads in self._tiled(operands)
+        return max(
+            (layer.most_scratch(threads) for layer, threads in self._tiled(operands)), default=0
         )
-        return max(found, default=0)
 
     def _tiled(self, operands: Operands) -> Iterator[tuple[Winograd, int]]:
         """Yield the layer by each choice of tiles, and the threads of the choice."""

@@ -96,7 +96,8 @@ Division divide(std::size_t tile, std::size_t inputs, std::size_t outputs, std::
     for (const std::size_t buffers : {std::min(num_threads, blocks), blocks}) {
       if (bytes < buffers * buffer_bytes + panel_bytes) { continue; }
       const std::size_t held = (bytes - buffers * buffer_bytes) / panel_bytes;
-      std::size_t panels = std::min({held, most_panels, num_panels});
+      // Where points are kept, more panels than stay in the second cache are of no use.
+      std::size_t panels = std::min({held, num_panels, buffers == blocks ? most_panels : held});
       if (panels > 1 && panels < num_panels) { panels = panels / 2 * 2; }
       const Division division{tiles, blocks, buffers, panels};
       const float found = cost(division, tile, num_tiles, num_panels, tiles_together);

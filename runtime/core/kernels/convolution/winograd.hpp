@@ -25,7 +25,7 @@ namespace arenite {
 // the image is small its weights are read once and not at every point. For g, a filter 3 x 3, that
 // is G g transposed(G), where G is for tiles of 2 and 4:
 //
-//     -1     0    0        1     0     0
+//      1     0    0        1     0     0
 //     1/2   1/2  1/2       1    1/r   1/2        r: the square root of 2
 //     1/2  -1/2  1/2       1   -1/r   1/2
 //      0     0    1       1/2   1/r    1

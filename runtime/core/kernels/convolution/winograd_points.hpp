@@ -23,13 +23,13 @@ struct WinogradPoints<2> {
     const Lanes half = all_lanes(0.5f);
     const Lanes even = multiply(half, add(g[0], g[2]));
     const Lanes odd = multiply(half, g[1]);
-    u[0] = subtract(all_lanes(0.0f), g[0]);
+    u[0] = g[0];
     u[1] = add(even, odd);
     u[2] = subtract(even, odd);
     u[3] = g[2];
   }
   static ARENITE_LANE void enter(const Lanes (&d)[4], Lanes (&v)[4]) {
-    v[0] = subtract(d[2], d[0]);
+    v[0] = subtract(d[0], d[2]);
     v[1] = add(d[2], d[1]);
     v[2] = subtract(d[2], d[1]);
     v[3] = subtract(d[3], d[1]);
@@ -68,10 +68,12 @@ struct WinogradPoints<4> {
   float32x4_t last;
 
   ARENITE_LANE WinogradPoints()
-      : first{0.5f, 2.0f, 0.70710678f, 1.41421356f},
-        second{2.5f, 0.333333333f, 0.666666667f, 0.471404521f},
-        last{0.235702260f, 0.942809042f, 0.0f, 0.0f} {
-    __asm__("" : "+w"(first), "+w"(second), "+w"(last));
+      : first(hidden(float32x4_t{0.5f, 2.0f, 0.70710678f, 1.41421356f})),
+        second(hidden(float32x4_t{2.5f, 0.333333333f, 0.666666667f, 0.471404521f})),
+        last(hidden(float32x4_t{0.235702260f, 0.942809042f, 0.0f, 0.0f})) {}
+  static ARENITE_LANE float32x4_t hidden(float32x4_t value) {
+    __asm__("" : "+w"(value));
+    return value;
   }
   template <int Index>
   ARENITE_LANE float32x4_t of() const {

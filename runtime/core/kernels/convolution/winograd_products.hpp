@@ -47,8 +47,7 @@ struct PointPlace {
           "st1 {%2.d}[0], [%0], %3\n"
           "st1 {%2.d}[1], [%1], %3"
           : "+r"(to), "+r"(behind)
-          : "w"(value.raw), "r"(step)
-          : "memory");
+          : "w"(value.raw), "r"(step));
     }
   }
 };

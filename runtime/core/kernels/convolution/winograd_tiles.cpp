@@ -25,6 +25,14 @@ ARENITE_LANE void store_first(Lanes value, float* to, std::size_t count) {
   }
 }
 
+// Assembly names no memory, or constants would be loaded again after it: loads and stores of the
+// compiler stay on their side of this.
+ARENITE_LANE void order_memory() {
+#if HWY_ARCH_ARM_A64
+  __asm__ volatile("" : : : "memory");
+#endif
+}
+
 // Stores vectors so many floats apart.
 template <std::size_t Count>
 ARENITE_LANE void store_apart(const Lanes (&values)[Count], float* to, std::size_t stride) {
@@ -33,8 +41,7 @@ ARENITE_LANE void store_apart(const Lanes (&values)[Count], float* to, std::size
 #if HWY_ARCH_ARM_A64
     __asm__ volatile("st1 {%1.4s}, [%0], %2"
                      : "+r"(to)
-                     : "w"(values[i].raw), "r"(stride * sizeof(float))
-                     : "memory");
+                     : "w"(values[i].raw), "r"(stride * sizeof(float)));
 #else
     store(values[i], to + i * stride);
 #endif
@@ -45,10 +52,7 @@ ARENITE_LANE void store_apart(const Lanes (&values)[Count], float* to, std::size
 ARENITE_LANE Lanes load_and_step(const float*& from, std::size_t step) {
 #if HWY_ARCH_ARM_A64
   float32x4_t value;
-  __asm__ volatile("ld1 {%0.4s}, [%1], %2"
-                   : "=w"(value), "+r"(from)
-                   : "r"(step * sizeof(float))
-                   : "memory");
+  __asm__ volatile("ld1 {%0.4s}, [%1], %2" : "=w"(value), "+r"(from) : "r"(step * sizeof(float)));
   return Lanes(value);
 #else
   const Lanes value = load(from);
@@ -137,6 +141,7 @@ struct Tiles {
 
   // All channels of a tile. Where rows, columns or channels of it do not exist it is copied first.
   HWY_NOINLINE void enter_tile(std::size_t index) const {
+    order_memory();
     const Image<const float>& image = job.source;
     // Above the first row and left of the first column: very large.
     const std::size_t top = (first + index) / job.tile_columns * Tile - job.convolution.padding[0];
@@ -178,97 +183,54 @@ struct Tiles {
           copy += kLanes;
         }
       }
+      order_memory();
       enter(transform, source, kLanes, place, point_stride, to);
+      order_memory();
     }
+    order_memory();
   }
 
-  // What all tiles of a vector of channels share.
-  struct Leaving {
-    std::size_t channel;
-    std::size_t num_channels;  // from there on
-    Lanes bias;
-    Lanes min;
-    Lanes max;
+  // Where a tile of the result is written to, from a channel on.
+  struct Place {
+    float* rows[Tile];
+    std::size_t step;
+    const float* addends[Tile];
+    std::size_t addend_step;
+    const float* bias;
   };
 
-  // Writes a row of a tile of the result.
-  ARENITE_LANE void leave_row(const WinogradPoints<Tile>& transform, const Leaving& made,
-                              std::size_t row, std::size_t left, const Lanes (&down)[kSide]) const {
-    if (row - job.rows.first >= job.rows.count) { return; }
-    const FloatStore& kept = job.convolution.store;
-    const std::size_t step = job.result.pixel_stride;
+  // Writes a row of a tile of the result, `at` so many channels on.
+  ARENITE_LANE void leave_row(const WinogradPoints<Tile>& transform, const Place& place,
+                              std::size_t y, std::size_t at, const Lanes (&down)[kSide], Lanes bias,
+                              Lanes min, Lanes max) const {
     Lanes out[Tile];
     transform.leave(down, out);
-    float* to = job.result.row(row) + left * step + made.channel;
-    const float* addend = nullptr;
-    std::size_t addend_step = 0;
-    if (kept.addend != nullptr) {
-      addend_step = kept.addend->pixel_stride;
-      addend = kept.addend->row(row) + left * addend_step + made.channel;
-    }
-    if (kInPairs && job.result.columns - left >= Tile && made.num_channels >= kLanes) {
 #pragma GCC unroll 8
-      for (std::size_t x = 0; x < Tile; ++x) { out[x] = add(out[x], made.bias); }
-      if (addend != nullptr) {
+    for (std::size_t x = 0; x < Tile; ++x) { out[x] = add(out[x], bias); }
+    if (place.addends[y] != nullptr) {
+      const float* addend = place.addends[y] + at;
 #pragma GCC unroll 8
-        for (std::size_t x = 0; x < Tile; ++x) {
-          out[x] = add(out[x], load_and_step(addend, addend_step));
-        }
+      for (std::size_t x = 0; x < Tile; ++x) {
+        out[x] = add(out[x], load_and_step(addend, place.addend_step));
       }
-#pragma GCC unroll 8
-      for (std::size_t x = 0; x < Tile; ++x) { out[x] = clamp(out[x], made.min, made.max); }
-      store_apart(out, to, step);
-      return;
     }
 #pragma GCC unroll 8
-    for (std::size_t x = 0; x < Tile; ++x) {
-      if (left + x >= job.result.columns) { break; }
-      Lanes sum = add(out[x], made.bias);
-      if (addend != nullptr) {
-        sum = add(sum, load_first(addend + x * addend_step, made.num_channels));
-      }
-      store_first(clamp(sum, made.min, made.max), to + x * step, made.num_channels);
-    }
+    for (std::size_t x = 0; x < Tile; ++x) { out[x] = clamp(out[x], min, max); }
+    store_apart(out, place.rows[y] + at, place.step);
   }
 
-  // Two rows of a tile of the result.
-  template <std::size_t Pair>
-  ARENITE_LANE void leave_pair(const WinogradPoints<Tile>& transform, const Leaving& made,
-                               std::size_t top, std::size_t left, const float* from,
-                               std::size_t product_stride) const {
-    Lanes down[2][kSide];
-#pragma GCC unroll 8
-    for (std::size_t x = 0; x < kSide; ++x) {
-      const float* at = from + (x + (Pair == 0 ? 0 : kSide)) * product_stride;
-      Lanes in[kSide];
-#pragma GCC unroll 8
-      for (std::size_t y = Pair; y < kSide - 1 + Pair; ++y) {
-        in[y] = load_and_step(at, kSide * product_stride);
-      }
-      transform.template leave<Pair>(in, down[0][x], down[1][x]);
-    }
-#pragma GCC unroll 2
-    for (std::size_t i = 0; i < 2; ++i) {
-      leave_row(transform, made, top + WinogradPoints<Tile>::kLeaving[Pair][i], left, down[i]);
-    }
-  }
-
-  // Puts tiles of the result together in a vector of channels; `column` counts in the products.
-  HWY_NOINLINE void leave_tiles(std::size_t channel, std::size_t column) const {
-    const FloatStore& kept = job.convolution.store;
-    const std::size_t num_channels = job.result.channels - channel;
-    const Lanes bias =
-        kept.bias == nullptr ? all_lanes(0.0f) : load_first(kept.bias + channel, num_channels);
+  // Puts vectors of channels of a tile of the result together.
+  HWY_NOINLINE void leave_channels(const Place& place, std::size_t count, const float* from) const {
+    order_memory();
     const WinogradPoints<Tile> transform;
-    const Leaving made{channel, num_channels, bias, all_lanes(kept.min), all_lanes(kept.max)};
+    const Lanes min = all_lanes(job.convolution.store.min);
+    const Lanes max = all_lanes(job.convolution.store.max);
     const std::size_t stride = job.product_stride;
-    const float* from = products + column;
-    for (std::size_t index = 0; index < count; ++index, from += kProductColumns) {
-      const std::size_t top = (first + index) / job.tile_columns * Tile;
-      const std::size_t left = (first + index) % job.tile_columns * Tile;
+    for (std::size_t at = 0; at < count; at += kLanes, from += kLanes) {
+      const Lanes bias = place.bias == nullptr ? all_lanes(0.0f) : load(place.bias + at);
       if constexpr (kInPairs && Tile == 4) {
-        leave_pair<0>(transform, made, top, left, from, stride);
-        leave_pair<1>(transform, made, top, left, from, stride);
+        leave_pair<0>(transform, place, at, from, bias, min, max);
+        leave_pair<1>(transform, place, at, from, bias, min, max);
         continue;
       }
       Lanes down[Tile][kSide];
@@ -283,7 +245,98 @@ struct Tiles {
         for (std::size_t y = 0; y < Tile; ++y) { down[y][x] = out[y]; }
       }
 #pragma GCC unroll 8
-      for (std::size_t y = 0; y < Tile; ++y) { leave_row(transform, made, top + y, left, down[y]); }
+      for (std::size_t y = 0; y < Tile; ++y) {
+        leave_row(transform, place, y, at, down[y], bias, min, max);
+      }
+    }
+    order_memory();
+  }
+
+  // Two rows of a tile of the result.
+  template <std::size_t Pair>
+  ARENITE_LANE void leave_pair(const WinogradPoints<Tile>& transform, const Place& place,
+                               std::size_t at, const float* from, Lanes bias, Lanes min,
+                               Lanes max) const {
+    const std::size_t stride = job.product_stride;
+    Lanes down[2][kSide];
+#pragma GCC unroll 8
+    for (std::size_t x = 0; x < kSide; ++x) {
+      const float* next = from + (x + (Pair == 0 ? 0 : kSide)) * stride;
+      Lanes in[kSide];
+#pragma GCC unroll 8
+      for (std::size_t y = Pair; y < kSide - 1 + Pair; ++y) {
+        in[y] = load_and_step(next, kSide * stride);
+      }
+      transform.template leave<Pair>(in, down[0][x], down[1][x]);
+    }
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < 2; ++i) {
+      leave_row(transform, place, WinogradPoints<Tile>::kLeaving[Pair][i], at, down[i], bias, min,
+                max);
+    }
+  }
+
+  // Some channels of a tile of the result. Where rows, columns or channels of a vector do not exist
+  // it is made in a copy.
+  void leave_tile(std::size_t index, std::size_t channel, std::size_t end) const {
+    const Image<float>& image = job.result;
+    const FloatStore& kept = job.convolution.store;
+    const std::size_t top = (first + index) / job.tile_columns * Tile;
+    const std::size_t left = (first + index) % job.tile_columns * Tile;
+    const std::size_t columns = image.columns - left < Tile ? image.columns - left : Tile;
+    Place place{};
+    place.step = image.pixel_stride;
+    place.addend_step = kept.addend == nullptr ? 0 : kept.addend->pixel_stride;
+    place.bias = kept.bias == nullptr ? nullptr : kept.bias + channel;
+    bool is_whole = columns == Tile;
+    for (std::size_t y = 0; y < Tile; ++y) {
+      const std::size_t row = top + y;
+      if (row - job.rows.first >= job.rows.count) {
+        is_whole = false;
+        continue;
+      }
+      place.rows[y] = image.row(row) + left * place.step + channel;
+      if (kept.addend != nullptr) {
+        place.addends[y] = kept.addend->row(row) + left * place.addend_step + channel;
+      }
+    }
+    const std::size_t count = end - channel;
+    const std::size_t whole = is_whole ? count / kLanes * kLanes : 0;
+    const float* from = products + index * kProductColumns;
+    if (whole > 0) { leave_channels(place, whole, from); }
+    for (std::size_t at = whole; at < count; at += kLanes) {
+      leave_copy(place, columns, at, count - at, from + at);
+    }
+  }
+
+  // A vector of channels, so many of which exist.
+  HWY_NOINLINE void leave_copy(const Place& place, std::size_t columns, std::size_t at,
+                               std::size_t rest, const float* from) const {
+    float made[Tile * Tile * kLanes];
+    float added[Tile * Tile * kLanes] = {};
+    float bias[kLanes];
+    Place copy{};
+    copy.step = kLanes;
+    copy.addend_step = kLanes;
+    if (place.bias != nullptr) {
+      store(load_first(place.bias + at, rest), bias);
+      copy.bias = bias;
+    }
+    for (std::size_t y = 0; y < Tile; ++y) {
+      copy.rows[y] = made + y * Tile * kLanes;
+      if (place.addends[y] == nullptr) { continue; }
+      float* to = added + y * Tile * kLanes;
+      copy.addends[y] = to;
+      for (std::size_t x = 0; x < columns; ++x) {
+        store(load_first(place.addends[y] + x * place.addend_step + at, rest), to + x * kLanes);
+      }
+    }
+    leave_channels(copy, kLanes, from);
+    for (std::size_t y = 0; y < Tile; ++y) {
+      if (place.rows[y] == nullptr) { continue; }
+      for (std::size_t x = 0; x < columns; ++x) {
+        store_first(load(copy.rows[y] + x * kLanes), place.rows[y] + x * place.step + at, rest);
+      }
     }
   }
 
@@ -301,35 +354,13 @@ struct Tiles {
                         filter.panel(job, panel) + point * job.filter_stride, stride, num_panels,
                         products + point * job.product_stride);
       }
-      const std::size_t channel = panel * kPanel;
-      const std::size_t rest = job.result.channels - channel;
-      for (std::size_t column = 0; column < num_panels * kPanel && column < rest;
-           column += kLanes) {
-        leave_tiles(channel + column, column);
+      const std::size_t end = (panel + num_panels) * kPanel;
+      for (std::size_t index = 0; index < count; ++index) {
+        leave_tile(index, panel * kPanel, end < job.result.channels ? end : job.result.channels);
       }
     }
   }
 };
-
-// Two rows of the points of a filter.
-template <std::size_t Pair>
-ARENITE_LANE void enter_filter_pair(const WinogradPoints<4>& transform, const float* filter,
-                                    std::size_t depth, std::size_t stride, float* to) {
-  Lanes down[2][3];
-#pragma GCC unroll 8
-  for (std::size_t x = 0; x < 3; ++x) {
-    Lanes in[3];
-#pragma GCC unroll 8
-    for (std::size_t y = 0; y < 3; ++y) { in[y] = load(filter + (y * 3 + x) * depth); }
-    transform.enter_filter<Pair>(in, down[0][x], down[1][x]);
-  }
-#pragma GCC unroll 2
-  for (std::size_t i = 0; i < 2; ++i) {
-    Lanes out[6];
-    transform.enter_filter(down[i], out);
-    store_apart(out, to + WinogradPoints<4>::kEntering[Pair][i] * 6 * stride, stride);
-  }
-}
 
 template <std::size_t Tile>
 HWY_NOINLINE void enter_panel(const WinogradJob& job, std::size_t panel, std::size_t first,
@@ -338,32 +369,28 @@ HWY_NOINLINE void enter_panel(const WinogradJob& job, std::size_t panel, std::si
   const std::size_t depth = job.source.channels * kPanel;
   const float* filter = job.convolution.filter + panel * 9 * depth;
   const std::size_t stride = job.filter_stride;
+  order_memory();
   const WinogradPoints<Tile> transform;
   for (std::size_t at = first * kPanel; at < end * kPanel; at += kLanes) {
-    if constexpr (kInPairs && Tile == 4) {
-      enter_filter_pair<0>(transform, filter + at, depth, stride, transformed + at);
-      enter_filter_pair<1>(transform, filter + at, depth, stride, transformed + at);
-      enter_filter_pair<2>(transform, filter + at, depth, stride, transformed + at);
-      continue;
-    }
-    Lanes down[kSide][3];
+    Lanes across[3][kSide];
+    const float* from = filter + at;
 #pragma GCC unroll 8
-    for (std::size_t x = 0; x < 3; ++x) {
+    for (std::size_t y = 0; y < 3; ++y) {
       Lanes in[3];
 #pragma GCC unroll 8
-      for (std::size_t y = 0; y < 3; ++y) { in[y] = load(filter + (y * 3 + x) * depth + at); }
+      for (std::size_t x = 0; x < 3; ++x) { in[x] = load_and_step(from, depth); }
+      transform.enter_filter(in, across[y]);
+    }
+    float* to = transformed + at;
+#pragma GCC unroll 8
+    for (std::size_t x = 0; x < kSide; ++x) {
+      const Lanes in[3] = {across[0][x], across[1][x], across[2][x]};
       Lanes out[kSide];
       transform.enter_filter(in, out);
-#pragma GCC unroll 8
-      for (std::size_t y = 0; y < kSide; ++y) { down[y][x] = out[y]; }
-    }
-#pragma GCC unroll 8
-    for (std::size_t y = 0; y < kSide; ++y) {
-      Lanes out[kSide];
-      transform.enter_filter(down[y], out);
-      store_apart(out, transformed + y * kSide * stride + at, stride);
+      store_apart(out, to + x * stride, kSide * stride);
     }
   }
+  order_memory();
 }
 
 void enter_filter(const WinogradJob& job, std::size_t panel, std::size_t first, std::size_t end,
