@@ -35,6 +35,30 @@ def test_results_are_right_at_each_size(case: str, tmp_path: Path) -> None:
     assert_right_at_each_size(model, dimensions_of(GRAPHS[case]), tmp_path)
 
 
+ATTENTION = """(float[2,n,8] x, float[2,2,2,m,4] p) => (float[2,n,8] y, float[2,2,2,k,4] z)
+    <float[8,24] w, float[24] b> { y, z =
+    com.microsoft.Attention<num_heads=2, unidirectional=1>(x, w, b, "", p) }"""
+
+
+@pytest.mark.parametrize("rows", [1, Dimension("n", 1, 5)])
+def test_attention_hides_later_words_at_each_size(rows: int | Dimension, tmp_path: Path) -> None:
+    model = with_random_weights(parse(ATTENTION, microsoft=True))
+    path, program = save(tmp_path, model), tmp_path / "program.arena"
+    arenite.build(path, program, dims={"n": rows, "m": Dimension("m", 0, 7)})
+    generator = np.random.default_rng(0)
+    session = arenite.Session(program)
+    for num_rows in (1,) if rows == 1 else (1, 3, 5):
+        for past in (0, 4, 7):
+            feeds = {
+                "x": generator.standard_normal((2, num_rows, 8)).astype(np.float32),
+                "p": generator.standard_normal((2, 2, 2, past, 4)).astype(np.float32),
+            }
+            found = session.run(feeds)
+            expected = arenite.Session(path, dims={"n": num_rows, "m": past}).run(feeds)
+            for name, array in expected.items():
+                np.testing.assert_array_equal(found[name], array)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_chains_are_right_at_each_size(seed: int, tmp_path: Path) -> None:
     model = with_random_weights(parse(random_chain(random.Random(seed))))

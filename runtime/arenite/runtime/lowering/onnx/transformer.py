@@ -8,9 +8,10 @@ import math
 import numpy as np
 
 from arenite.planner import DType
-from arenite.planner.sizes import depends, same_lengths
+from arenite.planner.sizes import bounds, depends, same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, strides
+from arenite.runtime.lowering.moves import picked
 from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.reduction import emit_layer_norm
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
@@ -334,9 +335,19 @@ def _masked_score(t: OnnxTranslation) -> float:
 
 def _causal(t: OnnxTranslation, num_queries: int, num_keys: int) -> StoredValue:
     """Return the addend of the scores that hides later keys from a query."""
-    if depends(num_queries) or depends(num_keys):
-        raise NotLoweredError("unidirectional=1 is unsupported where a dimension is the length")
-    if num_queries * num_keys > _MOST_KEYS**2 // 256:
-        raise unsupported("queries * keys", num_queries * num_keys, _MOST_KEYS**2 // 256)
-    later = np.triu(np.ones((num_queries, num_keys), np.float32), num_keys - num_queries + 1)
-    return t.builder.constant(later * np.float32(_masked_score(t)), f"{t.target}/later")
+    past = num_keys - num_queries
+    least, most = bounds(past, t.builder.model.dimensions)
+    if least < 0:
+        raise unsupported("number of keys", least, "at least that of queries")
+    rows, columns = int(num_queries), most + int(num_queries)
+    if rows * columns > _MOST_KEYS**2 // 256:
+        raise unsupported("queries * keys", rows * columns, _MOST_KEYS**2 // 256)
+    later = np.triu(np.ones((rows, columns), np.float32), most + 1)
+    table = t.builder.constant(later * np.float32(_masked_score(t)), f"{t.target}/later")
+    if not depends(num_queries) and not depends(num_keys):
+        return table
+    # With fewer earlier keys, the columns of the table that come later.
+    shape = (num_queries, num_keys)
+    move = picked(table, shape, (0, most - past), (1, 1))
+    return t.emit(Copy(moves=(move,)), [table], shape=shape, order=table.order,
+                  dtype=table.dtype, name=f"{t.target}/hidden")  # fmt: skip
