@@ -11,7 +11,8 @@ Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
 `tiny_signals`, `tflite_operator`, `tflite_layers`,
 `tflite_networks`, `quantised_chain`, `quantised_onnx`, `command_models`, `small_networks`,
 `operator_models`, `tiny_programs`, `banded_programs`, `row_programs`, `coded_programs`,
-`two_memories`, `training_programs` that are also run here.
+`two_memories`, `training_programs` that are also run here; for a range of sizes `sized_graphs`,
+`sized_programs`, and `ranged_programs` made of programs for fixed ones.
 
 Programs and files that are wrong: `one_step`, `hostile_edits`, `hostile_steps`,
 `edited_programs`, `damage`. `flip_files` damages the `hostile_files`, with the `hostile_models`
