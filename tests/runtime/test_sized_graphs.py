@@ -59,6 +59,36 @@ def test_attention_hides_later_words_at_each_size(rows: int | Dimension, tmp_pat
                 np.testing.assert_array_equal(found[name], array)
 
 
+RECURRENT = {
+    "one time of several texts": (1, Dimension("m", 1, 15)),
+    "several times of several texts": (Dimension("n", 1, 9), Dimension("m", 1, 15)),
+    "several times of one text": (Dimension("n", 1, 30), 1),
+}
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize(("times", "texts"), RECURRENT.values(), ids=RECURRENT)
+def test_recurrent_layers_are_right_at_each_size(
+    kind: str, times: int | Dimension, texts: int | Dimension, tmp_path: Path
+) -> None:
+    gates = {"LSTM": 4, "GRU": 3}[kind]
+    results = "y, h, c" if kind == "LSTM" else "y, h"
+    model = with_random_weights(parse(f"""(float[n,m,8] x) => (float[n,1,m,20] y)
+        <float[1,{gates * 20},8] w, float[1,{gates * 20},20] r>
+        {{ {results} = {kind}<hidden_size=20>(x, w, r) }}"""))  # fmt: skip
+    dims = {"n": times, "m": texts}
+    ranges = {name: each for name, each in dims.items() if isinstance(each, Dimension)}
+    path, program = save(tmp_path, model), tmp_path / "program.arena"
+    arenite.build(path, program, dims=dims)
+    generator = np.random.default_rng(0)
+    session = arenite.Session(program)
+    for sizes in points(tuple(ranges.values())):
+        fixed = {"n": 1, "m": 1, **sizes}
+        feeds = {"x": generator.standard_normal((*fixed.values(), 8)).astype(np.float32)}
+        expected = arenite.Session(path, dims=fixed).run(feeds)
+        np.testing.assert_array_equal(session.run(feeds)["y"], expected["y"])
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_chains_are_right_at_each_size(seed: int, tmp_path: Path) -> None:
     model = with_random_weights(parse(random_chain(random.Random(seed))))

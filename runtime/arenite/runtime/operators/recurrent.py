@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 
 from arenite.planner import DType
 from arenite.planner.operators import Operands
+from arenite.planner.sizes import depends, largest, smallest
 from arenite.runtime.operators.base import FLOAT_BYTES, PANEL, Clamped, RuntimeOperator
 
 VECTORS_AT_ONCE = 12
@@ -78,7 +79,8 @@ class DynamicLstm(RuntimeOperator):
         if operands.result is None or len(operands.result.shape) != 4:
             return 0
         times, _, batch, units = operands.result.shape
-        sums = (_at_once(times, batch) + 1) * batch * _tiles(units) * self.num_gates * PANEL
+        vectors = _vectors(times, batch) + batch
+        sums = vectors * _tiles(units) * self.num_gates * PANEL
         return FLOAT_BYTES * sums + batch * units
 
 
@@ -117,17 +119,19 @@ def _held(
         return 0, 0, 0, 0
     times, batch = source.shape[1::-1] if batch_major else source.shape[:2]
     units = recurrent.shape[2]
-    follow = batch == 1 or not batch_major  # one time after another
-    at_once = _at_once(times, batch) if follow else 1
+    follow = depends(batch) or batch == 1 or not batch_major  # one time after another
+    vectors = _vectors(times, batch) if follow else batch
     tiles = _tiles(units)
-    if at_once == 1 and not all_tiles:
+    if vectors == batch and not depends(batch) and not all_tiles:
         tiles = min(tiles, TILES_AT_ONCE)
-    return at_once * batch, tiles, batch, units
+    return vectors, tiles, batch, units
 
 
-def _at_once(times: int, batch: int) -> int:
-    """Return the times whose inputs are multiplied at once."""
-    return min(max(VECTORS_AT_ONCE // max(batch, 1), 1), times)
+def _vectors(times: int, batch: int) -> int:
+    """Return the vectors of all times whose inputs are multiplied at once; enough at all sizes."""
+    if depends(batch):
+        return smallest(largest(VECTORS_AT_ONCE, batch), times * batch)
+    return min(max(VECTORS_AT_ONCE // max(batch, 1), 1), times) * batch
 
 
 def _tiles(units: int) -> int:
