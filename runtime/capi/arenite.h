@@ -218,6 +218,7 @@ ARENITE_API const arenite_tensor* arenite_session_output(const arenite_session* 
 /* Sets the value of each dimension of the model, in its order: `count` is their number. A session
  * begins with the highest. Afterwards the structs of inputs and outputs, which stay where they are,
  * have the shapes of these sizes; feed all inputs again. States whose shapes change are reset.
+ * The value of a dimension that each run counts, such as the boxes of a detector, is ignored.
  * Allocates nothing. On failure, ARENITE_ERROR_SIZE for a value outside of its range, the sizes are
  * as before. */
 ARENITE_API arenite_status arenite_session_resize(arenite_session* session, const size_t* sizes,
@@ -232,7 +233,8 @@ ARENITE_API arenite_status arenite_session_feed(arenite_session* session, size_t
 ARENITE_API arenite_status arenite_session_fetch(const arenite_session* session, size_t index,
                                                  void* data, size_t size);
 
-/* Runs the model once; feed all inputs before each run. */
+/* Runs the model once; feed all inputs before each run. Outputs whose size depends on data have the
+ * shape of this run then. */
 ARENITE_API arenite_status arenite_session_run(arenite_session* session);
 /* Resets states to their initial values. */
 ARENITE_API arenite_status arenite_session_reset(arenite_session* session);

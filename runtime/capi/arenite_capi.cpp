@@ -456,6 +456,9 @@ arenite_status arenite_session_run(arenite_session* session) {
   if (session == nullptr) { return refuse_null(); }
   return guarded([&] {
     session->session.run(0, session->session.num_turns());
+    if (!session->sizes.empty()) {  // steps may have counted some
+      find_ports(session->session, *session->session.program().outputs(), session->outputs);
+    }
     return ARENITE_OK;
   });
 }

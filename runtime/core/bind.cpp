@@ -108,22 +108,6 @@ std::vector<PortInfo> ports(const Ports& stated) {
   return found;
 }
 
-// Indices of the outputs that end before the first row that is negative: their size depends on
-// data.
-std::vector<std::size_t> cut_outputs(const Session& session) {
-  std::vector<std::size_t> found;
-  const auto& outputs = *session.program().outputs();
-  for (const auto* step : *session.program().steps()) {
-    if (step->kernel_type() != program::Operator::NonMaxSuppression) { continue; }
-    for (flatbuffers::uoffset_t i = 0; i < outputs.size(); ++i) {
-      const bool is_made = outputs.Get(i)->tensor() == step->outputs()->Get(0);
-      const auto& view = session.port_tensor(*outputs.Get(i));
-      if (is_made && view.type == program::Type::int64) { found.push_back(i); }
-    }
-  }
-  return found;
-}
-
 // Names and tensors of what is kept from one run to the next.
 std::vector<std::tuple<std::string, int>> states(const Session& session) {
   std::vector<std::tuple<std::string, int>> found;
@@ -146,13 +130,18 @@ struct ExternalStep {
   std::vector<int> outputs;
 };
 
-using DimensionInfo = std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>;
+// Name, lowest and highest value, step, and the step that counts it.
+using DimensionInfo =
+    std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::string>;
 
 std::vector<DimensionInfo> dimensions(const Session& session) {
   std::vector<DimensionInfo> found;
   if (has_dimensions(session.program())) {
     for (const auto* each : *session.program().dimensions()) {
-      found.emplace_back(each->name()->str(), each->low(), each->high(), each->step());
+      const auto step = static_cast<flatbuffers::uoffset_t>(each->counted_by());
+      found.emplace_back(
+          each->name()->str(), each->low(), each->high(), each->step(),
+          is_counted(*each) ? session.program().steps()->Get(step)->name()->str() : std::string());
     }
   }
   return found;
@@ -302,7 +291,6 @@ NB_MODULE(_core, module) {
       .def("resize", &Session::resize, "sizes"_a)
       .def("view", &view, "tensor"_a)
       .def("inputs", [](const Session& self) { return ports(*self.program().inputs()); })
-      .def("cut_outputs", &cut_outputs)
       .def("outputs", [](const Session& self) { return ports(*self.program().outputs()); })
       .def("states", &states)
       .def("external_steps", &external_steps)

@@ -37,6 +37,7 @@ Resizing::Resizing(const program::Program& stated, std::vector<std::unique_ptr<S
       feeds(all_feeds),
       fetches(all_fetches),
       sizes(highest_sizes(stated)),
+      next(sizes),
       values(count(stated.expressions())),
       wanted(values.size()),
       sources(size_sources(stated)),
@@ -131,9 +132,55 @@ void Resizing::set(std::vector<TensorView>& tensors) {
   }
 }
 
-void Resizing::make_changed(bool all) {
+void Resizing::make_changed(bool all, std::size_t first) {
   for (auto& step : steps) {
+    if (step.index < first) { continue; }
     if (all || step.is_changed || has_operand(step.stated(program), is_changed)) { make(step); }
+  }
+}
+
+bool Resizing::note_count(std::size_t step) {
+  bool is_other = false;
+  for (const auto& each : counted) {
+    if (each.step != step) { continue; }
+    const auto found = static_cast<std::int64_t>(std::min(made[step]->count(), each.rows.shape[0]));
+    is_other = is_other || sizes[each.dimension] != found;
+    sizes[each.dimension] = found;
+  }
+  // What is not counted yet may contradict the new sizes; nothing contradicts empty tensors.
+  for (const auto& each : counted) {
+    if (is_other && each.step > step) { sizes[each.dimension] = 0; }
+  }
+  return is_other;
+}
+
+void Resizing::reset_counts(std::vector<std::int64_t>& values_of) const {
+  for (const auto& each : counted) {
+    values_of[each.dimension] = static_cast<std::int64_t>(each.rows.shape[0]);
+  }
+}
+
+void Resizing::keep_rows(std::size_t step, Operands& operands,
+                         const std::vector<TensorView>& tensors) {
+  for (flatbuffers::uoffset_t i = 0; i < program.dimensions()->size(); ++i) {
+    const auto counted_by = program.dimensions()->Get(i)->counted_by();
+    if (counted_by < 0 || static_cast<std::size_t>(counted_by) != step) { continue; }
+    const auto tensor =
+        program.steps()->Get(static_cast<flatbuffers::uoffset_t>(step))->outputs()->Get(0);
+    counted.push_back({i, step, tensors[static_cast<std::size_t>(tensor)]});
+    operands.outputs[0] = &counted.back().rows;
+  }
+}
+
+void Resizing::keep_apart(std::vector<const std::byte**>& places) const {
+  for (std::size_t i = 0; !counted.empty() && i < places.size(); ++i) {
+    const auto tensor = program.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i))->tensor();
+    const bool is_read = std::any_of(steps.begin(), steps.end(), [&](const SizedStep& each) {
+      const auto* inputs = each.stated(program).inputs();
+      return inputs != nullptr &&
+             std::find(inputs->begin(), inputs->end(), tensor) != inputs->end();
+    });
+    if (is_read) { places[i] = nullptr; }
   }
 }
 
@@ -157,9 +204,9 @@ void Resizing::place(std::size_t of_ports) {
 }
 
 std::size_t Resizing::held_bytes() const {
-  std::size_t bytes = block_size + heap_bytes(sizes) + heap_bytes(values) + heap_bytes(wanted) +
-                      heap_bytes(rows) + heap_bytes(sources) + heap_bytes(written) +
-                      is_changed.capacity() / 8;
+  std::size_t bytes = block_size + heap_bytes(sizes) + heap_bytes(next) + heap_bytes(values) +
+                      heap_bytes(wanted) + heap_bytes(rows) + heap_bytes(sources) +
+                      heap_bytes(written) + is_changed.capacity() / 8;
   for (const auto& each : steps) {
     bytes += sizeof each + sizeof *each.operands + heap_bytes(each.numbers) + each.copy.size() +
              heap_bytes(each.operands->inputs) + heap_bytes(each.operands->outputs);

@@ -30,6 +30,13 @@ struct SizedStep {
   const program::Step& stated(const program::Program& program) const;
 };
 
+// A dimension that a step counts in each run.
+struct CountedSize {
+  std::size_t dimension;
+  std::size_t step;
+  TensorView rows;  // the step's result with as many rows as it may make
+};
+
 struct Resizing {
   // All must outlive this object: at its end it destroys the steps and copies whose memory it has.
   Resizing(const program::Program& program, std::vector<std::unique_ptr<Step>>& steps,
@@ -47,8 +54,17 @@ struct Resizing {
   // Computes lengths and numbers for the current values, and notes what changed. Throws
   // ProgramError.
   void set(std::vector<TensorView>& tensors);
-  // Makes all steps again that something changed for, or all that are sized.
-  void make_changed(bool all);
+  // Makes all steps again, from one on, that something changed for, or all that are sized.
+  void make_changed(bool all, std::size_t first);
+  // Notes, of a step that counts, how much its run has made. False: as much as before.
+  bool note_count(std::size_t step);
+  // Gives dimensions that steps count their highest values, which they have before a run.
+  void reset_counts(std::vector<std::int64_t>& values_of) const;
+  // Lets a step that counts write as many rows as it may make, whatever was counted last.
+  void keep_rows(std::size_t step, Operands& operands, const std::vector<TensorView>& tensors);
+  // Forgets where inputs are read by steps that may be made again in a run, which could not lend
+  // them.
+  void keep_apart(std::vector<const std::byte**>& places) const;
   // Gives each step as much memory as it took so far, and some more. None may be made.
   void place(std::size_t of_ports);
   std::size_t held_bytes() const;
@@ -58,10 +74,12 @@ struct Resizing {
   std::vector<StridedCopy>& feeds;
   std::vector<StridedCopy>& fetches;
   std::vector<std::int64_t> sizes;   // by dimension
+  std::vector<std::int64_t> next;    // the sizes that are asked for
   std::vector<std::int64_t> values;  // by expression
   std::vector<std::int64_t> wanted;  // the next values
   std::vector<SizeSource> sources;
-  std::deque<SizedStep> steps;             // which do not move
+  std::deque<SizedStep> steps;  // which do not move
+  std::deque<CountedSize> counted;
   std::vector<bool> is_changed;            // by tensor
   std::vector<std::size_t> rows;           // by step that runs by rows: how many there are
   std::vector<const TensorView*> written;  // room for a list

@@ -61,11 +61,13 @@ Session::~Session() {
   threads_->end_lane();  // before its steps go
 }
 
-void Session::make_ports() {
-  const auto make = [this](std::vector<const TensorView*>& written) {
+void Session::make_ports(bool is_running) {
+  const auto make = [this, is_running](std::vector<const TensorView*>& written) {
     make_feeds(program(), tensors_, feeds_);
     make_fetches(program(), tensors_, fetches_);
+    if (is_running) { return; }  // inputs may be lent, to steps that are not made again
     find_lendable_inputs(program(), tensors_, steps_, written, places_);
+    if (resizing_ != nullptr) { resizing_->keep_apart(places_); }
   };
   if (resizing_ != nullptr) {
     resizing_->clear_ports();
@@ -117,9 +119,16 @@ void Session::resize(const std::vector<std::int64_t>& sizes) {
     throw SizeRangeError("the program has " + std::to_string(this->sizes().size()) +
                          " dimensions; " + std::to_string(sizes.size()) + " sizes are given");
   }
-  if (sizes == this->sizes()) { return; }
-  require_inside(program(), sizes);
-  evaluate(program(), sizes, resizing_->wanted);
+  if (sizes.empty()) { return; }
+  auto& next = resizing_->next;
+  next = sizes;
+  for (const auto& each : resizing_->counted) {
+    next[each.dimension] = resizing_->sizes[each.dimension];
+  }
+  if (next == resizing_->sizes) { return; }
+  require_inside(program(), next);
+  resizing_->reset_counts(next);
+  evaluate(program(), next, resizing_->wanted);
   try {
     apply_sizes(false);
   } catch (...) {
@@ -127,10 +136,26 @@ void Session::resize(const std::vector<std::int64_t>& sizes) {
     apply_sizes(true);
     throw;
   }
-  resizing_->sizes = sizes;
+  resizing_->sizes = next;
 }
 
-void Session::apply_sizes(bool all) {
+void Session::apply_count(std::size_t step) {
+  if (!resizing_->note_count(step)) { return; }
+  if (threads_->lane != nullptr) { threads_->lane->drain(); }
+  const auto apply = [this, step](bool all) {
+    evaluate(program(), resizing_->sizes, resizing_->wanted);
+    apply_sizes(all, step);
+  };
+  try {
+    apply(false);
+  } catch (...) {
+    resizing_->reset_counts(resizing_->sizes);
+    apply(true);
+    throw;
+  }
+}
+
+void Session::apply_sizes(bool all, std::optional<std::size_t> counting) {
   resizing_->set(tensors_);
   bool resets = false;
   for (std::size_t i = 0; i < count(program().states()); ++i) {
@@ -142,8 +167,8 @@ void Session::apply_sizes(bool all) {
     }
     resets = resets || resizing_->is_changed[static_cast<std::size_t>(state.tensor())];
   }
-  resizing_->make_changed(all);
-  make_ports();
+  resizing_->make_changed(all, counting.has_value() && !all ? *counting + 1 : 0);
+  make_ports(counting.has_value());
   for (std::size_t i = 0; i < beside_.size(); ++i) {
     threads_->lane->replace(i, steps_[beside_[i]].get());
   }
@@ -266,6 +291,7 @@ void Session::make_sized(SizedStep& sized, Operands operands) {
                each < tensors_.data() + tensors_.size() &&
                resizing_->is_changed[static_cast<std::size_t>(each - tensors_.data())];
       });
+  resizing_->keep_rows(sized.index, operands, tensors_);
   operands.kept = keeps ? &sized.kept : nullptr;
   // In bands, the rows that a row reads must be among those that it reads at the highest sizes.
   for (std::size_t i = 0; operands.in_bands && i < sized.numbers.size(); ++i) {
@@ -436,6 +462,7 @@ void Session::run_turn(const RunTurn& turn) {
   } else {
     step.run_rows(rows);
   }
+  if (resizing_ != nullptr && !resizing_->counted.empty()) { apply_count(turn.step()); }
 }
 
 std::vector<std::int64_t> Session::nanoseconds() const {

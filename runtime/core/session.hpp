@@ -124,11 +124,14 @@ class Session {
   void settle_memory();
   // Makes a step that depends on sizes, the next one.
   void make_sized(SizedStep& sized, Operands operands);
-  void make_ports();
+  void make_ports(bool is_running = false);
   // Counts the rows of each step that may run by rows.
   void note_rows();
-  // Makes everything of the next sizes; `all` for all steps that are sized.
-  void apply_sizes(bool all);
+  // Makes everything of the next sizes; `all` for all steps that are sized. In a run, those behind
+  // the step that counts.
+  void apply_sizes(bool all, std::optional<std::size_t> counting = std::nullopt);
+  // After the run of a step that counts: makes everything of the size that it counted.
+  void apply_count(std::size_t step);
   void make_lane();
   // Whether a second processor, or a device, makes a lane worthwhile.
   bool gains_by_lane() const;

@@ -157,6 +157,29 @@ void check_numbers(const Program& program, const std::vector<std::int64_t>& valu
   }
 }
 
+// Refuses a dimension that no step counts, or whose step has no room for as many as it has.
+void check_counts(const Program& program) {
+  for (flatbuffers::uoffset_t i = 0; i < program.dimensions()->size(); ++i) {
+    const auto& dimension = *program.dimensions()->Get(i);
+    if (!is_counted(dimension)) { continue; }
+    const auto step = static_cast<std::size_t>(dimension.counted_by());
+    const std::string label = "dimension " + quoted(dimension.name());
+    if (step >= program.steps()->size()) { refuse(label + " is counted by no step"); }
+    const auto& stated = *program.steps()->Get(static_cast<flatbuffers::uoffset_t>(step));
+    const bool counts = stated.kernel_type() == Operator::NonZero ||
+                        stated.kernel_type() == Operator::NonMaxSuppression;
+    const bool has_rows =
+        counts && count(stated.outputs()) == 1 && dimension.low() == 0 && dimension.step() == 1 &&
+        std::any_of(program.axes()->begin(), program.axes()->end(), [&](const auto* axis) {
+          const auto& length = *program.expressions()->Get(axis->expression());
+          return axis->axis() == 0 &&
+                 static_cast<std::int64_t>(axis->tensor()) == stated.outputs()->Get(0) &&
+                 length.operation() == Arithmetic::dimension && length.a() == i;
+        });
+    if (!has_rows) { refuse(label + " is not the number of rows of the step that counts it"); }
+  }
+}
+
 // Both may be the lowest number.
 std::int64_t quotient(std::int64_t a, std::int64_t b) {
   if (b == 0) { refuse("an expression divides by 0 at these sizes"); }
@@ -205,6 +228,7 @@ void check_sizes(const Program& program, const std::vector<TensorView>& tensors)
   evaluate(program, highest_sizes(program), values);
   check_axes(program, tensors, values);
   check_numbers(program, values);
+  check_counts(program);
 }
 
 std::vector<std::int64_t> lowest_sizes(const Program& program) {

@@ -18,6 +18,9 @@ inline bool has_dimensions(const program::Program& program) {
 // step that is an expression exists and has its value at the highest sizes.
 void check_sizes(const program::Program& program, const std::vector<TensorView>& tensors);
 
+// Whether a step counts the dimension in each run, instead of the caller setting it.
+inline bool is_counted(const program::Dimension& dimension) { return dimension.counted_by() >= 0; }
+
 // The lowest and the highest value of each dimension.
 std::vector<std::int64_t> lowest_sizes(const program::Program& program);
 std::vector<std::int64_t> highest_sizes(const program::Program& program);

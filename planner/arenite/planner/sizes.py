@@ -9,7 +9,7 @@ the ordinary case. `int(size)`, numpy and floating point drop the expression.
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self, TypeAlias
 
@@ -31,6 +31,7 @@ class Dimension:
         low: Its lowest value, at least 0.
         high: Its highest value, `low` and a multiple of `step`.
         step: The difference of two neighbouring values.
+        counted_by: The tensor whose step counts it in each run; empty if the caller sets it.
 
     Raises:
         SizeError: The range has no values, or a step that does not lead from one end to the other.
@@ -40,6 +41,7 @@ class Dimension:
     low: int
     high: int
     step: int = 1
+    counted_by: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if self.low < 0 or self.high < self.low:

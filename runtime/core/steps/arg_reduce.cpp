@@ -1,6 +1,7 @@
 // The index of the largest or smallest element along an axis.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "kernels/parallel.hpp"
@@ -119,9 +120,12 @@ std::unique_ptr<Step> make_arg_reduce(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& source = *operands.inputs[0];
   const AxisSplit split(operands, source, operands.step.kernel_as_ArgReduce()->axis());
-  require(operands,
-          split.length > 0 && operands.outputs[0]->num_elements() == split.outer * split.inner,
+  require(operands, operands.outputs[0]->num_elements() == split.outer * split.inner,
           "its output has the wrong number of elements");
+  if (source.size == 0) {  // a run cannot fail: of no elements the first is the best
+    return make_plain_step(
+        [target = operands.outputs[0]] { std::memset(target->data, 0, target->size); });
+  }
   return of_number_type(source.type, [&](auto element) {
     return of_index_type(operands.outputs[0]->type, [&](auto index) -> std::unique_ptr<Step> {
       return std::make_unique<ArgReduceStep<decltype(element), decltype(index)>>(operands, split);

@@ -66,15 +66,14 @@ class SuppressionStep : public Step {
   Candidate* candidates_;  // working memory
 };
 
-// ONNX: rows of image, class and box, for each class of each image. Rows that no box takes are -1.
+// ONNX: rows of image, class and box, for each class of each image, and counts them.
 class OfClassesStep final : public SuppressionStep {
  public:
   OfClassesStep(const Operands& operands, std::size_t num_boxes)
       : SuppressionStep(operands, num_boxes),
         num_images_(operands.inputs[1]->shape[0]),
         num_classes_(operands.inputs[1]->shape[1]),
-        rows_(operands.outputs[0]->as<std::int64_t>()),
-        num_rows_(operands.outputs[0]->shape[0]) {}
+        rows_(operands.outputs[0]->as<std::int64_t>()) {}
 
   void run() override {
     std::int64_t* row = rows_;
@@ -99,7 +98,6 @@ class OfClassesStep final : public SuppressionStep {
       }
     }
     count_ = static_cast<std::size_t>(row - rows_) / 3;
-    std::fill(row, rows_ + 3 * num_rows_, std::int64_t{-1});
   }
 
   std::size_t count() const override { return count_; }
@@ -118,7 +116,6 @@ class OfClassesStep final : public SuppressionStep {
   std::size_t num_images_;
   std::size_t num_classes_;
   std::int64_t* rows_;
-  std::size_t num_rows_;
   std::size_t count_ = 0;
 };
 

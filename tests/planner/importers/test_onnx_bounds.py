@@ -1,4 +1,4 @@
-"""Operators whose output sizes depend on data: planned at the upper bound, never run by a plan."""
+"""Operators whose output sizes depend on data: planned at the upper bound, counted in a run."""
 
 from pathlib import Path
 
@@ -8,8 +8,9 @@ import onnx.reference
 import pytest
 
 from arenite.pipeline.targets.compiling import compile_model
-from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.programs.program import Program
+from arenite.planner.sizes import at
 from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.tiny_onnx import parse, read_text, save
 
@@ -91,10 +92,13 @@ def test_a_bound_is_not_taken_for_the_shape(tmp_path: Path) -> None:
     text = BOXES.replace("LIMIT", "int64 most = {3}").replace("y = Abs(rows)", "y = Shape(rows)")
     program = read_text(tmp_path, text.replace("float[n,3] y", "int64[2] y"))
     assert program.steps[-1].operator.label == "Shape"
-    with pytest.raises(UnsupportedModelError, match="depends on values of the run"):
-        read_text(
-            tmp_path, "(float[4] x) => (y) { k = NonZero(x) s = Shape(k) y = ConstantOfShape(s) }"
-        )
+
+
+def test_what_has_no_bound_is_planned_by_what_is_counted(tmp_path: Path) -> None:
+    text = "(float[4] x) => (y) { k = NonZero(x) s = Shape(k) y = ConstantOfShape(s) }"
+    program = read_text(tmp_path, text)
+    assert program.tensors["y"].shape == (1, 4)
+    assert [at(length, {"k": 3}) for length in program.tensors["y"].shape] == [1, 3]
 
 
 def test_a_branch_that_makes_as_much_as_its_data_say_is_planned_and_not_run(
@@ -111,8 +115,23 @@ def test_a_branch_that_makes_as_much_as_its_data_say_is_planned_and_not_run(
         compile_model(save(tmp_path, parse(text)))
 
 
-def test_our_runtime_refuses_what_has_no_fixed_size(tmp_path: Path) -> None:
+def test_what_runs_is_as_much_as_its_data_say(tmp_path: Path) -> None:
     model = parse(BOXES.replace("LIMIT", "int64 most = {3}"))
+    program = read_onnx(save(tmp_path, model), weights=True)
+    (dimension,) = program.dimensions
+    assert (dimension.high, dimension.counted_by) == (6, "kept")
+    assert shapes(program)["y"] == (6, 3)
+    assert [at(program.tensors[name].shape[0], {"kept": 2}) for name in ("kept", "y")] == [2, 2]
+    assert any("'kept' of int64[6x3]" in note for note in program.notes)
+    assert compile_model(save(tmp_path, model)).source.dimensions == program.dimensions
+
+
+def test_our_runtime_refuses_what_no_rule_sizes_and_says_what(tmp_path: Path) -> None:
+    text = "(float[4] x) => (float[n] y) { k = NonZero(x) s = Squeeze(k) y = Cast<to=1>(s) }"
+    path = save(tmp_path, parse(text))
+    program = read_onnx(path, weights=True)
+    assert program.tensors["y"].shape == (4,)
+    assert any("cannot be run: operator 'Squeeze_1'" in note for note in program.notes)
     with pytest.raises(UnsupportedOperatorsError, match="depends on the data") as refused:
-        compile_model(save(tmp_path, model))
-    assert [kind for _, kind, _ in refused.value.operators] == ["NonMaxSuppression"]
+        compile_model(path)
+    assert [kind for _, kind, _ in refused.value.operators] == ["NonZero"]

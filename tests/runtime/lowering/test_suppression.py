@@ -4,7 +4,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from arenite.runtime import Session
+from arenite.runtime import Session, SizeRangeError
 from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import PoisonedSession, build
 from support.tflite_operator import Given, Reference, operator_model, weights
@@ -72,26 +72,33 @@ def test_a_score_of_minus_infinity_is_selected_where_no_threshold_is_given(tmp_p
     np.testing.assert_array_equal(own, expected)
 
 
-def test_views_are_cut_and_results_of_earlier_runs_stay(tmp_path):
+def test_ports_have_the_rows_of_the_last_run_and_results_of_earlier_runs_stay(tmp_path):
     path = save(tmp_path, parse(suppression(ONNX["both thresholds"])))
     with Session(build(path, tmp_path)) as session:
-        (port,) = session.outputs
-        assert (port.shape, port.is_cut) == ((42, 3), True)
+        assert session.outputs[0].shape == (42, 3)
+        assert session.sizes == {"y": 42}
         nothing = {"b": boxes(2, 40), "s": np.zeros((2, 3, 40), np.float32)}
         some = {"b": boxes(2, 40), "s": scores(2, 3, 40)}
         (kept,) = session.run(some).values()
         before = kept.copy()
+        assert session.sizes == {"y": len(kept)}
         assert session.run(nothing, copy=False)["y"].shape == (0, 3)
-        assert (port.view == -1).all()
+        assert session.outputs[0].view.shape == (0, 3)
         np.testing.assert_array_equal(kept, before)
+
+
+def test_a_size_that_is_counted_cannot_be_set(tmp_path):
+    path = save(tmp_path, parse(suppression(ONNX["both thresholds"])))
+    with Session(build(path, tmp_path)) as session:
+        (dimension,) = session.dimensions
+        assert (dimension.low, dimension.high) == (0, 42)
+        with pytest.raises(SizeRangeError, match=f"counted by step {dimension.counted_by!r}"):
+            session.resize(y=3)
 
 
 @pytest.mark.parametrize(
     ("call", "count", "after", "reason"),
-    [
-        (ONNX["centres"], 7, "z = Abs(y)", "'Abs_1' reads it; supported: an output of the model"),
-        ("NonMaxSuppression<center_point_box=2>(b, s, k)", 7, "", "center_point_box=2"),
-    ],
+    [("NonMaxSuppression<center_point_box=2>(b, s, k)", 7, "", "center_point_box=2")],
 )
 def test_other_forms_of_onnx_are_refused(call, count, after, reason, tmp_path):
     path = save(tmp_path, parse(suppression(call, count, after)))

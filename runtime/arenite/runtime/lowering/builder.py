@@ -514,7 +514,9 @@ class ProgramBuilder:
         )
         live: list[DraftStep] = []
         for draft in reversed(self._drafts):
-            if any(value.tensor in needed for value in draft.outputs):
+            # A size that a step counts may be all that others take from it.
+            counts = draft.operator.counts and any(map(depends, draft.outputs[0].shape))
+            if counts or any(value.tensor in needed for value in draft.outputs):
                 live.append(draft)
                 needed.update(value.tensor for value in draft.inputs if value is not None)
         return live[::-1]

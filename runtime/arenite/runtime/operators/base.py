@@ -40,6 +40,7 @@ class RuntimeOperator(KernelOperator):
     Attributes:
         number: Its number in the program file, never given to another operator.
         moves_halves: Whether it moves or converts 16-bit floats; the others compute.
+        counts: Whether a run counts the rows of its result.
     """
 
     __slots__ = ()
@@ -47,6 +48,7 @@ class RuntimeOperator(KernelOperator):
     number: ClassVar[int]
     repeatable: ClassVar[bool] = True
     moves_halves: ClassVar[bool] = False
+    counts: ClassVar[bool] = False
 
     def computes_halves(self, operands: Operands) -> bool:
         """Tell whether the core converts operands of 16-bit floats for its kernel."""

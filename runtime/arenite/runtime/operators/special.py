@@ -56,8 +56,8 @@ class NonMaxSuppression(RuntimeOperator):
     """Selects the best boxes that do not overlap a better one.
 
     Reads boxes: images, N, 4 and scores: images, classes, N. Makes rows of image, class and box,
-    int64: up to `max_outputs` for each class of each image; rows that no box takes are -1. A box
-    is two opposite corners or, `by_centre`, its centre with width and height.
+    int64: up to `max_outputs` for each class of each image, and counts them. A box is two opposite
+    corners or, `by_centre`, its centre with width and height.
 
     Of boxes N, 4 and scores N it makes the boxes: `max_outputs`, int32, how many they are, and
     optionally their scores; places without a box are 0. With a `sigma` a box that overlaps one
@@ -65,6 +65,7 @@ class NonMaxSuppression(RuntimeOperator):
     """
 
     number: ClassVar[int] = 41
+    counts: ClassVar[bool] = True
 
     max_outputs: int
     overlap_threshold: float = 0.0
@@ -82,11 +83,12 @@ class NonMaxSuppression(RuntimeOperator):
 class NonZero(RuntimeOperator):
     """The places of the elements that are not 0, in order.
 
-    Makes rows of int64, as many as x has elements, with an index for each axis; those behind the
-    last place that is found keep what they had.
+    Makes rows of int64 with an index for each axis, at most as many as x has elements, and counts
+    them.
     """
 
     number: ClassVar[int] = 43
+    counts: ClassVar[bool] = True
 
 
 _COMPLEX_BYTES = 16

@@ -170,7 +170,8 @@ class _Assembler:
             band = step.operator
             if not isinstance(band, Band):
                 turns.append({"step": len(steps), "first": 0, "count": 0})
-                self._sizing.add_step(len(steps), step.name, step.operator)
+                result = self._program.operands(step).result
+                self._sizing.add_step(len(steps), step.name, step.operator, result)
                 steps.append(self._step(number, step) | self._lane(step, len(steps)))
                 continue
             scratch = self._scratch[number] if band.working_memory else None

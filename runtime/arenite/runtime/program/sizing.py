@@ -9,12 +9,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from arenite.planner import Program, TensorKind
+from arenite.planner import Program, Tensor, TensorKind
 from arenite.planner.errors import SizeError
 from arenite.planner.operators import Operator
-from arenite.planner.sizes import Dimension, Size, Tree, bounds
+from arenite.planner.sizes import Dimension, Expression, Size, Tree, bounds
 from arenite.runtime.errors import UnwritableProgramError
-from arenite.runtime.operators.base import UNSTORED
+from arenite.runtime.operators.base import UNSTORED, RuntimeOperator
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.reduction import Pool2D
 
@@ -32,6 +32,7 @@ class Sizing:
         self._expressions: dict[tuple[str, int, int], int] = {}
         self._axes: list[dict[str, int]] = []
         self._numbers: list[dict[str, int]] = []
+        self._counting: dict[str, int] = {}  # steps, by dimension
 
     def add_tensor(self, index: int, shape: Iterable[int]) -> None:
         """Note the axes of a tensor whose lengths depend on sizes."""
@@ -40,14 +41,27 @@ class Sizing:
                 expression = self._expression(length.expression.tree)
                 self._axes.append({"tensor": index, "axis": axis, "expression": expression})
 
-    def add_step(self, index: int, name: str, operator: Operator) -> None:
-        """Note the numbers of a step's operator that depend on sizes.
+    def add_step(
+        self, index: int, name: str, operator: Operator, made: Tensor | None = None
+    ) -> None:
+        """Note the numbers of a step's operator that depend on sizes, and what it counts.
+
+        Args:
+            index: Its place among the steps.
+            name: Its name, for the error.
+            operator: Its operator.
+            made: Its first result, if it makes that whole.
 
         Raises:
             UnwritableProgramError: The file has no place for one of them.
         """
         if not self._dimensions:
             return
+        if isinstance(operator, RuntimeOperator) and operator.counts and made is not None:
+            length = Expression.of(made.shape[0])
+            for dimension in self._dimensions:
+                if dimension.counted_by and Expression.of(dimension.size) == length:
+                    self._counting[dimension.name] = index
         numbered, others = _attributes(operator)
         for attribute, value in others:
             for each in _sizes(value):
@@ -65,13 +79,24 @@ class Sizing:
         if not self._dimensions:
             return {}
         return {
-            "dimensions": [dataclasses.asdict(each) for each in self._dimensions],
+            "dimensions": list(map(self._dimension, self._dimensions)),
             "expressions": [
                 {"operation": operation, "a": a, "b": b} for operation, a, b in self._expressions
             ],
             "axes": self._axes,
             "numbers": self._numbers,
         }
+
+    def _dimension(self, dimension: Dimension) -> dict[str, Any]:
+        fields = {
+            "name": dimension.name, "low": dimension.low, "high": dimension.high,
+            "step": dimension.step,
+        }  # fmt: skip
+        if not dimension.counted_by:
+            return fields
+        if dimension.name not in self._counting:
+            raise UnwritableProgramError(f"no step counts the dimension {dimension.name!r}")
+        return {**fields, "counted_by": self._counting[dimension.name]}
 
     def _node(self, operation: str, a: int, b: int = 0) -> int:
         return self._expressions.setdefault((operation, a, b), len(self._expressions))

@@ -104,7 +104,7 @@ class _Results:
 
     def copy(self, index: int, port: SessionPort, native: _core.Session) -> Array:
         """Return a copy of an output, in an array that nobody else refers to."""
-        kept, view = self._kept[index], port.made
+        kept, view = self._kept[index], port.view
         for place in range(len(kept)):
             if _references(kept, place) == _UNSHARED and _is_plain(kept[place], view):
                 made = kept[place]
@@ -112,10 +112,7 @@ class _Results:
         else:
             made = np.empty(view.shape, view.dtype)
             kept.append(made)  # which gives up the older one
-        if port.is_cut:
-            np.copyto(made, view)
-        else:
-            native.fetch(index, made)
+        native.fetch(index, made)
         return made
 
 
@@ -226,7 +223,7 @@ class Session:
     def _find_ports(self) -> None:
         self._inputs = ports_of(self._native, self._native.inputs())
         self._inputs_by_name = {port.name: port for port in self._inputs}
-        self._outputs = ports_of(self._native, self._native.outputs(), self._native.cut_outputs())
+        self._outputs = ports_of(self._native, self._native.outputs())
 
     @classmethod
     def of_pieces(
@@ -285,7 +282,10 @@ class Session:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The value of each dimension: the highest, until a run or `resize` sets others."""
+        """The value of each dimension: the highest, until a run or `resize` sets others.
+
+        A dimension that a step counts has the value of the last run.
+        """
         names = [each.name for each in self._dimensions]
         return dict(zip(names, self._native.sizes(), strict=True))
 
@@ -310,7 +310,14 @@ class Session:
         """
         self._check_process()
         wanted = self.sizes
+        counted = {each.name: each.counted_by for each in self._dimensions if each.counted_by}
         for name, value in {**(sizes or {}), **by_name}.items():
+            if name in counted:
+                raise SizeRangeError(
+                    self._label,
+                    f"dimension {name!r} is counted by step {counted[name]!r} in each run; it "
+                    "cannot be set",
+                )
             if name not in wanted:
                 known = ", ".join(map(repr, wanted)) or "none"
                 raise SizeRangeError(
@@ -426,7 +433,7 @@ class Session:
                 native.lend(index, array)
             self._run_steps()
             return {
-                port.name: self._results.copy(index, port, native) if copy else port.made
+                port.name: self._results.copy(index, port, native) if copy else port.view
                 for index, port in enumerate(self._outputs)
             }
 
@@ -516,6 +523,11 @@ class Session:
             raise ResourceError(self._label, str(error)) from error
         except _core.RangeError as error:
             raise IndexRangeError(self._label, str(error)) from error
+        except _core.ProgramError as error:
+            raise ProgramError(str(error), path=self._label) from error
+        finally:
+            if any(each.counted_by for each in self._dimensions) and self._open_core is not None:
+                self._find_ports()
 
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():

@@ -23,44 +23,26 @@ class SessionPort:
         dtype: Element type.
         shape: Shape in the model.
         view: View of the elements in the arena, with that shape.
-        is_cut: Whether the number of rows depends on data: they end before the first that is
-            negative. The shape has the most rows.
     """
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     view: Array
-    is_cut: bool = False
-
-    @property
-    def made(self) -> Array:
-        """View of the rows that the last run has made."""
-        if not self.is_cut:
-            return self.view
-        return self.view[: np.count_nonzero(self.view[:, 0] >= 0)]
 
 
 def ports_of(
-    native: _core.Session,
-    stated: Sequence[tuple[str, int, Sequence[int]]],
-    cut: Sequence[int] = (),
+    native: _core.Session, stated: Sequence[tuple[str, int, Sequence[int]]]
 ) -> tuple[SessionPort, ...]:
-    """Return ports from the core's statements: name, tensor, and place of each axis.
-
-    Args:
-        native: The core's session.
-        stated: The statements.
-        cut: Indices of those whose number of rows depends on data.
-    """
+    """Return ports from the core's statements: name, tensor, and place of each axis."""
     ports = []
-    for index, (name, tensor, permutation) in enumerate(stated):
+    for name, tensor, permutation in stated:
         stored = native.view(tensor)
         axes = [0] * stored.ndim
         for place, axis in enumerate(permutation):
             axes[axis] = place
         view = stored.transpose(axes)
-        ports.append(SessionPort(name, view.dtype, view.shape, view, index in cut))
+        ports.append(SessionPort(name, view.dtype, view.shape, view))
     return tuple(ports)
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 import onnx
 
-from arenite.planner.errors import ModelFormatError, UnsupportedModelError
+from arenite.planner.errors import ModelFormatError, SizeError, UnsupportedModelError
 from arenite.planner.importers.onnx.node import Operand, Origin, attributes
 from arenite.planner.importers.onnx.operators import onnx_operator
 from arenite.planner.importers.onnx.order import captures, live_steps, without_dead_nodes
@@ -134,8 +134,13 @@ def walk_body(
             iteration.
         outputs_elsewhere: Whether its outputs are written where those of the operator lie.
     """
-    num_outer = len(walk.types)
+    num_outer, dimensions = len(walk.types), walk.dimensions
     steps = walk.walk_graph(graph, scope)
+    if walk.dimensions != dimensions:
+        raise SizeError(
+            f"the size of {walk.dimensions[-1].counted_by!r} depends on data, which is "
+            "unsupported inside subgraphs that stay"
+        )
     outputs = [walk.find(scope, output.name) for output in graph.output]
     steps = live_steps(steps, outputs)
     own = {*inputs, *islice(walk.types, num_outer, None)}

@@ -39,6 +39,13 @@ def bounded_type(
     return bound(node, inputs, values)
 
 
+def counted_axis(node: onnx.NodeProto, rank: int) -> int:
+    """Return the axis of the output of such a node whose length a run counts."""
+    if op_type(node) == "Compress":
+        return next((each.i for each in node.attribute if each.name == "axis"), 0) % rank
+    return 1 if op_type(node) == "NonZero" else 0
+
+
 def _boxes(_node: onnx.NodeProto, inputs: Sequence[Operand], values: Values) -> TensorType | None:
     """Return the type of NonMaxSuppression with a row for each box, image and class."""
     if len(inputs) < 2 or inputs[1].type is None or len(inputs[1].type.shape) != 3:

@@ -36,6 +36,7 @@ from arenite.planner.importers.onnx.sized import (
 )
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype
 from arenite.planner.importers.onnx.values import Array, Values
+from arenite.planner.programs.program import Names
 from arenite.planner.sizes import Dimension, Ranges, Sizes, at, depends
 from arenite.planner.tensors import DType
 
@@ -79,6 +80,22 @@ class Ranged:
         """Tell whether a tensor has other lengths or values at other sizes."""
         name = operand.name
         return is_sized(operand.type) or name in self.sized or name in self.computed
+
+    def counted_type(self, name: str, bound: TensorType, axis: int) -> TensorType:
+        """Return the type of a tensor of which a run makes as much as its data say.
+
+        Args:
+            name: The tensor.
+            bound: The largest type that it may have.
+            axis: The axis whose length is counted.
+        """
+        high = int(bound.shape[axis])
+        names = Names(each.name for each in self.ranges.dimensions)
+        dimension = Dimension(names.take(name), 0, high, counted_by=name)
+        if high > 0:
+            self.ranges = Ranges((*self.ranges.dimensions, dimension))
+        shape = (*bound.shape[:axis], dimension.size, *bound.shape[axis + 1 :])
+        return TensorType(bound.dtype, shape)
 
     def types(
         self,

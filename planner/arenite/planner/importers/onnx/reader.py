@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import onnx
 
-from arenite.planner.errors import about_file
+from arenite.planner.errors import SizeError, UnsupportedModelError, about_file
 from arenite.planner.importers.onnx.binding import Binding, bind, fix_inputs
 from arenite.planner.importers.onnx.call import TiedError, text
 from arenite.planner.importers.onnx.control_flow import walk_if, walk_loop, walk_scan
@@ -23,7 +23,7 @@ from arenite.planner.operators.imported import Imported
 from arenite.planner.operators.operator import Operands
 from arenite.planner.programs.program import OperatorSet, Program, Step
 from arenite.planner.rewrites.noops import drop_noops
-from arenite.planner.sizes import Length
+from arenite.planner.sizes import Dimension, Expression, Length
 from arenite.planner.tensors import Tensor, TensorKind
 
 _CONTROL_FLOW = {"If": walk_if, "Loop": walk_loop, "Scan": walk_scan}
@@ -93,10 +93,24 @@ def _read(
     fix_inputs(model.graph, binding.inputs, values)
     fixed = {name: binding.inputs[name] for name in values}
     binding = binding.without(values)
-    walk = Walk(model, binding, _CONTROL_FLOW, path.parent, weights=weights)
-    walked = walk.run(fixed)
+
+    def walk_of(*, counts: bool) -> tuple[Walk, list[Step]]:
+        walk = Walk(model, binding, _CONTROL_FLOW, path.parent, weights=weights, counts=counts)
+        return walk, walk.run(fixed)
+
+    uncounted = []
+    try:
+        walk, walked = walk_of(counts=weights)
+    except (SizeError, UnsupportedModelError) as error:
+        # Bounds may suffice where a rule is missing, and counts where a size has no bound.
+        try:
+            walk, walked = walk_of(counts=not weights)
+        except (SizeError, UnsupportedModelError):
+            raise error from None
+        if weights:
+            uncounted = [f"sizes that depend on data cannot be run: {error.reason}"]
     outputs = tuple(dict.fromkeys(output.name for output in model.graph.output))
-    steps = live_steps(walked, outputs)
+    steps = live_steps(walked, [*outputs, *(each.counted_by for each in walk.dimensions)])
     tensors = _tensors(walk, steps, tuple(binding.inputs), outputs, states)
     num_live = len(steps)
     tensors, steps = placed(states, tensors, steps, walk.dialect)
@@ -114,13 +128,22 @@ def _read(
                 for name, size in ties.items()
             ),
             *_notes(walk, steps, walk.num_dead + len(walked) - num_live),
+            *uncounted,
         ],
         operator_set=OperatorSet.ONNX,
         constants=Constants(walk.values, [*constants, *states.initial.values()], sized),
         initial=states.initial,
-        dimensions=binding.ranges,
+        dimensions=_dimensions(walk, binding, tensors),
     )
     return drop_noops(program)
+
+
+def _dimensions(walk: Walk, binding: Binding, tensors: Sequence[Tensor]) -> tuple[Dimension, ...]:
+    """Return the dimensions of the inputs, and those that steps count."""
+    counted = walk.dimensions[len(binding.ranges) :]
+    lengths = {n for each in tensors for n in map(Expression.of, each.shape)}
+    used = {name for each in lengths for name in each.names}
+    return (*binding.ranges, *(each for each in counted if each.name in used))
 
 
 def _tensors(

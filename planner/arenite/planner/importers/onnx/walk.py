@@ -1,6 +1,6 @@
 """From the nodes of an ONNX graph to steps and typed tensors."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ import onnx
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.onnx.binding import Binding
 from arenite.planner.importers.onnx.file import normal_domain, opset_versions
-from arenite.planner.importers.onnx.inference import Inference, bounded_type
+from arenite.planner.importers.onnx.inference import Inference, bounded_type, counted_axis
 from arenite.planner.importers.onnx.node import (
     Dialect,
     Operand,
@@ -33,6 +33,7 @@ from arenite.planner.importers.onnx.types import TensorType, read_dtype, why_no_
 from arenite.planner.importers.onnx.values import Values
 from arenite.planner.operators.imported import AttributeValue
 from arenite.planner.programs.program import Names, Step
+from arenite.planner.sizes import Dimension
 
 
 class Scope:
@@ -84,6 +85,8 @@ class Walk:
         control_flow: Functions that import operators with subgraphs, by operator type.
         folder: Folder of its external data.
         weights: Whether the values of all constants will be needed.
+        counts: Whether a length that depends on data is a dimension that each run counts;
+            otherwise it is its bound.
     """
 
     def __init__(
@@ -94,16 +97,18 @@ class Walk:
         folder: Path,
         *,
         weights: bool = False,
+        counts: bool = False,
     ) -> None:
         self.dialect = Dialect(model.ir_version, opset_versions(model))
         self.types: dict[str, TensorType] = {}
         self.constants: set[str] = set()
         self.values = Values(folder, self.dialect, weights=weights)
         self.bounded: set[str] = set()
-        self.ranged = (
-            Ranged(binding.ranges, self.dialect, folder, self.values) if binding.ranges else None
-        )
-        self._store = Store(self.ranged, self._new_tensor) if self.ranged else None
+        self.ranged: Ranged | None = None
+        self._store: Store | None = None
+        if binding.ranges:
+            self._vary(binding.ranges)
+        self._counts = counts
         self.operator_names = Names()
         self.num_dead = 0
         self.num_folded = 0
@@ -117,6 +122,11 @@ class Walk:
         own = dict.fromkeys(_defined_names(model.graph))
         self._tensor_names = Names(own)
         self._scope = Scope(None, {name: name for name in own})
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions of the inputs, then those that steps count."""
+        return self.ranged.ranges.dimensions if self.ranged else ()
 
     def run(self, fixed: Mapping[str, TensorType]) -> list[Step]:
         """Return the model's steps in the order they run.
@@ -178,12 +188,18 @@ class Walk:
         )
         varies = self.ranged is not None and any(map(self.ranged.depends, inputs))
         if varies and self.ranged is not None:
+            is_output = op_type(node) != "Identity" and self._makes_output(node.output)
+            if is_output and self._is_known(node, inputs):
+                return self._of_known(node, name, inputs, scope)
             types = self.ranged.types(node, name, inputs, types)
+        if self._counts and bound is not None:
+            types = [self._counted(node, each) for each in types]
         outputs = [
             Operand(self.define(scope, local, tensor_type) if tensor_type else "", tensor_type)
             for local, tensor_type in zip(node.output, types, strict=True)
         ]
-        if bound is not None or any(operand.name in self.bounded for operand in inputs):
+        keeps_bound = bound is not None and not self._counts
+        if keeps_bound or any(operand.name in self.bounded for operand in inputs):
             self.bounded.update(output.name for output in outputs if output.type)
         if not varies:
             self._note_values(node, inputs, outputs)
@@ -227,6 +243,19 @@ class Walk:
         if is_constant:
             self.constants.add(name)
         return name
+
+    def _counted(self, node: onnx.NodeProto, bound: TensorType | None) -> TensorType | None:
+        """Return the type of an output of which a run makes as much as its data say."""
+        if bound is None:
+            return None
+        axis = counted_axis(node, len(bound.shape))
+        return (self.ranged or self._vary(())).counted_type(node.output[0], bound, axis)
+
+    def _vary(self, dimensions: Sequence[Dimension]) -> Ranged:
+        """Let lengths depend on dimensions."""
+        self.ranged = Ranged(dimensions, self.dialect, self.values.folder, self.values)
+        self._store = Store(self.ranged, self._new_tensor)
+        return self.ranged
 
     def define(self, scope: Scope, local: str, tensor_type: TensorType) -> str:
         """Return the flat name of a new tensor."""
@@ -327,8 +356,30 @@ class Walk:
         self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> bool:
         """Tell whether all outputs of the node are constant and none is a graph output."""
-        if any(output.name in self._outputs for output in outputs):
-            return False
+        is_output = self._makes_output(output.name for output in outputs)
+        return not is_output and self._is_known(node, inputs)
+
+    def _makes_output(self, names: Iterable[str]) -> bool:
+        return any(name in self._outputs for name in names)
+
+    def _of_known(
+        self, node: onnx.NodeProto, name: str, inputs: Sequence[Operand], scope: Scope
+    ) -> list[Step]:
+        """Return the steps of outputs of the model that are known before the run at each size."""
+        known = onnx.NodeProto()
+        known.CopyFrom(node)
+        del known.output[:]
+        known.output.extend(f"{each}/known" if each else "" for each in node.output)
+        steps = self.walk_operator(known, name, inputs, scope)
+        for source, output in zip(known.output, node.output, strict=True):
+            if output:
+                copy = onnx.NodeProto(op_type="Identity", input=[source], output=[output])
+                label = self.operator_names.take(f"{name}/copy")
+                steps += self.walk_operator(copy, label, self.operands(copy, scope), scope)
+        return steps
+
+    def _is_known(self, node: onnx.NodeProto, inputs: Sequence[Operand]) -> bool:
+        """Tell whether what the node makes is known before the run, at each size."""
         if _is_shape_query(node):
             return not any(operand.name in self.bounded for operand in inputs)
         is_pure = not normal_domain(node.domain) and node.op_type not in RANDOM

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from arenite.planner import DType
-from arenite.planner.sizes import Expression, Size, bounds, depends, same
+from arenite.planner.sizes import Expression, depends, same, smallest
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import (
     Order,
@@ -20,6 +20,7 @@ from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translate
 from arenite.runtime.lowering.translation import InputLayout, fold_channels
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import BinaryFunction, MultiplyAdd, Unary, UnaryFunction
+from arenite.runtime.operators.movement import Gather
 from arenite.runtime.operators.normalisation import (
     Hardmax,
     InstanceNorm,
@@ -37,7 +38,7 @@ from arenite.runtime.operators.reduction import (
     ReduceFunction,
     TopK,
 )
-from arenite.runtime.operators.special import NonMaxSuppression
+from arenite.runtime.operators.special import NonMaxSuppression, NonZero
 
 R = ReduceFunction
 REDUCTIONS = {
@@ -308,13 +309,8 @@ def _last(t: OnnxTranslation, value: StoredValue, axis: int) -> StoredValue:
 
 @translates("NonMaxSuppression")
 def non_max_suppression(t: OnnxTranslation) -> None:
-    """Translate NonMaxSuppression into an output of the model, which is cut in each run."""
-    reader = next((each for each in t.builder.model.steps if t.target in each.reads), None)
-    if reader is not None:
-        raise NotLoweredError(
-            f"its output shape depends on the data, and {reader.name!r} reads it; supported: an "
-            "output of the model"
-        )
+    """Translate NonMaxSuppression, which counts the boxes that it selects."""
+    _require_counted(t)
     counts, overlaps, scores = (t.optional_array(position) for position in (2, 3, 4))
     boxes, predictions = (t.builder.as_written(t.value(position), t.target) for position in (0, 1))
     centre = t.attribute("center_point_box", 0)
@@ -325,20 +321,63 @@ def non_max_suppression(t: OnnxTranslation) -> None:
             f"boxes of shape {boxes.shape} and scores of shape {predictions.shape} are "
             "unsupported, supported: rank 3"
         )
-    images, classes, num_boxes = predictions.shape
-    wanted = max(int(counts.item()), 0) if counts is not None else 0
-    most = wanted if bounds(num_boxes, t.builder.model.dimensions)[0] >= wanted else num_boxes
-    if isinstance(most, Size):
-        raise unsupported(
-            "max_output_boxes_per_class", wanted, f"as many as there are boxes, {most.expression}"
-        )
-    most = min(wanted, most)
+    stated = 0 if counts is None else counts.item()
+    most = min(max(int(stated), 0), int(predictions.shape[2]))
+    if not same(smallest(stated, predictions.shape[2]), smallest(most, predictions.shape[2])):
+        raise unsupported("max_output_boxes_per_class", stated, "one number for all sizes")
     operator = NonMaxSuppression(
         max_outputs=most,
         overlap_threshold=0.0 if overlaps is None else float(overlaps.item()),
         score_threshold=-math.inf if scores is None else float(scores.item()),
         by_centre=bool(centre),
     )
-    shape = (images * classes * most, 3)
-    made = t.emit(operator, [boxes, predictions], shape=shape, dtype=DType.INT64)
+    made = t.emit(operator, [boxes, predictions], dtype=DType.INT64)
     t.builder.bind(t.target, made)
+
+
+@translates("NonZero")
+def non_zero(t: OnnxTranslation) -> None:
+    """Translate NonZero: the places are stored one after the other."""
+    _require_counted(t)
+    t.builder.bind(t.target, _places(t, t.value(), t.target, t.shape[1]))
+
+
+def _places(t: OnnxTranslation, value: StoredValue, name: str, count: int) -> StoredValue:
+    """Return the places of elements that are not 0, one in each column."""
+    require_type(value.dtype, DType.BOOL, DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT32,
+                 DType.INT64)  # fmt: skip
+    if not value.shape:
+        raise NotLoweredError("a scalar input is unsupported")
+    value = t.builder.as_written(value, t.target)
+    return t.emit(
+        NonZero(), [value], shape=(len(value.shape), count), order=(1, 0), dtype=DType.INT64,
+        name=name,
+    )  # fmt: skip
+
+
+@translates("Compress")
+def compress(t: OnnxTranslation) -> None:
+    """Translate Compress: the slices at the places where the condition holds."""
+    _require_counted(t)
+    value = t.builder.as_written(t.value(), t.target)
+    if "axis" in t.attributes:
+        axis = t.axis(0, len(value.shape))
+    else:
+        axis = 0
+        value = t.builder.reshaped(value, (math.prod(value.shape),), t.target)
+    if t.builder.model.tensors[t.source(1)].shape[0] > value.shape[axis]:
+        raise NotLoweredError("a condition longer than the axis is unsupported")
+    count = t.shape[axis]
+    places = _places(t, t.value(1), f"{t.target}/places", count)
+    where = t.builder.reshaped(places, (count,), t.target)
+    t.finish(t.emit(Gather(axis=axis), [value, where]))
+
+
+def _require_counted(t: OnnxTranslation) -> None:
+    """Refuse a result whose length each run counts, where the importer has only its bound.
+
+    Raises:
+        NotLoweredError: The result is such a one.
+    """
+    if math.prod(t.shape) and not any(map(depends, t.shape)):
+        raise NotLoweredError("its output shape depends on the data")

@@ -1,0 +1,159 @@
+"""Sizes that a run counts: operators that find elements, and what reads their results."""
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from support.running import PoisonedSession, build
+from support.tiny_onnx import parse, save
+
+GENERATOR = np.random.default_rng(11)
+
+CASES = {
+    "places": "(float[4,5] x) => (int64[2,n] y) {y = NonZero(x)}",
+    "places of an image": "(float[2,3,4] x) => (int64[n,3] y) "
+    "{z = NonZero(x) y = Transpose<perm=[1,0]>(z)}",
+    "places of truth": "(float[30] x) => (int64[1,n] y) <float t = {0.2}> "
+    "{c = Greater(x, t) y = NonZero(c)}",
+    "places of integers": "(int32[30] x) => (int64[n] y) <int64[1] a = {0}> "
+    "{z = NonZero(x) y = Squeeze(z, a)}",
+    "how many": "(float[4,5] x) => (int64[2] y, int64[1] k, float m) <int64[1] zero = {0}> "
+    "{z = NonZero(x) y = Shape(z) k = Shape<start=1>(z) n = Size(z) m = Cast<to=1>(n)}",
+    "rows that are taken": "(float[6,3] x, bool[6] c) => (float[n,3] y) "
+    "{y = Compress<axis=0>(x, c)}",
+    "columns that are taken": "(float[3,6] x, bool[5] c) => (float[3,n] y) "
+    "{z = Compress<axis=1>(x, c) y = Abs(z)}",
+    "elements that are taken": "(float[3,6] x, bool[18] c) => (float[n] y) {y = Compress(x, c)}",
+    "slices behind the places": "(float[20] s, float[20,4] x) => (float[n,4] y, float[n] v) "
+    "<float t = {0}, int64[1] a = {0}> "
+    "{c = Greater(s, t) z = NonZero(c) i = Squeeze(z, a) y = Gather(x, i) v = Gather(s, i)}",
+    "elements behind the places": "(float[4,5] x) => (float[n] y) <float t = {0}> "
+    "{c = Greater(x, t) z = NonZero(c) i = Transpose<perm=[1,0]>(z) y = GatherND(x, i)}",
+    "arithmetic on what is found": "(float[20] s, float[20,4] x) => (float[n,4] y) "
+    "<float t = {0}, int64[1] a = {0}, int64[1] b = {1}, float[4] w = {1,2,3,4}> "
+    "{c = Greater(s, t) z = NonZero(c) i = Squeeze(z, a) g = Gather(x, i) v = Gather(s, i) "
+    "u = Unsqueeze(v, b) m = Mul(g, u) p = Add(m, w) q = Sigmoid(p) y = Sub(q, w)}",
+    "the largest of what is found": "(float[20] x) => (float[n] v, int64[n] i) "
+    "<float t = {0}, int64[1] a = {0}, int64[1] most = {6}> "
+    "{c = Greater(x, t) z = NonZero(c) p = Squeeze(z, a) g = Gather(x, p) h = Shape(g) "
+    "k = Min(h, most) v, i = TopK(g, k)}",
+    "the first of what is found": "(float[20] x) => (float[n] y) <float t = {0}, "
+    "int64[1] a = {0}, int64[1] s = {0}, int64[1] e = {5}> "
+    "{c = Greater(x, t) z = NonZero(c) p = Squeeze(z, a) g = Gather(x, p) y = Slice(g, s, e)}",
+    "the last of what is found": "(float[20,2] x) => (int64[2,n] y) <int64[1] a = {1}, "
+    "int64[1] s = {3}, int64[1] e = {1000}> {z = NonZero(x) y = Slice(z, s, e, a)}",
+    "what is found, reshaped": "(float[20,6] x, float[20] s) => (float[n,3,2] y) <float t = {0}, "
+    "int64[1] a = {0}, int64[3] r = {-1,2,3}> "
+    "{c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) g = Gather(x, p) h = Reshape(g, r) "
+    "y = Transpose<perm=[0,2,1]>(h)}",
+    "what is found, turned": "(float[20,6] x, float[20] s) => (float[6,n] y) <float t = {0}, "
+    "int64[1] a = {0}> {c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) g = Gather(x, p) "
+    "h = Transpose<perm=[1,0]>(g) y = Softmax<axis=0>(h)}",
+    "what is found, joined": "(float[20,6] x, float[20] s) => (float[n,8] y) <float t = {0}, "
+    "int64[1] a = {0}, int64[1] b = {1}> {c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) "
+    "g = Gather(x, p) v = Gather(s, p) u = Unsqueeze(v, b) f = Cast<to=1>(p) "
+    "w = Unsqueeze(f, b) y = Concat<axis=1>(u, g, w)}",
+    "what is found twice, one behind the other": "(float[9] x, float[7] s) => (float[n] y) "
+    "<float t = {0}, int64[1] a = {0}> {c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) "
+    "g = Gather(s, p) d = Less(x, t) q = NonZero(d) r = Squeeze(q, a) h = Gather(x, r) "
+    "y = Concat<axis=0>(g, h)}",
+    "what is found among what is found": "(float[30] x) => (float[n] y) <float t = {-0.5}, "
+    "float u = {0.5}, int64[1] a = {0}> {c = Greater(x, t) z = NonZero(c) p = Squeeze(z, a) "
+    "g = Gather(x, p) d = Less(g, u) w = NonZero(d) q = Squeeze(w, a) y = Gather(g, q)}",
+    "the best class of what is found": "(float[20,5] x, float[20] s) => (float[n] y, int64[n] i) "
+    "<float t = {0}, int64[1] a = {0}> {c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) "
+    "g = Gather(x, p) y = ReduceMax<axes=[1], keepdims=0>(g) i = ArgMax<axis=1, keepdims=0>(g)}",
+    "a sum of what is found": "(float[20,5] x, float[20] s) => (float[5] y) "
+    "<float t = {0}, int64[1] a = {0}> {c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) "
+    "g = Gather(x, p) y = ReduceSum<keepdims=0>(g, a)}",
+    "chosen of what is found": "(float[20,5] x, float[20] s) => (float[n,5] y) "
+    "<float t = {0}, int64[1] a = {0}> {c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) "
+    "g = Gather(x, p) d = Greater(g, t) n = Neg(g) y = Where(d, g, n)}",
+    "a layer over what is found": "(float[20,5] x, float[20] s) => (float[n,3] y) "
+    "<float t = {0}, int64[1] a = {0}, float[5,3] w = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6}> "
+    "{c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) g = Gather(x, p) y = MatMul(g, w)}",
+    "ones for what is found": "(float[20] s) => (float[n,2] y) <float t = {0}, int64[1] a = {0}, "
+    "int64[1] two = {2}> {c = Greater(s, t) z = NonZero(c) p = Squeeze(z, a) h = Shape(p) "
+    "r = Concat<axis=0>(h, two) y = ConstantOfShape<value = float[1] {1}>(r)}",
+    "ones times what is found": "(float[20] x) => (float[n,2] y) <float t = {0}, "
+    "int64[1] a = {0}, int64[1] two = {2}> "
+    "{c = Greater(x, t) z = NonZero(c) p = Squeeze(z, a) h = Shape(p) v = Gather(x, p) "
+    "r = Concat<axis=0>(two, h) o = ConstantOfShape<value = float[1] {1}>(r) m = Mul(o, v) "
+    "y = Transpose<perm=[1,0]>(m)}",
+}  # fmt: skip
+
+DETECTOR = """(float[1,60,4] boxes, float[1,3,60] scores)
+    => (float[m,4] found, float[m] certain, int64[m] kinds)
+<float least = {0.6}, float overlap = {0.4}, int64 most = {8}, int64[1] zero = {0},
+ int64[1] twenty = {20}, int64[2] flat = {60,4}, int64[2] single = {0,1}, int64 two = {2}>
+{ best = ReduceMax<axes=[0,1], keepdims=0>(scores) which = ArgMax<axis=1, keepdims=0>(scores)
+  kind = Squeeze(which, zero) good = Greater(best, least) places = NonZero(good)
+  at = Squeeze(places, zero) s = Gather(best, at) rows = Reshape(boxes, flat)
+  b = Gather(rows, at) c = Gather(kind, at) count = Shape(s) k = Min(count, twenty)
+  top, order = TopK(s, k) tb = Gather(b, order) tc = Gather(c, order)
+  nb = Unsqueeze(tb, zero) ns = Unsqueeze(top, single)
+  kept = NonMaxSuppression(nb, ns, most, overlap) i = Gather<axis=1>(kept, two)
+  found = Gather(tb, i) certain = Gather(top, i) kinds = Gather(tc, i) }"""
+"""Scores above a threshold, the best of them, and of those that overlap one."""
+
+YOLO = """(float[2,40,4] boxes, float[2,3,40] scores) => (float[n,7] y)
+<float least = {0.6}, float overlap = {0.4}, int64 most = {5}, int64[1] one = {1},
+ int64[1] two = {2}, int64[1] three = {3}, int64[2] ends = {0,2}, int64[1] zero = {0}>
+{ kept = NonMaxSuppression<center_point_box=1>(boxes, scores, most, overlap, least)
+  certain = GatherND(scores, kept) image = Slice(kept, zero, one, one)
+  kind = Slice(kept, one, two, one) box = Slice(kept, two, three, one)
+  place = Concat<axis=1>(image, box) coordinates = GatherND(boxes, place)
+  fi = Cast<to=1>(image) fk = Cast<to=1>(kind) fc = Unsqueeze(certain, one)
+  y = Concat<axis=1>(fi, coordinates, fk, fc) }"""
+"""Of each image and class the best boxes, joined to rows as exporters of YOLO write them."""
+
+
+def feeds_of(peer, density):
+    """Inputs of which about so many elements are above 0, none or all of them at the ends."""
+    feeds = {}
+    for each in peer.get_inputs():
+        if each.name == "boxes":
+            low = GENERATOR.uniform(0, 1, (*each.shape[:-1], 2))
+            feeds["boxes"] = np.concatenate([low, low + GENERATOR.uniform(0, 0.6, low.shape)], -1)
+        else:
+            signs = GENERATOR.random(each.shape) < density
+            if "float" in each.type:
+                drawn = np.abs(GENERATOR.uniform(0.01, 1.2, each.shape))
+                feeds[each.name] = np.where(signs, drawn, 0 if each.name == "x" else -drawn)
+            else:
+                feeds[each.name] = signs
+        dtype = {"tensor(float)": "float32", "tensor(bool)": "bool", "tensor(int32)": "int32"}
+        feeds[each.name] = feeds[each.name].astype(dtype[each.type])
+    return feeds
+
+
+def assert_runs_like_onnx_runtime(text, folder, densities):
+    """Compare shapes and elements of each run."""
+    path = save(folder, parse(text))
+    peer = onnxruntime.InferenceSession(path)
+    lengths = set()
+    with PoisonedSession(build(path, folder), guard=True) as session:
+        assert set(session.backends()) == {"arenite"}
+        for density in densities:
+            feeds = feeds_of(peer, density)
+            found, expected = session.run(feeds), peer.run(None, feeds)
+            for one, other in zip(found.values(), expected, strict=True):
+                assert (one.shape, one.dtype) == (other.shape, other.dtype)
+                if other.dtype.kind == "f":
+                    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+                else:
+                    np.testing.assert_array_equal(one, other)
+            lengths.add(tuple(each.size for each in expected))
+    return lengths
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_much_is_made_as_onnx_runtime_makes(name, tmp_path):
+    densities = (0.5, 0, 1, 0.1, 0.9, 0, 0.4)
+    assert_runs_like_onnx_runtime(CASES[name], tmp_path, densities)
+
+
+@pytest.mark.parametrize("text", [DETECTOR, YOLO])
+def test_detectors_with_their_own_post_processing(text, tmp_path):
+    densities = [*np.linspace(0, 1, 100), *GENERATOR.random(100)]
+    assert len(assert_runs_like_onnx_runtime(text, tmp_path, densities)) > 5
