@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from arenite.pipeline.base import Reading
 from arenite.runtime import InputShapeError, ProgramError, Session, SizeRangeError
 from support.edited_programs import edited, file_of
 from support.one_step import Given, one_step
-from support.ranged_programs import NETWORKS, range_of
+from support.ranged_programs import NETWORKS, built, range_of, ranged
 from support.running import PoisonedSession
 
 
@@ -73,6 +74,42 @@ def test_an_input_of_no_size_in_the_range_is_refused_with_the_range(small):
             with pytest.raises(InputShapeError):
                 session.run({"x": random_input(shape)})
         assert session.sizes == {"n": 40}
+
+
+def test_inputs_that_contradict_one_another_are_refused(tmp_path):
+    def two(n: int) -> str:
+        return f"(float[1,{n},16] x, float[{n},16] z) => (y) {{ y = Add(x, z) }}"
+
+    assembly = ranged(built(tmp_path, two, Reading()), 2, 9)
+    with Session.of_pieces([file_of(assembly)], "two") as session:
+        session.resize(n=5)
+        with pytest.raises(InputShapeError, match="'z' has the shape 6x16; expected 7x16"):
+            session.run({"x": random_input((1, 7, 16)), "z": random_input((6, 16))})
+        assert session.sizes == {"n": 5}
+        found = session.run({"x": random_input((1, 6, 16)), "z": random_input((6, 16))})
+        assert found["y"].shape == (1, 6, 16)
+
+
+def test_a_length_that_is_no_dimension_tells_the_dimension_in_it(small):
+    def halve(root):
+        # Of lengths n: 2 m, where m is the dimension.
+        root["dimensions"] = [{"name": "m", "low": 1, "high": 20}]
+        first, *others = root["expressions"]
+        for each in others:
+            if each["operation"] != "constant":
+                each["a"], each["b"] = each["a"] + 2, each["b"] + 2
+        root["expressions"] = [first, entry("constant", 2), entry("multiply", 0, 1), *others]
+        for each in (*root["axes"], *root["numbers"]):
+            each["expression"] += 2
+
+    assert small.root["expressions"][0] == entry("dimension", 0)
+    with Session.of_pieces([edited(small, halve)], "halves of lengths") as session:
+        assert session.run({"x": random_input((1, 14, 16))})["y"].shape == (1, 14, 16)
+        assert session.sizes == {"m": 7}
+        for length in (0, 13, 42):
+            with pytest.raises(SizeRangeError, match=f"length {length} along axis 1.*1 to 20"):
+                session.run({"x": random_input((1, length, 16))})
+        assert session.sizes == {"m": 7}
 
 
 def test_a_size_between_two_steps_is_refused(tmp_path):
