@@ -281,6 +281,7 @@ def test_a_range_of_lengths_has_those_of_each_size(samples: Dimension, tmp_path:
     assert dimension.name == samples.name or dimension.name == f"{name}:1"
     for size in samples.values:
         fixed = load(path, shapes={name: (1, size)})
+        assert "SHAPE" not in {step.operator.label for step in ranged.steps}
         for tensor in ranged.tensors.values():
             shape = tuple(at(length, {dimension.name: size}) for length in tensor.shape)
             assert shape == fixed.tensors[tensor.name].shape, (tensor.name, size)

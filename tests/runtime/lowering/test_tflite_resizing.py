@@ -1,6 +1,7 @@
 """Inputs of other shapes, where the signature leaves them open: as LiteRT resizes and computes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,17 @@ pytest.importorskip("ai_edge_litert", reason="the extra 'litert' is not installe
 
 from ai_edge_litert import interpreter
 
+import arenite
 from arenite.pipeline.base.reading import Reading
 from arenite.planner.errors import BindingError
 from arenite.planner.importers import load
+from arenite.planner.sizes import Dimension
 from arenite.runtime import Session
 from support.running import build
 from support.shared_material import shared
 from support.tflite_operator import Given, operator_model, weights
+from support.tiny_signals import framed
+from support.tiny_tflite import tiny_tflite
 
 IMAGE = (1, 8, 8, 4)
 RNG = np.random.default_rng(0)
@@ -162,3 +167,17 @@ def test_what_an_operator_does_not_take_is_refused_by_its_name(tmp_path: Path) -
     path.write_bytes(open_model("RESHAPE"))
     with pytest.raises(BindingError, match=r"RESHAPE_0: .* to \(-1, 16\)"):
         load(path, shapes={"t0": (1, 1, 1, 4)})
+
+
+def test_frames_of_a_tflite_model_are_right_for_each_length(tmp_path: Path) -> None:
+    subgraph = framed(40)
+    subgraph.tensors[0] = replace(subgraph.tensors[0], signature=(1, -1))
+    path, program = tmp_path / "model.tflite", tmp_path / "program.arena"
+    path.write_bytes(tiny_tflite(subgraph))
+    arenite.build(path, program, shapes={"x": (1, Dimension("n", 8, 40, 4))})
+    session = Session(program)
+    for length in (8, 20, 40):
+        feeds = {"x": np.random.default_rng(0).standard_normal((1, length)).astype(np.float32)}
+        expected = arenite.Session(path, shapes={"x": (1, length)}).run(feeds)
+        (found,) = session.run(feeds).values()
+        np.testing.assert_array_equal(found, *expected.values())

@@ -7,6 +7,7 @@ one. All other tensors keep the shape in the file.
 """
 
 import math
+from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from arenite.planner.importers.tflite.shapes import (
     MisfitError,
     Resized,
     Shape,
+    broadcast,
     require,
     strided,
     whole,
@@ -43,6 +45,12 @@ def _counted(start: float, end: float, step: float) -> Array:
     return np.arange(start, end, step)
 
 
+def _plain_index(r: Resized) -> tuple[slice | int, ...]:
+    """Return the index of a STRIDED_SLICE of a value, which is one for all sizes."""
+    require(not any(map(depends, (*r.integers(1), *r.integers(2)))), "an end depends on the sizes")
+    return tuple(strided(r))
+
+
 def _array(found: Any) -> Array:
     """Return a result of numpy as an array, which an element that is a size is not."""
     return np.asarray(found, object if isinstance(found, Size) else None)
@@ -56,7 +64,7 @@ _LARGEST, _SMALLEST = np.frompyfunc(largest, 2, 1), np.frompyfunc(smallest, 2, 1
 
 VALUES: Mapping[str, Callable[[Resized, list[Array]], list[Array]]] = {
     "ADD": lambda _r, a: [_array(a[0] + a[1])],
-    "BROADCAST_ARGS": lambda _r, a: [np.array(np.broadcast_shapes(*map(tuple, a)), a[0].dtype)],
+    "BROADCAST_ARGS": lambda _r, a: [np.array(broadcast(*map(tuple, a)), a[0].dtype)],
     "CAST": lambda _r, a: a,
     "CONCATENATION": lambda r, a: [np.concatenate(a, r.integer("Axis"))],
     "EXPAND_DIMS": lambda r, a: [a[0].reshape(_shape("EXPAND_DIMS", r))],
@@ -74,7 +82,7 @@ VALUES: Mapping[str, Callable[[Resized, list[Array]], list[Array]]] = {
     SHAPE: lambda r, _a: [np.array(r.source, object if any(map(depends, r.source)) else np.int64)],
     "SPLIT_V": lambda r, a: np.split(a[0], np.cumsum(a[1])[:-1], r.axis(r.integers(2)[0])),
     "SQUEEZE": lambda r, a: [a[0].reshape(_shape("SQUEEZE", r))],
-    "STRIDED_SLICE": lambda r, a: [_array(a[0][tuple(strided(r))])],
+    "STRIDED_SLICE": lambda r, a: [_array(a[0][_plain_index(r)])],
     "SUB": lambda _r, a: [_array(a[0] - a[1])],
     "TRANSPOSE": lambda _r, a: [a[0].transpose(a[1])],
     "UNPACK": lambda r, a: list(np.moveaxis(a[0], r.integer("Axis"), 0)),
@@ -117,12 +125,15 @@ class _Inference:
     ) -> None:
         self._program = program
         self._varying = varying
+        self._input_names = tuple(shapes)
         self._input = ", ".join(shapes) or program.name
         self._tensors = {
             name: replace(tensor, shape=shapes.get(name, tensor.shape))
             for name, tensor in program.tensors.items()
         }
         self._values: dict[str, Array] = {}
+        # Values of which a size has the first elements.
+        self._fronts: dict[str, Array] = {}
         # Tensors whose shape does not depend on values of the run.
         self._certain = {
             name
@@ -142,7 +153,25 @@ class _Inference:
                 continue
             if is_certain:
                 self._certain.update(step.outputs)
-        return replace(self._program, tensors=self._tensors)
+        if not any(depends(n) for name in self._input_names for n in self._tensors[name].shape):
+            return replace(self._program, tensors=self._tensors)
+        return self._without_values()
+
+    def _without_values(self) -> Program:
+        """Return the program with what is computed of shapes alone as constants."""
+        program = self._program
+        known = {
+            name: each if each.dtype == object else each.astype(self._tensors[name].dtype.label)
+            for name, each in {**self._values, **self._fronts}.items()
+            if name not in program.output_tensors
+        }
+        tensors = {
+            name: replace(tensor, kind=TensorKind.CONSTANT) if name in known else tensor
+            for name, tensor in self._tensors.items()
+        }
+        steps = tuple(step for step in program.steps if not known.keys() >= {*step.writes})
+        constants = ChainMap(known, program.constants)  # type: ignore[arg-type]
+        return replace(program, tensors=tensors, steps=steps, constants=constants)
 
     def _follows_shapes(self, step: Step) -> bool:
         """Tell whether the shapes of a step's results follow from those of its operands."""
@@ -212,7 +241,13 @@ class _Inference:
         evaluate = VALUES.get(step.operator.label)
         is_known = all(position in asked.values for position in range(len(step.inputs)))
         is_small = all(math.prod(shape) <= MAX_VALUES for shape in shapes)
-        is_small = is_small and not any(depends(each) for shape in shapes for each in shape)
+        if any(depends(each) for shape in shapes for each in shape):
+            if step.operator.label == "RANGE" and is_known and is_small:
+                start, end, delta = (asked.values[position] for position in range(3))
+                if _are_plain([start, delta]):
+                    front = _counted(start.item(), end.item(), delta.item())
+                    self._fronts[step.outputs[0]] = front
+            return
         if evaluate is not None and is_small and (is_known or step.operator.label == SHAPE):
             with np.errstate(all="raise"):
                 found = evaluate(asked, list(asked.values.values()))

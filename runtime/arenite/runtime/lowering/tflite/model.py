@@ -108,6 +108,8 @@ def _asked(t: TfliteTranslation) -> Resized:
 
 
 def _shape(t: TfliteTranslation, name: str) -> Shape:
+    if t.builder.varies(name):
+        return t.builder.model.tensors[name].shape
     stored = t.builder.value(name).shape
     return stored[:-1] if t.is_complex(name) else stored
 
