@@ -13,6 +13,7 @@ from arenite.runtime.program import write_assembly
 from arenite.runtime.rewrites import Loading, WeightBudget
 from arenite.strategies import find_policy
 from support.coded_programs import KINDS, build_coded, network
+from support.detectors import DETECTORS
 from support.ranged_programs import NETWORKS, range_of
 from support.running import build
 from support.tflite_layers import detector, integer_lstm, spectrum
@@ -65,6 +66,24 @@ for size in [*range(dimension.low, dimension.high + 1, dimension.step), dimensio
             count += counter.stop()
     session.invoke()
 json.dump({"heap": count, "control": control}, sys.stdout)
+"""
+COUNTING = """
+import ctypes, json, sys
+import numpy as np
+from arenite.runtime import Session
+counter = ctypes.CDLL(sys.argv[1])
+counter.stop.restype = ctypes.c_long
+session = Session(sys.argv[2], threads=int(sys.argv[3]))
+native, generator = session._native, np.random.default_rng(0)
+count, found = 0, set()
+for run in range(40):
+    for port in session.inputs:
+        port.view[...] = generator.uniform(0, 1 if run % 4 else 0.1, port.shape)
+    counter.start()
+    native.run(0, native.num_turns)
+    count += counter.stop()
+    found.add(tuple(native.sizes()))
+json.dump({"heap": count, "found": len(found)}, sys.stdout)
 """
 SCRIPT = """
 import ctypes, json, sys
@@ -163,6 +182,13 @@ def test_other_sizes_allocate_nothing(counter, tmp_path, network):
     write_assembly(path, range_of(tmp_path, network)[1])
     counted = count(counter, path, 1, RESIZING)
     assert counted["heap"] == counted["control"] > 0
+
+
+@pytest.mark.parametrize("text", DETECTORS)
+def test_sizes_that_a_run_counts_allocate_nothing(counter, tmp_path, text):
+    counted = count(counter, build(save(tmp_path, parse(text)), tmp_path), 1, COUNTING)
+    assert counted["heap"] == 0
+    assert counted["found"] > 1
 
 
 def count(counter, program, threads, script=SCRIPT):

@@ -4,6 +4,11 @@ import numpy as np
 import onnxruntime
 import pytest
 
+import arenite
+from arenite.planner.sizes import Dimension
+from arenite.runtime import ProgramError, Session
+from support.detectors import DETECTORS, YOLO
+from support.edited_programs import apart, edited
 from support.running import PoisonedSession, build
 from support.tiny_onnx import parse, save
 
@@ -82,31 +87,6 @@ CASES = {
     "y = Transpose<perm=[1,0]>(m)}",
 }  # fmt: skip
 
-DETECTOR = """(float[1,60,4] boxes, float[1,3,60] scores)
-    => (float[m,4] found, float[m] certain, int64[m] kinds)
-<float least = {0.6}, float overlap = {0.4}, int64 most = {8}, int64[1] zero = {0},
- int64[1] twenty = {20}, int64[2] flat = {60,4}, int64[2] single = {0,1}, int64 two = {2}>
-{ best = ReduceMax<axes=[0,1], keepdims=0>(scores) which = ArgMax<axis=1, keepdims=0>(scores)
-  kind = Squeeze(which, zero) good = Greater(best, least) places = NonZero(good)
-  at = Squeeze(places, zero) s = Gather(best, at) rows = Reshape(boxes, flat)
-  b = Gather(rows, at) c = Gather(kind, at) count = Shape(s) k = Min(count, twenty)
-  top, order = TopK(s, k) tb = Gather(b, order) tc = Gather(c, order)
-  nb = Unsqueeze(tb, zero) ns = Unsqueeze(top, single)
-  kept = NonMaxSuppression(nb, ns, most, overlap) i = Gather<axis=1>(kept, two)
-  found = Gather(tb, i) certain = Gather(top, i) kinds = Gather(tc, i) }"""
-"""Scores above a threshold, the best of them, and of those that overlap one."""
-
-YOLO = """(float[2,40,4] boxes, float[2,3,40] scores) => (float[n,7] y)
-<float least = {0.6}, float overlap = {0.4}, int64 most = {5}, int64[1] one = {1},
- int64[1] two = {2}, int64[1] three = {3}, int64[2] ends = {0,2}, int64[1] zero = {0}>
-{ kept = NonMaxSuppression<center_point_box=1>(boxes, scores, most, overlap, least)
-  certain = GatherND(scores, kept) image = Slice(kept, zero, one, one)
-  kind = Slice(kept, one, two, one) box = Slice(kept, two, three, one)
-  place = Concat<axis=1>(image, box) coordinates = GatherND(boxes, place)
-  fi = Cast<to=1>(image) fk = Cast<to=1>(kind) fc = Unsqueeze(certain, one)
-  y = Concat<axis=1>(fi, coordinates, fk, fc) }"""
-"""Of each image and class the best boxes, joined to rows as exporters of YOLO write them."""
-
 
 def feeds_of(peer, density):
     """Inputs of which about so many elements are above 0, none or all of them at the ends."""
@@ -153,7 +133,46 @@ def test_as_much_is_made_as_onnx_runtime_makes(name, tmp_path):
     assert_runs_like_onnx_runtime(CASES[name], tmp_path, densities)
 
 
-@pytest.mark.parametrize("text", [DETECTOR, YOLO])
+@pytest.mark.parametrize("text", DETECTORS)
 def test_detectors_with_their_own_post_processing(text, tmp_path):
     densities = [*np.linspace(0, 1, 100), *GENERATOR.random(100)]
     assert len(assert_runs_like_onnx_runtime(text, tmp_path, densities)) > 5
+
+
+def test_what_is_found_at_each_size_of_a_range(tmp_path):
+    path = save(tmp_path, parse(YOLO.replace("40", "n")))
+    arenite.build(path, tmp_path / "ranged.arena", dims={"n": Dimension("n", 1, 40)})
+    peer = onnxruntime.InferenceSession(path)
+    with Session(tmp_path / "ranged.arena", guard=True) as session:
+        for num_boxes in (40, 3, 1, 17, 40, 2):
+            low = GENERATOR.uniform(0, 1, (2, num_boxes, 2))
+            feeds = {
+                "boxes": np.concatenate([low, low + 0.3], -1).astype(np.float32),
+                "scores": GENERATOR.uniform(0, 1, (2, 3, num_boxes)).astype(np.float32),
+            }
+            (expected,) = peer.run(None, feeds)
+            np.testing.assert_array_equal(session.run(feeds)["y"], expected)
+            assert session.sizes == {"n": num_boxes, "kept": len(expected)}
+
+
+HOSTILE = {
+    "no step": ({"counted_by": 99}, "counted by no step"),
+    "a step that does not count": ({"counted_by": 1}, "not the number of rows"),
+    "a range that begins above 0": ({"low": 1}, "not the number of rows"),
+    "a step": ({"step": 2}, "not the number of rows"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_counts_are_refused(name, tmp_path):
+    fields, reason = HOSTILE[name]
+    program = apart(save(tmp_path, parse(YOLO)))
+    wrong = edited(program, lambda root: root["dimensions"][0].update(fields))
+    with pytest.raises(ProgramError, match=reason):
+        Session.of_pieces([wrong], "hostile")
+
+
+def test_what_nobody_can_run_is_refused_with_the_operator(tmp_path):
+    text = "(float[9] x) => (y) {z = NonZero(x) f = Cast<to=1>(z) y = Det(f)}"
+    with pytest.raises(arenite.AreniteError, match="Det"):
+        build(save(tmp_path, parse(text)), tmp_path)
