@@ -18,10 +18,18 @@ namespace {
 using program::Operator;
 using program::Type;
 
+// A constant as 16-bit floats.
+struct RoundedConstant {
+  std::vector<Half> halves;
+  bool is_finite = true;
+};
+struct RoundedBias : RoundedConstant {};
+struct RoundedFilter : RoundedConstant {};
+
 // The bias as 16-bit floats, and a filter that has 32 in the file.
 struct Rounded {
-  std::vector<Half> bias;
-  std::vector<Half> filter;
+  std::shared_ptr<const RoundedBias> bias;
+  std::shared_ptr<const RoundedFilter> filter;  // null: it is read as it is
 };
 
 class StepInHalves final : public Step {
@@ -34,10 +42,11 @@ class StepInHalves final : public Step {
   bool finds_rows(std::size_t input) const override { return inner_->finds_rows(input); }
   void run_rows(RowRange rows) override { inner_->run_rows(rows); }
   bool has_packed(std::size_t input) const override {
-    return input == 2 || (input == 1 && !rounded_.filter.empty());
+    return input == 2 || (input == 1 && rounded_.filter != nullptr);
   }
   std::size_t held_bytes() const override {
-    return heap_bytes(rounded_.bias) + heap_bytes(rounded_.filter) + sizeof *inner_;
+    const std::size_t filter = rounded_.filter == nullptr ? 0 : heap_bytes(rounded_.filter->halves);
+    return heap_bytes(rounded_.bias->halves) + filter + sizeof *inner_;
   }
 
  private:
@@ -63,6 +72,18 @@ bool add_rounded(const TensorView& constant, std::vector<Half>& to) {
   return std::all_of(to.begin(), to.end(), is_finite);
 }
 
+// Rounds the filter; null if that cannot be.
+const Half* round_filter(const Operands& operands, Rounded& rounded) {
+  rounded.filter = kept_table<RoundedFilter>(
+      operands, [](const RoundedFilter&) { return true; },
+      [&] {
+        RoundedFilter made;
+        made.is_finite = add_rounded(*operands.inputs[1], made.halves);
+        return made;
+      });
+  return rounded.filter->is_finite ? rounded.filter->halves.data() : nullptr;
+}
+
 // Whether the kernels take these images and the addend.
 bool are_taken(const Operands& operands) {
   const auto is_float = [](const TensorView* view) {
@@ -79,10 +100,17 @@ template <typename Attributes>
 bool round_store(const Operands& operands, const Attributes& attributes, Rounded& rounded,
                  HalfStore& store) {
   const TensorView* bias = optional_input(operands, 2);
-  if (bias != nullptr && !add_rounded(*bias, rounded.bias)) { return false; }
-  rounded.bias.resize(round_up(operands.outputs[0]->shape.back(), kPanel));
-  store = {rounded.bias.data(), nullptr, attributes.min(), attributes.max()};
-  return true;
+  const std::size_t count = round_up(operands.outputs[0]->shape.back(), kPanel);
+  rounded.bias = kept_table<RoundedBias>(
+      operands, [count](const RoundedBias& kept) { return kept.halves.size() == count; },
+      [&] {
+        RoundedBias made;
+        made.is_finite = bias == nullptr || add_rounded(*bias, made.halves);
+        made.halves.resize(count);
+        return made;
+      });
+  store = {rounded.bias->halves.data(), nullptr, attributes.min(), attributes.max()};
+  return rounded.bias->is_finite;
 }
 
 // The kernel for the types of the images, of `make(kernel, source, result)`.
@@ -102,10 +130,9 @@ std::unique_ptr<Step> dense(const Operands& operands, Rounded& rounded) {
   HalfConvolution kernel{};
   if (has_half_filter(operands)) {
     kernel.filter = operands.inputs[1]->as<Half>();
-  } else if (add_rounded(*operands.inputs[1], rounded.filter)) {
-    kernel.filter = rounded.filter.data();
   } else {
-    return nullptr;
+    kernel.filter = round_filter(operands, rounded);
+    if (kernel.filter == nullptr) { return nullptr; }
   }
   if (convolution != nullptr) {
     if (!round_store(operands, *convolution, rounded, kernel.store)) { return nullptr; }
@@ -133,12 +160,13 @@ std::unique_ptr<Step> depthwise(const Operands& operands, Rounded& rounded) {
   if (!is_half(operands.inputs[0]) || !is_half(operands.outputs[0]) ||
       operands.inputs[0]->shape[3] != channels || channels < 8 ||
       (channels % 8 != 0 && optional_input(operands, kAddend) != nullptr) ||
-      kernel.window.kernel[0] > kMostDepthwiseRows ||
-      !add_rounded(*operands.inputs[1], rounded.filter) ||
-      !round_store(operands, attributes, rounded, kernel.store)) {
+      kernel.window.kernel[0] > kMostDepthwiseRows) {
     return nullptr;
   }
-  kernel.filter = rounded.filter.data();
+  kernel.filter = round_filter(operands, rounded);
+  if (kernel.filter == nullptr || !round_store(operands, attributes, rounded, kernel.store)) {
+    return nullptr;
+  }
   return image_step<Half>(operands, convolve_depthwise_halves, kernel);
 }
 
