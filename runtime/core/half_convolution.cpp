@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "convolution_checks.hpp"
-#include "convolution_step.hpp"
 #include "halves.hpp"
 #include "kernels/convolution/convolve_halves.hpp"
 #include "kernels/parallel.hpp"
+#include "steps/convolution_step.hpp"
 
 namespace arenite {
 
