@@ -8,6 +8,7 @@ import pytest
 
 from arenite.pipeline.targets.c import ALIASES, ALIGNMENT
 from arenite.planner import Program
+from arenite.planner.importers.onnx import read_onnx
 from arenite.planner.programs.rules import Rules
 from arenite.planner.rewrites.derivation import derive
 from arenite.planner.sizes import Dimension, Size, every_value
@@ -26,6 +27,7 @@ from arenite.runtime.operators.elementwise import Unary
 from arenite.strategies import find
 from support.exported_c import Machine, compiled, drawn
 from support.sized_programs import of_text, ranged
+from support.tiny_onnx import parse, save
 
 N = Dimension("n", 3, 9)
 STEPPED = Dimension("n", 4, 32, 4)
@@ -107,6 +109,19 @@ def test_two_dimensions_vary_apart(tmp_path):
         inputs = drawn(fixed, 1)
         (expected,), (found,) = own.run(inputs).values(), machine.run(inputs, sizes).values()
         np.testing.assert_array_equal(found, expected)
+
+
+def test_each_axis_of_a_resize_is_proved_by_its_own_dimension(tmp_path):
+    path = save(
+        tmp_path,
+        parse("""(float[1,2,h,w] x) => (y) <float[4] s = {1, 1, 2, 2}> {
+        y = Resize<mode="nearest", coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor">(x, , s) }"""),
+    )
+    # As pairs they have more values than can be tried.
+    sizes = {"h": Dimension("h", 8, 1080), "w": Dimension("w", 8, 1920)}
+    export = exported(read_onnx(path, dims=sizes, weights=True))
+    assert b"_run(uint8_t *arena, int32_t h, int32_t w);" in export.files["network.h"]
 
 
 def test_a_size_outside_its_range_or_between_its_steps_is_an_error(tmp_path):

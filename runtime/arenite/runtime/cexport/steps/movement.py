@@ -214,9 +214,11 @@ def _check_places(t: StepWriter, operator: Resize2D) -> None:
         source, result = t.input().shape[axis], t.output().shape[axis]
         if not depends(source) and not depends(result):
             continue
-        values = every_value(t.layout.program.dimensions)
+        made, read_from = Expression.of(result), Expression.of(source)
+        names = made.names | read_from.names
+        values = every_value([d for d in t.layout.program.dimensions if d.name in names])
         most = np.maximum.accumulate(np.array(places))
-        rows, read = (Expression.of(each).evaluate(values) for each in (result, source))
+        rows, read = made.evaluate(values), read_from.evaluate(values)
         if np.any(most[np.maximum(rows, 1) - 1] >= np.maximum(read, 1)):
             raise NotWrittenError("places beyond the image are unsupported for a range of sizes")
 
