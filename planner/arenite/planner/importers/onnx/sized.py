@@ -4,7 +4,6 @@ They are arrays of objects: integers, sizes, truth values and, where the model c
 point, fractions of sizes. Elements are moved by the onnx package, which is given their positions.
 """
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -255,9 +254,8 @@ MOVES: Mapping[str, tuple[int, ...]] = {
 }  # fmt: skip
 """Operators that move elements, with the positions of the inputs that hold them; () for all."""
 
-_ROUNDED = frozenset({"Cast", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less",
-                      "LessOrEqual"})  # fmt: skip
-"""Operators of which one may read a quotient that its floating-point type has to round."""
+_ROUNDINGS = ("Cast", "Ceil", "Floor")
+"""Operators that make integers of quotients."""
 
 
 def sized_values(call: Call, types: list[TensorType]) -> list[Objects] | None:
@@ -283,9 +281,8 @@ def sized_values(call: Call, types: list[TensorType]) -> list[Objects] | None:
     if len(given) < len(inputs):
         return None
     (made, *_) = types
-    if call.kind not in _ROUNDED:
-        for array in given:
-            _require_exact(call.ranges, array, made.dtype)
+    for array in given:
+        _require_exact(call.ranges, array, made.dtype, rounds=call.kind in _ROUNDINGS)
     if call.kind == "Range":
         start, _, delta = (each.ravel()[0] for each in given)
         places = [_sum(call.ranges, start, delta * n, sign=1) for n in range(made.shape[0])]
@@ -298,6 +295,8 @@ def sized_values(call: Call, types: list[TensorType]) -> list[Objects] | None:
         return [objects([convert(each) for each in given[0].ravel().tolist()], made.shape)]
     if call.kind in _FOLDS:
         stated = call.stated("axes", 1)
+        if not stated and call.integer("noop_with_empty_axes", 0):
+            return given[:1]
         axes = range(given[0].ndim) if not stated else [axis % given[0].ndim for axis in stated]
         fold = np.frompyfunc(partial(_FOLDS[call.kind], call.ranges), 2, 1)
         result = given[0]
@@ -319,16 +318,20 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _to_float(value: Number) -> Number:
-    return _as_float(operator.index(value) if not depends(value) else value) \
-        if isinstance(value, int) else value  # fmt: skip
+    return _as_float(value) if isinstance(value, int) else value
 
 
-def _require_exact(ranges: Ranges, array: Objects, dtype: DType) -> None:
-    """Refuse fractions that a floating-point type has to round: more would be rounded then."""
+def _require_exact(ranges: Ranges, array: Objects, dtype: DType, *, rounds: bool) -> None:
+    """Refuse fractions that a floating-point type has to round.
+
+    Args:
+        dtype: The type, or that of what is made of them.
+        rounds: Whether they are rounded to integers, as is right for a quotient of exact numbers.
+    """
     for each in array.ravel().tolist():
         if not isinstance(each, Ratio):
             continue
         low, high = ranges.bounds(each.numerator)
         power = not depends(each.denominator) and each.denominator & (each.denominator - 1) == 0
-        if not power or max(-low, high) >= _EXACT.get(dtype, 0):
+        if not (power or rounds) or max(-low, high) >= _EXACT.get(dtype, 1 << 24):
             raise SizeError(f"{text(each.numerator)}/{text(each.denominator)} is rounded")
