@@ -170,6 +170,7 @@ void check_counts(const Program& program) {
                         stated.kernel_type() == Operator::NonMaxSuppression;
     const bool has_rows =
         counts && count(stated.outputs()) == 1 && dimension.low() == 0 && dimension.step() == 1 &&
+        count(program.axes()) != 0 &&
         std::any_of(program.axes()->begin(), program.axes()->end(), [&](const auto* axis) {
           const auto& length = *program.expressions()->Get(axis->expression());
           return axis->axis() == 0 &&

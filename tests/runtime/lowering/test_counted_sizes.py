@@ -172,6 +172,14 @@ def test_hostile_counts_are_refused(name, tmp_path):
         Session.of_pieces([wrong], "hostile")
 
 
+def test_a_count_without_any_axes_is_refused(tmp_path):
+    def edit(root):
+        del root["axes"], root["numbers"]
+
+    with pytest.raises(ProgramError, match="not the number of rows"):
+        Session.of_pieces([edited(apart(save(tmp_path, parse(YOLO))), edit)], "hostile")
+
+
 def test_what_nobody_can_run_is_refused_with_the_operator(tmp_path):
     text = "(float[9] x) => (y) {z = NonZero(x) f = Cast<to=1>(z) y = Det(f)}"
     with pytest.raises(arenite.AreniteError, match="Det"):
