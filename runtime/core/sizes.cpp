@@ -20,7 +20,7 @@ using program::Program;
 
 constexpr std::size_t kMaxDimensions = 16;
 constexpr std::size_t kMaxExpressions = std::size_t{1} << 16;
-constexpr std::size_t kMaxNumbers = std::size_t{1} << 20;
+constexpr std::size_t kMaxCopied = std::size_t{1} << 26;  // bytes of steps
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
 constexpr std::size_t kMaxAxes = 16;
@@ -130,6 +130,37 @@ void check_axes(const Program& program, const std::vector<TensorView>& tensors,
   }
 }
 
+// Bytes of a copy of a step, about, or too many. Parts of a file may be those of many steps.
+std::size_t copied_bytes(const program::Step& step) {
+  std::size_t bytes = step.name()->size() +
+                      4 * (count(step.inputs()) + count(step.outputs()) + count(step.awaits()));
+  const auto add = [&bytes](const auto* numbers) { bytes += 8 * count(numbers); };
+  if (const auto* copy = step.kernel_as_Copy()) {
+    add(copy->fill());
+    for (std::size_t i = 0; i < count(copy->moves()) && bytes <= kMaxCopied; ++i) {
+      const auto& move = *copy->moves()->Get(static_cast<flatbuffers::uoffset_t>(i));
+      bytes += sizeof(program::MoveT);
+      add(move.shape());
+      add(move.input_strides());
+      add(move.output_strides());
+    }
+  } else if (const auto* conv = step.kernel_as_Conv2D()) {
+    for (const auto* list : {conv->strides(), conv->dilations(), conv->kernel()}) { add(list); }
+  } else if (const auto* depthwise = step.kernel_as_DepthwiseConv2D()) {
+    for (const auto* list : {depthwise->strides(), depthwise->dilations()}) { add(list); }
+  } else if (const auto* transposed = step.kernel_as_TransposedConv2D()) {
+    for (const auto* list :
+         {transposed->strides(), transposed->dilations(), transposed->adjustment()}) {
+      add(list);
+    }
+  } else if (const auto* pool = step.kernel_as_Pool2D()) {
+    for (const auto* list : {pool->strides(), pool->dilations(), pool->padding(), pool->window()}) {
+      add(list);
+    }
+  }
+  return bytes;
+}
+
 void check_numbers(const Program& program, const std::vector<std::int64_t>& values) {
   std::int64_t last_step = -1;
   std::int64_t last_number = -1;
@@ -148,10 +179,8 @@ void check_numbers(const Program& program, const std::vector<std::int64_t>& valu
     if (!follows) { refuse(label + " is out of order among the sized numbers"); }
     require_expression(program, each.expression(), label);
     require_value(values[each.expression()], StatedNumber(step, each.number()).read(), label);
-    if (const auto* copy = step.kernel_as_Copy(); copy != nullptr && last_step != each.step()) {
-      copied += count(copy->moves());
-    }
-    if (copied > kMaxNumbers) { refuse(label + " is one of too many"); }
+    copied += last_step != each.step() ? copied_bytes(step) : 0;
+    if (copied > kMaxCopied) { refuse(label + " is of a step that is too large"); }
     last_step = each.step();
     last_number = each.number();
   }
