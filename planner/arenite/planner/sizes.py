@@ -694,6 +694,12 @@ class Ranges:
             for part, each in parts
         }
         self.points: tuple[Sizes, ...] = (lowest_sizes(dimensions), between)
+        if len(self.dimensions) > 1:  # in turn the highest and the lowest
+            turns = {
+                each.name: each.low if place % 2 else each.high
+                for place, each in enumerate(self.dimensions)
+            }
+            self.points = (*self.points, turns)
 
     def bounds(self, value: int) -> tuple[int, int]:
         """Return the lowest and the highest that a size is."""

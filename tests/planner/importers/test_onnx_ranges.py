@@ -15,7 +15,7 @@ from arenite.planner.importers.onnx import TensorType, numpy_dtype
 from arenite.planner.importers.onnx.node import Operand, input_name, single_node_model
 from arenite.planner.importers.onnx.sized import number_at
 from arenite.planner.programs.program import Array, Program
-from arenite.planner.sizes import Dimension, at, depends
+from arenite.planner.sizes import Dimension, Expression, at, depends
 from arenite.planner.tensors import DType, TensorKind
 from support.shared_material import shared
 from support.sized_graphs import (
@@ -194,6 +194,28 @@ def test_one_name_ties_lengths(tmp_path: Path) -> None:
     program = load(save(tmp_path, parse(TWO)), dims={"n": side, "k": side})
     assert program.dimensions == (side,)
     assert [at(each, {"side": 3}) for each in program.tensors["y"].shape] == [3, 3]
+
+
+TIED = {
+    "initial state": "(float[1,n,4] x, float[1,m,3] h) => (float[1,1,n,3] y) "
+    "<float[1,9,4] w, float[1,9,3] r> { y = GRU<hidden_size=3>(x, w, r, , , h) }",
+    "boxes and scores": "(float[1,n,4] b, float[1,2,m] s) => (int64[a,3] y) <int64 k = {4}> "
+    "{ y = NonMaxSuppression(b, s, k) }",
+    "sum": "(float[n,4] x, float[m,4] z) => (float[n,4] y) { y = Add(x, z) }",
+    "parts": "(float[n,4] x, float[m,4] z) => (float[n,8] y) { y = Concat<axis=1>(x, z) }",
+    "product": "(float[4,n] x, float[m,4] z) => (float[4,4] y) { y = MatMul(x, z) }",
+}
+
+
+@pytest.mark.parametrize("text", TIED.values(), ids=TIED)
+def test_lengths_that_an_operator_requires_to_be_equal_are_tied(text: str, tmp_path: Path) -> None:
+    dims = {"n": Dimension("n", 2, 6), "m": M}
+    program = read_text(tmp_path, text, dims=dims)
+    used = {program.tensors[name].shape for name in program.input_tensors}
+    names = {name for shape in used for n in map(Expression.of, shape) for name in n.names}
+    assert names == {"n"}
+    with pytest.raises(SizeError, match=r"has the range 2\.\.6"):
+        read_text(tmp_path, text, dims={**dims, "m": Dimension("m", 4, 6)})
 
 
 def test_a_length_can_be_an_expression_of_others(tmp_path: Path) -> None:

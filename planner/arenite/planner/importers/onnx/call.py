@@ -112,7 +112,8 @@ class Call:
 
     def _ties(self, one: int, other: int) -> Iterator[tuple[Dimension, int]]:
         """Yield the dimensions that may be expressions of others, with these."""
-        for dimension in self.ranges.dimensions:
+        stated = [each for each in self.ranges.dimensions if not each.counted_by]
+        for dimension in reversed(stated):
             for it, size in ((one, other), (other, one)):
                 is_it = same(it, dimension.size)
                 if is_it and depends(size) and dimension.name not in Expression.of(size).names:

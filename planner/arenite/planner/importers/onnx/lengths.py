@@ -73,7 +73,7 @@ def _normalised(call: Call) -> list[Shape]:
 
 
 def _skipped(call: Call) -> list[Shape]:
-    source = call.shape()
+    source = call.broadcast(call.shape(), call.shape(1))
     inner = (*source[:-1], 1)
     return [source, inner, inner, source][: len(call.made)]
 
@@ -405,6 +405,11 @@ def _recurrent(call: Call) -> list[Shape]:
     ways, _, hidden = call.shape(2)
     if call.integer("layout", 0):
         length, batch = batch, length
+    for position in (5, 6):
+        if call.has(position):
+            axis = 0 if call.integer("layout", 0) else 1
+            call.require_same(call.shape(position)[axis], batch, "lengths")
+    if call.integer("layout", 0):
         state = (batch, ways, hidden)
         return [(batch, length, ways, hidden), state, state][: len(call.made)]
     state = (ways, batch, hidden)
@@ -481,6 +486,8 @@ def _einsum(call: Call) -> list[Shape]:
 
 def _boxes(call: Call) -> list[Shape]:
     images, classes, boxes = call.shape(1)
+    call.require_same(call.shape()[0], images, "lengths")
+    call.require_same(call.shape()[1], boxes, "lengths")
     most = 0
     if call.has(2):
         stated = call.value(2)
@@ -513,6 +520,8 @@ def _attention(call: Call) -> list[Shape]:
     sizes = call.integers("qkv_hidden_sizes")
     hidden = sizes[2] if sizes else call.shape(2)[0] // 3
     total = rows + (call.shape(4)[3] if call.has(4) else 0)
+    if call.has(4):
+        call.require_same(call.shape(4)[1], batch, "lengths")
     if call.has(3) and len(call.shape(3)) == 2:
         call.require_same(call.shape(3)[1], total, "lengths")
     saved = (2, batch, heads, total, hidden // heads)
@@ -535,6 +544,9 @@ def _many_headed_attention(call: Call) -> list[Shape]:
 def _embedded(call: Call) -> list[Shape]:
     """Of EmbedLayerNormalization: the embedding, how long each text is, the sum."""
     batch, rows = call.shape()
+    for position in (1, 7, 8):  # segments, a mask, and positions
+        if call.has(position):
+            call.broadcast(call.shape(), call.shape(position))
     width = call.shape(2)[1]
     return [(batch, rows, width), (batch,), (batch, rows, width)][: len(call.made)]
 

@@ -77,6 +77,8 @@ def read_onnx(
             try:
                 return _read(model, states, binding, path, values, ties, weights=weights)
             except TiedError as error:
+                if error.dimension in ties:
+                    raise
                 ties[error.dimension] = error.size
 
 
