@@ -6,7 +6,9 @@ import pytest
 
 import arenite
 from arenite.planner.sizes import Dimension
-from arenite.runtime import ProgramError, Session
+from arenite.runtime import ProgramError, Session, UnwritableProgramError
+from arenite.runtime.operators import Copy, Move
+from arenite.runtime.program.sizing import Sizing
 from support.detectors import DETECTORS, YOLO
 from support.edited_programs import apart, edited
 from support.running import PoisonedSession, build
@@ -184,3 +186,10 @@ def test_what_nobody_can_run_is_refused_with_the_operator(tmp_path):
     text = "(float[9] x) => (y) {z = NonZero(x) f = Cast<to=1>(z) y = Det(f)}"
     with pytest.raises(arenite.AreniteError, match="Det"):
         build(save(tmp_path, parse(text)), tmp_path)
+
+
+def test_a_step_that_comes_before_the_count_that_it_depends_on_is_refused():
+    found = Dimension("found", 0, 9, counted_by="found")
+    move = Move(shape=(1,), input_start=found.size, input_strides=(1,), output_strides=(1,))
+    with pytest.raises(UnwritableProgramError, match="'found', which a later step counts"):
+        Sizing((found,)).add_step(0, "early", Copy(moves=(move,)))

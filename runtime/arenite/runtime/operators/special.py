@@ -66,6 +66,7 @@ class NonMaxSuppression(RuntimeOperator):
 
     number: ClassVar[int] = 41
     counts: ClassVar[bool] = True
+    repeatable: ClassVar[bool] = False  # its rows are counted once
 
     max_outputs: int
     overlap_threshold: float = 0.0
@@ -89,6 +90,7 @@ class NonZero(RuntimeOperator):
 
     number: ClassVar[int] = 43
     counts: ClassVar[bool] = True
+    repeatable: ClassVar[bool] = False  # its rows are counted once
 
 
 _COMPLEX_BYTES = 16

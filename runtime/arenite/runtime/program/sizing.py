@@ -63,6 +63,8 @@ class Sizing:
                 if dimension.counted_by and Expression.of(dimension.size) == length:
                     self._counting[dimension.name] = index
         numbered, others = _attributes(operator)
+        for each in _sizes((*numbered, *(made.shape if made is not None else ()))):
+            self._require_counted(name, each)
         for attribute, value in others:
             for each in _sizes(value):
                 raise UnwritableProgramError(
@@ -86,6 +88,19 @@ class Sizing:
             "axes": self._axes,
             "numbers": self._numbers,
         }
+
+    def _require_counted(self, step: str, size: Size) -> None:
+        """Check that steps have counted what a later step depends on.
+
+        Raises:
+            UnwritableProgramError: One has not: another order was chosen than that of the model.
+        """
+        for each in self._dimensions:
+            if each.counted_by and each.name in size.expression.names - self._counting.keys():
+                raise UnwritableProgramError(
+                    f"step {step!r} depends on dimension {each.name!r}, which a later step "
+                    "counts; choose --order given"
+                )
 
     def _dimension(self, dimension: Dimension) -> dict[str, Any]:
         fields = {
