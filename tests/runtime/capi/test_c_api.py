@@ -19,6 +19,7 @@ from arenite.strategies import find, find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
 from support.ranged_programs import range_of
+from support.running import build
 from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_programs import accumulator, classifier
 from support.trading import CARRIED, assembled, step_file, traded
@@ -345,3 +346,16 @@ def test_the_stack_of_a_run_is_bounded(check, tmp_path, kind, most):
         path = tmp_path / "model.arena"
         build_model(model).write(path)
     assert 0 < int(check("stack", path)) <= most
+
+
+def test_the_runner_writes_as_much_as_a_run_finds(prefix, tmp_path):
+    path = build(
+        save(tmp_path, parse("(float[4,5] x) => (int64[2,n] y) {y = NonZero(x)}")), tmp_path
+    )
+    x = np.zeros((4, 5), np.float32)
+    x[[1, 3], [2, 0]] = 1
+    x.tofile(tmp_path / "in")
+    files = ["--input", tmp_path / "in", "--output", tmp_path / "out"]
+    printed = run([prefix / "bin/arenite-run", path, *files]).stdout
+    assert "output   y: int64 2x2" in printed
+    assert np.fromfile(tmp_path / "out", np.int64).tolist() == [1, 3, 2, 0]
