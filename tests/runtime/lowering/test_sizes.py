@@ -78,8 +78,8 @@ GRAPHS = {
         int64[1] two = {2}> {
         a = Gather(words, x) b = Shape(x) c = Slice(b, one, two, zero)
         d = Slice(places, zero, c, zero) y = Add(a, d) }""",
-    "range": """(int64[1,$n] x) => (y)
-        <float[16,4] places, int64 one = {1}, int64 zero = {0}> {
+    "range": """(int64[1,$n] x, float[16,4] places) => (y)
+        <int64 one = {1}, int64 zero = {0}> {
         b = Shape(x) c = Gather(b, one) d = Range(zero, c, one) y = Gather(places, d) }""",
     "expand": """(float[1,$n,8] x, float[1,1,8] z) => (y) {
         a = Shape(x) b = Expand(z, a) y = Mul(x, b) }""",
