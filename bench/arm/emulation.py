@@ -13,6 +13,9 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from arenite.pipeline.contest.engines import OURS
 from bench.arm.code import cycles_of, kinds
 from bench.arm.tools import HERE, SYSROOT, TRIPLET, driver, output, peers, plugin, qemu
@@ -157,6 +160,20 @@ def ours(processor: str, program: Path, runs: int, arch: str = "aarch64") -> Cou
     Cycles and kinds are known of `aarch64` alone, not of `arm`.
     """
     return _counted(arch, processor, [*driver(arch), program], runs)
+
+
+def outputs(
+    processor: str, program: Path, feeds: Sequence[NDArray[np.generic]], folder: Path
+) -> bytes:
+    """Return the outputs of a program file in our runtime, one behind the other."""
+    *told, runs = driver("aarch64")
+    command = [qemu("aarch64"), "-cpu", processor, *told, Path(runs).with_name("arenite-run")]
+    command += [program, "--output", folder / "outputs"]
+    for index, array in enumerate(feeds):
+        array.tofile(folder / f"input{index}")
+        command += ["--input", folder / f"input{index}"]
+    output(command)
+    return (folder / "outputs").read_bytes()
 
 
 def theirs(

@@ -3,7 +3,7 @@
 import re
 import statistics
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +12,10 @@ import numpy as np
 from arenite.pipeline.making.building import build_program
 from arenite.pipeline.making.programs import random_inputs
 from arenite.runtime import Session
+from arenite.runtime.rewrites import Activations
 from arenite.strategies import find
 from bench.arm.code import KINDS
-from bench.arm.emulation import PROCESSORS, Counted, here, ours, theirs
+from bench.arm.emulation import PROCESSORS, Counted, here, ours, outputs, theirs
 from bench.harness.contest import TABLE, Asked, MissingInputsError, Row, contest, note, option
 from bench.harness.engines import OURS, converted_peers
 from bench.harness.inputs import reading_of, shared_onnx, shared_tflite, zoo_files
@@ -40,6 +41,10 @@ _SHARED_ONNX: Final = "ultraface_rfb320"
 _RATIOS, _KINDS = "Beside other engines", "Million instructions of an inference by kind"
 _FUNCTIONS, _CLOCK = "Hot functions", "Estimates beside the clock"
 _BOARDS: Final = "On a Raspberry Pi"
+_HALVES: Final = "16-bit floats beside 32"
+_OF_FLOATS: Final = (
+    "mobilenet-v1", "mobilenet-v2", "mobilenet-v3", "efficientnet-b0", "resnet50", "bert-mini",
+)  # fmt: skip
 _CLOCKS: Final = {
     "Zero 2 W": ("cortex-a53", 1.0e9), "Pi 3": ("cortex-a53", 1.2e9),
     "Pi 4": ("cortex-a72", 1.5e9), "Pi 5": ("neoverse-n1", 2.4e9),
@@ -77,6 +82,9 @@ class _Subject:
                      **{f"cycles / instruction, {name}": ".2f" for name in PROCESSORS}},
         _CLOCK: {"model": "", "million instructions": ".1f", "million cycles": ".1f", "ms": ".3f",
                  "time / instructions": ".2f", "time / cycles": ".2f"},
+        _HALVES: {"model": "", "instructions": ".1f", "16 bits": ".1f", "ratio": ".2f",
+                  "cycles": ".2f", "ratio, converted": ".2f", "error": ".1e",
+                  "error, converted": ".1e"},
     },
     models="8-bit and float models of ../shared, networks of the zoo",
     options=[
@@ -84,6 +92,7 @@ class _Subject:
         option("--ours", action="store_true", help="without other engines"),
         option("--clock", metavar="MODEL", help="on x86-64 instead, beside the clock; "
                "name the processor as llvm-mca does, znver4 for example"),
+        option("--halves", action="store_true", help="programs of 16-bit floats beside 32"),
     ],
 )  # fmt: skip
 def arm(asked: Asked) -> Iterator[Row]:
@@ -96,8 +105,16 @@ def arm(asked: Asked) -> Iterator[Row]:
     Memory is what is resident at most beyond the start. Cycles are estimates of `llvm-mca` for the
     blocks that 90 % of the instructions belong to, as if each repeated, without cache misses and
     wrong predictions. Ratios are ours over the other's; times on a Raspberry Pi are these cycles
-    at the clock of the board.
+    at the clock of the board. 16-bit floats are computed on Neoverse N1 and converted on
+    Cortex-A72; their errors are the largest difference from outputs of 32 bits over the largest.
     """
+    if asked.given.halves:
+        found = (
+            *(path for path in (*shared_tflite(tuple(MODELS)), *shared_onnx()) if _is_float(path)),
+            *zoo_files(_OF_FLOATS, asked.folder),
+        )
+        yield from asked.each(found, lambda path: _halves(asked, path))
+        return
     if asked.given.clock is not None:
         yield from _clock(
             asked, list(asked.each(_found(asked.folder), lambda path: _subject(asked, path)))
@@ -114,6 +131,44 @@ def _found(folder: Path) -> Iterator[Path]:
     yield from (path for path in shared_onnx() if path.stem == _SHARED_ONNX)
     yield from zoo_files(_NETWORKS, folder)
     yield quantised_file("resnet50", folder)
+
+
+def _is_float(path: Path) -> bool:
+    return path.stem == _SHARED_ONNX or MODELS.get(path.stem, "").endswith("fp32")
+
+
+def _halves(asked: Asked, model: Path) -> Row:
+    note(f"16-bit floats of {model.stem}")
+    programs = []
+    for kept in (Activations.FP32, Activations.FP16):
+        programs.append(program := asked.folder / f"{model.stem}-{kept}.arena")
+        reading = replace(reading_of(model), activations=kept)
+        built = build_program(model, program, reading=reading, strategy=find("best"))
+    plain, halved = programs
+    feeds = list(random_inputs(built.program, 0).values())
+    tensors = built.program.tensors
+    sizes = [tensors[name].num_elements for name in built.program.output_tensors]
+    cases = [("neoverse-n1", plain), ("neoverse-n1", halved), ("cortex-a72", halved)]
+    counts = [ours(processor, program, 1) for processor, program in cases]
+    raw = [outputs(processor, program, feeds, asked.folder) for processor, program in cases]
+    exact, *rounded = [
+        np.split(np.frombuffer(each, np.float32), np.cumsum(sizes)[:-1]) for each in raw
+    ]
+    computed, converted = (
+        max(
+            float(np.abs(ours - right).max() / np.abs(right).max())
+            for ours, right in zip(each, exact, strict=True)
+        )
+        for each in rounded
+    )
+    return {
+        TABLE: _HALVES, "model": MODELS.get(model.stem, model.stem),
+        "instructions": counts[0].per_run / 1e6, "16 bits": counts[1].per_run / 1e6,
+        "ratio": counts[1].per_run / counts[0].per_run,
+        "cycles": counts[1].cycles() / counts[0].cycles(),
+        "ratio, converted": counts[2].per_run / counts[0].per_run,
+        "error": computed, "error, converted": converted,
+    }  # fmt: skip
 
 
 def _subject(asked: Asked, model: Path) -> _Subject:
