@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from arenite.planner import Problem, UsageRecord
 from arenite.planner.placement import Rectangle, UndefinedSizeError, WrongHeightError, verify_sizes
 from arenite.planner.planfile import WrongModelError
-from arenite.planner.programs import Run, verify_run
+from arenite.planner.programs import Names, Run, verify_run
 from arenite.planner.sizes import Dimension, Tree
 from arenite.runtime import Session
 from arenite.runtime.program import Root, rectangles_of, root_of, run_of
@@ -145,7 +147,7 @@ _MOST_LEVELS = 256
 
 
 def _sized(root: Root) -> Iterator[UsageRecord]:
-    """Yield the elements of each tensor whose shape depends on sizes, as a record of its own.
+    """Yield each tensor whose shape depends on sizes, as a record of its own.
 
     Raises:
         UndefinedSizeError: An expression is too large to be checked.
@@ -176,13 +178,14 @@ def _sized(root: Root) -> Iterator[UsageRecord]:
             )
         shape = shapes.setdefault(tensor, list(root["tensors"][tensor]["shape"]))
         shape[each.get("axis", 0)] = tree
+    names_in_use = Names(())
     for tensor, lengths in shapes.items():
         stated = root["tensors"][tensor]
-        count = math.prod(stated["shape"])
-        if count:
-            yield UsageRecord(
-                f"{tensor}: {stated['name']}", count, 0, 1, expression=("*", *lengths, 1)
-            )
+        bytes_each = 1 if stated["type"] == "boolean" else np.dtype(stated["type"]).itemsize
+        size = math.prod(stated["shape"]) * bytes_each
+        if size:
+            name = names_in_use.take(stated["name"])
+            yield UsageRecord(name, size, 0, 1, expression=("*", *lengths, bytes_each))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,15 +19,16 @@ from arenite.cli.commands.run.training import run_steps
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note
 from arenite.cli.options.common import json_option, refuse_beside, strategy_option, threads_option
-from arenite.cli.options.model import activations_option, sizes_options
+from arenite.cli.options.model import activations_option, size_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import Parsed, number_type
 from arenite.cli.render.facts import facts, listing, tuned_as_json, tuned_rows
 from arenite.cli.render.facts import name as styled_name
-from arenite.pipeline.base import Reading, both, duration, printable
+from arenite.pipeline.base import Reading, both, duration, printable, sizes_text
 from arenite.pipeline.making import SUFFIX, build_program, compile_by_plan, write_program
 from arenite.planner import Array
 from arenite.planner.errors import named_instead
+from arenite.planner.sizes import Sizes
 from arenite.runtime import DeadMemoryError, Session, StepProfile, Tuned, chrome_trace
 from arenite.runtime.rewrites import Activations
 from arenite.strategies import find
@@ -39,7 +40,7 @@ _SEED = 0
 """Of the inputs where the user gives none."""
 _NOT_FOR_STEPS = (
     "output", "plan_path", "labels_path", "top", "mean", "std", "profile", "trace", "poison",
-    "requested", "dims", "shapes", "values",
+    "requested", "dims", "shapes", "values", "points",
 )  # fmt: skip
 """Options of a single run of a model, which a training step does not take."""
 
@@ -71,6 +72,7 @@ class _Result:
         tuned: The processor that the program was tuned on, if it was.
         steps: The time each took, if that was asked for.
         likeliest: The classes with the highest scores.
+        sizes: Values of the dimensions of a program for a range.
     """
 
     outputs: Mapping[str, NDArray[Any]]
@@ -79,13 +81,22 @@ class _Result:
     tuned: Tuned | None
     steps: tuple[StepProfile, ...]
     likeliest: tuple[Likely, ...]
+    sizes: Sizes
 
 
 @click.command(
     cls=SectionedCommand,
     sections={
         "Pictures and classes": ("mean", "std", "labels_path", "top"),
-        "Planning": ("plan_path", "requested", "dims", "shapes", "values", "activations"),
+        "Planning": (
+            "plan_path",
+            "requested",
+            "dims",
+            "shapes",
+            "points",
+            "values",
+            "activations",
+        ),
         "Training": ("num_steps", "state_path"),
         "Diagnosis": ("profile", "trace", "poison"),
     },
@@ -141,6 +152,7 @@ class _Result:
 )  # fmt: skip
 @strategy_option
 @sizes_options
+@size_option("Sizes of a model for a range, unless arrays of --input have others.", multiple=False)
 @activations_option
 @json_option
 def run(
@@ -160,6 +172,7 @@ def run(
     trace: Path | None,
     poison: bool,
     requested: str,
+    points: Sizes | None,
     activations: Activations | None,
     as_json: bool,
 ) -> None:
@@ -168,6 +181,9 @@ def run(
     Prints the likeliest classes if --labels is given or the output looks like class scores.
     8-bit inputs take the pixels of a picture as they are; for float inputs they are
     normalised with --mean and --std.
+
+    A model for a range of sizes, with --dim seq=1..512 or from 'arenite build', runs at the sizes
+    of the arrays that it is given, else at --size, else at the highest.
 
     With --steps, MODEL is a training step from 'arenite train', and its inputs hold the samples
     of one batch or of several.
@@ -191,6 +207,8 @@ def run(
     ):
         if labels is not None:
             check_labels(labels, session.outputs)
+        if points is not None:
+            session.resize(points)
         is_random = not feeds and len(session.inputs) > 0
         if is_random:
             inputs = random_feeds(session.inputs, _SEED)
@@ -207,7 +225,13 @@ def run(
             steps = session.profile()
         best = likeliest(outputs, labels, top)
         result = _Result(
-            outputs, session.arena_bytes, session.backends(), session.tuned, steps, best
+            outputs,
+            session.arena_bytes,
+            session.backends(),
+            session.tuned,
+            steps,
+            best,
+            session.sizes,
         )
     results.write(output, lambda: as_npz(outputs))
     results.write(trace, lambda: chrome_trace(printable(model.name), steps))
@@ -256,6 +280,7 @@ def _as_json(
     return {
         "model": str(model),
         "arena_bytes": result.arena_bytes,
+        "sizes": dict(result.sizes),
         "backends": {name: result.backends.count(name) for name in sorted({*result.backends})},
         "tuned": tuned_as_json(result.tuned),
         "outputs": {
@@ -290,6 +315,7 @@ def _summary(result: _Result, written: Sequence[Path]) -> RenderableType:
     ran = ", ".join(f"{result.backends.count(kind)} {kind}" for kind in kinds)
     rows: list[tuple[str, RenderableType]] = [
         ("arena", both(result.arena_bytes)),
+        *((("sizes", sizes_text(result.sizes)),) if result.sizes else ()),
         ("steps", f"{len(result.backends)}: {ran}"),
         *tuned_rows(result.tuned),
     ]

@@ -1,0 +1,106 @@
+"""Programs for a range of sizes run at single sizes."""
+
+import json
+
+import numpy as np
+import pytest
+
+import arenite
+from arenite.pipeline.base import Reading
+from arenite.pipeline.targets.compiling import compile_model
+from arenite.planner.sizes import Dimension
+from arenite.strategies import find
+from support.edited_programs import edited
+from support.tiny_onnx import parse, save
+
+ENCODER = """
+    (float[seq, 16] x) => (float[seq, 16] y) {
+        h = Exp(x)
+        t = Transpose <perm = [1, 0]> (x)
+        s = MatMul(h, t)
+        p = Softmax(s)
+        y = MatMul(p, h)
+    }
+"""
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    return save(tmp_path, parse(ENCODER))
+
+
+def test_a_program_runs_at_the_sizes_of_its_inputs(encoder, tmp_path, run, run_json):
+    program = tmp_path / "model.arena"
+    assert run("build", encoder, "--dim", "seq=1..64", "-o", program)[0] == 0
+    assert json.loads(run("run", program, "--json")[1])["sizes"] == {"seq": 64}
+    found = json.loads(run("run", program, "--size", "seq=17", "--json")[1])
+    assert (found["sizes"], found["outputs"]["y"]["shape"]) == ({"seq": 17}, [17, 16])
+    x = np.random.default_rng(0).standard_normal((5, 16)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    outputs = {}
+    for model, *options in (
+        (program,),
+        (encoder, "--dim", "seq=1..64"),
+        (encoder, "--dim", "seq=5"),
+    ):
+        out = tmp_path / "out.npz"
+        fed = ("--input", f"x={tmp_path / 'x.npy'}", "-o", out)
+        sizes = run_json("run", model, *options, *fed)["sizes"]
+        assert sizes == ({} if options[-1:] == ["seq=5"] else {"seq": 5})
+        with np.load(out) as arrays:
+            outputs[model, *options] = arrays["y"].tobytes()
+    assert len(set(outputs.values())) == 1
+    assert run("run", program, "--size", "seq=17", "--poison")[0] == 0
+
+
+@pytest.mark.parametrize("size", ["seq=65", "seq=0", "batch=2"])
+def test_a_run_outside_the_range_is_refused(encoder, run, size):
+    code, _, err = run("run", encoder, "--dim", "seq=1..64", "--size", size)
+    assert code == 1
+    assert "seq" in err
+
+
+def test_a_benchmark_measures_along_the_range(encoder, run_json):
+    quick = ("--rounds", "1", "--seconds", "0.01", "--against", "onnxruntime")
+    found = run_json("bench", encoder, "--dim", "seq=1..64", *quick)
+    assert [each["sizes"] for each in found["sizes"]] == [{"seq": 1}, {"seq": 32}, {"seq": 64}]
+    for each in found["sizes"]:
+        assert {engine["engine"] for engine in each["engines"]} == {"arenite", "onnxruntime"}
+        assert all(engine["max_difference"] < 1e-5 for engine in each["engines"])
+    assert found["engines"] == found["sizes"][-1]["engines"]
+    (one,) = run_json("bench", encoder, "--dim", "seq=1..64", *quick, "--size", "seq=7")["sizes"]
+    assert one["sizes"] == {"seq": 7}
+
+
+def test_a_session_of_a_model_takes_arrays_of_all_sizes(encoder):
+    with arenite.Session(encoder, dims={"seq": "1..64"}) as session:
+        for seq in (3, 64, 17):
+            outputs = session.run({"x": np.ones((seq, 16), np.float32)})
+            assert outputs["y"].shape == (seq, 16)
+            assert session.sizes == {"seq": seq}
+
+
+def test_a_program_that_outgrows_its_plan_between_the_ends_is_not_valid(encoder, tmp_path, run):
+    reading = Reading(dims={"seq": Dimension("seq", 1, 64)})
+    valid = compile_model(encoder, reading)
+    assembly = valid.assemble(find("best")(valid.source.problem))
+
+    def bulge(root):
+        """Let lengths be seq + (seq - 1) * (64 - seq): right at 1 and at 64, too long between."""
+        added, at = root["expressions"], len(root["expressions"])
+        for operation, a, b in (
+            ("dimension", 0, 0), ("constant", -1, 0), ("add", at, at + 1), ("constant", -1, 0),
+            ("multiply", at, at + 3), ("constant", 64, 0), ("add", at + 4, at + 5),
+            ("multiply", at + 2, at + 6), ("add", at, at + 7),
+        ):  # fmt: skip
+            added.append({"operation": operation, "a": a, "b": b})
+        for axis in root["axes"]:
+            axis["expression"] = len(added) - 1
+
+    program = tmp_path / "wrong.arena"
+    program.write_bytes(edited(assembly, lambda root: None))
+    assert run("verify", program)[0] == 0
+    program.write_bytes(edited(assembly, bulge))
+    code, _, err = run("verify", program)
+    assert code == 1
+    assert "'x' takes 8000 B at seq=3; it was placed with 4096 B" in err
