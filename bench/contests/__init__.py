@@ -23,6 +23,8 @@ CONTESTS: Final[Mapping[str, Entry]] = {
                             "ONNX Runtime, LiteRT, OpenVINO, ncnn, MNN"),
     "arm": Entry("arm", "instructions", "zoo, ../shared",
                  "LiteRT, ONNX Runtime, ncnn, MNN, emulated"),
+    "varying-sizes": Entry("varying_sizes", "bytes, latency ratio, quality", "zoo, ../shared",
+                           "programs of one size, ONNX Runtime"),
     "quantised-models": Entry("runtime", "latency ratio, quality", "zoo, ../shared",
                               "LiteRT, TFLM, ONNX Runtime"),
     "single-steps": Entry("runtime", "latency ratio", "operators", "ONNX Runtime"),

@@ -1,5 +1,278 @@
 """One program for all sizes of a range, beside a program for each size and ONNX Runtime."""
 
-_RUNS = "1,000 runs at random sizes"
-_SIZES = "Latency at a size, over that of the program for this size alone"
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import build_model
+from arenite.planner.sizes import Dimension
+from arenite.runtime import Session
+from arenite.runtime.rewrites import Kernels
+from bench.harness.contest import TABLE, Asked, Row, contest, note, option
+from bench.harness.inputs import SHARED_ONNX, zoo_file
+from bench.harness.measuring import Spread, interleaved, mean_processor_seconds, paired_ratios
+
+_RUNS = "Runs at random sizes"
+_LATENCIES = "Latency at a size, over that of the program for this size alone"
 _SECONDS = 0.1
+_COMPARED = 3
+"""Sizes of each model at which latencies are compared: the lowest, one between, the highest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A model and its range.
+
+    Attributes:
+        dims: Its dimensions; a name of an input and an axis where they have none.
+    """
+
+    name: str
+    path: Path
+    dims: Mapping[str, int | Dimension]
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ranges(self) -> list[Dimension]:
+        return [each for each in self.dims.values() if isinstance(each, Dimension)]
+
+    def reading(self, sizes: Mapping[str, int] | None = None) -> Reading:
+        """Return how the model is read, for all sizes or for these."""
+        dims = {**self.dims, **(sizes or {})}
+        return Reading(dims=dims, values=self.values)
+
+    def random_sizes(self, generator: random.Random) -> dict[str, int]:
+        return {
+            each.name: generator.randrange(each.low, each.high + 1, each.step)
+            for each in self.ranges
+        }
+
+    def sizes_between(self) -> list[dict[str, int]]:
+        """Return the lowest sizes, those in the middle and the highest."""
+        places = [number / (_COMPARED - 1) for number in range(_COMPARED)]
+        return [
+            {
+                each.name: each.low + int((len(each) - 1) * place) * each.step
+                for each in self.ranges
+            }
+            for place in places
+        ]
+
+
+def _cases(folder: Path) -> Iterator[_Case]:
+    shared = {path.stem: path for path in SHARED_ONNX.glob("*.onnx")}
+
+    def zoo(label: str, name: str, *dims: Dimension) -> _Case:
+        return _Case(label, zoo_file(name, folder), {each.name: each for each in dims})
+
+    def real(label: str, stem: str, **dims: int | Dimension) -> Iterator[_Case]:
+        if stem in shared:
+            yield _Case(label, shared[stem], dims)
+        else:
+            note(f"{label}: left out: {stem}.onnx is not in {SHARED_ONNX}")
+
+    tokens = Dimension("tokens", 1, 128)
+    yield zoo("text encoder, BERT-mini", "bert-mini-open", tokens)
+    yield from real("text model, embedding to words", "tr_vespa_dummy_transformer_mlm",
+                    batch=1, tokens=tokens)  # fmt: skip
+    yield zoo("sound, temporal convolutions", "temporal-open", Dimension("samples", 800, 8000, 8))
+    yield zoo("speech, GRU", "gru-open", Dimension("frames", 1, 200))
+    yield zoo("detector, YOLOv8n's layers", "yolov8n-open", Dimension("pixels", 64, 320, 32))
+    if "ppocr4_rec" in shared:
+        width = Dimension("p2o.DynamicDimension.1", 32, 320, 8)
+        yield _Case("recogniser of text lines", shared["ppocr4_rec"],
+                    {"p2o.DynamicDimension.0": 1, "x:2": 48, width.name: width})  # fmt: skip
+    past = Dimension("past_seq_len", 0, 63)
+    yield from real("decoder with a cache, GPT-2 tiny", "tr_genai_tiny-random-gpt2-fp32_past",
+                    batch_size=1, seq_len=1, past_seq_len=past)  # fmt: skip
+
+
+_CHILD = """
+import json, sys
+import numpy as np
+
+def resident(key):
+    with open("/proc/self/status") as stream:
+        return next(int(line.split()[1]) << 10 for line in stream if line.startswith(key))
+
+engine, path, sizes_path = sys.argv[1:4]
+with open(sizes_path) as stream:
+    given = json.load(stream)
+if engine == "arenite":
+    from arenite.runtime import Session
+else:
+    import onnxruntime
+before = resident("VmRSS:")
+if engine == "arenite":
+    session = Session(path)
+    run = lambda feeds: session.run(feeds, copy=False)
+else:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    run = lambda feeds: session.run(None, feeds)
+random = np.random.default_rng(0)
+marks = []
+for number, shapes in enumerate(given):
+    feeds = {
+        name: random.random(shape).astype(dtype) if dtype.startswith("float")
+        else random.integers(0, 2, shape).astype(dtype)
+        for name, (shape, dtype) in shapes.items()
+    }
+    run(feeds)
+    if number in (len(given) // 4, len(given) - 1):
+        marks.append(resident("VmRSS:"))
+json.dump({"before": before, "peak": resident("VmHWM:"), "marks": marks}, sys.stdout)
+"""
+
+
+@contest(
+    {
+        _RUNS: {
+            "model": "", "range": "", "arena, B": "", "fixed at the highest, B": "",
+            "sizes compared": "", "equal": "", "resize, us": ".1f", "steps": "",
+            "growth over runs, B": "", "peak, MB": ".2f",
+            "ONNX Runtime, MB": ".2f",
+        },
+        _LATENCIES: {"model": "", "sizes": "", "ms": ".3f", "ratio": ".3f"},
+    },
+    models="networks of the zoo, ../shared",
+    rounds=5,
+    options=[
+        option("--runs", type=int, default=1000, metavar="N", help="runs (default: %(default)s)"),
+        option("--equal", type=int, default=12, metavar="N",
+               help="sizes at which outputs are compared (default: %(default)s)"),
+        option("--case", metavar="TEXT", help="only models whose name contains it"),
+    ],
+)  # fmt: skip
+def varying_sizes(asked: Asked) -> Iterator[Row]:
+    """One program for a range of sizes: outputs, bytes and latency.
+
+    Each model is built once for its range, and runs at random sizes in a fresh process, as ONNX
+    Runtime does at the same sizes; resident memory is compared after a quarter of the runs and
+    after all of them. At some random sizes, the lowest and the highest, outputs must equal those
+    of the program that is built for this size alone, bit for bit; both have direct kernels then,
+    as Winograd's tiles are chosen by size. The arena must be that of the fixed size at the
+    highest.
+    """
+    for case in _cases(asked.folder):
+        if asked.given.case is None or asked.given.case in case.name:
+            yield from _measured(case, asked)
+
+
+def _measured(case: _Case, asked: Asked) -> Iterator[Row]:
+    generator = random.Random(0)
+    ranged = asked.folder / "ranged.arena"
+    build_model(case.path, case.reading(), kernels=Kernels.DIRECT).write(ranged)
+    sizes = [
+        *case.sizes_between(),
+        *(case.random_sizes(generator) for _ in range(asked.given.equal - _COMPARED)),
+    ]
+    with Session(ranged) as session:
+        equal = sum(_is_equal(case, session, each, asked) for each in sizes)
+        asked.require(equal == len(sizes), f"{case.name}: outputs equal at all sizes")
+        shapes = []
+        for _ in range(asked.given.runs):
+            session.resize(case.random_sizes(generator))
+            shapes.append({p.name: (p.shape, p.dtype.name) for p in session.inputs})
+        resize = _resize_seconds(session, sizes)
+        steps, arena = len(session.backends()), session.arena_bytes
+    listed = asked.folder / "shapes.json"
+    listed.write_text(json.dumps(shapes), encoding="utf-8")
+    ours, theirs = (
+        _in_process(engine, path, listed)
+        for engine, path in (("arenite", ranged), ("onnxruntime", case.path))
+    )
+    highest = {each.name: each.high for each in case.ranges}
+    fixed = build_model(case.path, case.reading(highest), kernels=Kernels.DIRECT).arena_bytes
+    asked.require(arena <= fixed, f"{case.name}: no more than the arena of the highest size")
+    yield {
+        TABLE: _RUNS, "model": case.name, "range": ", ".join(map(str, case.ranges)),
+        "arena, B": arena, "fixed at the highest, B": fixed, "sizes compared": len(sizes),
+        "equal": equal, "resize, us": resize * 1e6, "steps": steps,
+        "growth over runs, B": ours["marks"][1] - ours["marks"][0],
+        "peak, MB": (ours["peak"] - ours["before"]) / 1e6,
+        "ONNX Runtime, MB": (theirs["peak"] - theirs["before"]) / 1e6,
+    }  # fmt: skip
+    yield from _latencies(case, asked)
+
+
+def _feeds(session: Session) -> dict[str, NDArray[Any]]:
+    generator = np.random.default_rng(1)
+    return {
+        port.name: generator.random(port.shape).astype(port.dtype)
+        if np.issubdtype(port.dtype, np.floating)
+        else generator.integers(0, 2, port.shape).astype(port.dtype)
+        for port in session.inputs
+    }
+
+
+def _is_equal(case: _Case, session: Session, sizes: dict[str, int], asked: Asked) -> bool:
+    """Tell whether the outputs are those of the program for these sizes alone."""
+    fixed = asked.folder / "fixed.arena"
+    build_model(case.path, case.reading(sizes), kernels=Kernels.DIRECT).write(fixed)
+    session.resize(sizes)
+    feeds = _feeds(session)
+    found = session.run(feeds)
+    with Session(fixed) as alone:
+        expected = alone.run(feeds)
+    same = {name: _same(found[name], expected[name]) for name in expected}
+    for name in (name for name, holds in same.items() if not holds):
+        note(f"{case.name}: {name!r} differs at {sizes}")
+    return all(same.values())
+
+
+def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def _resize_seconds(session: Session, sizes: list[dict[str, int]]) -> float:
+    """Return the mean time of setting one of these sizes after another."""
+
+    def all_of_them() -> None:
+        for each in sizes:
+            session.resize(each)
+
+    return mean_processor_seconds(all_of_them, _SECONDS) / len(sizes)
+
+
+def _in_process(engine: str, path: Path, shapes: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, engine, path, shapes],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _latencies(case: _Case, asked: Asked) -> Iterator[Row]:
+    ranged, fixed = asked.folder / "ranged.arena", asked.folder / "fixed.arena"
+    build_model(case.path, case.reading()).write(ranged)
+    for sizes in case.sizes_between():
+        build_model(case.path, case.reading(sizes)).write(fixed)
+        with Session(ranged) as ours, Session(fixed) as alone:
+            ours.resize(sizes)
+            feeds = _feeds(alone)
+            times = interleaved(
+                {
+                    name: partial(mean_processor_seconds, partial(session.run, feeds), _SECONDS)
+                    for name, session in (("ours", ours), ("alone", alone))
+                },
+                asked.rounds,
+            )
+        yield {
+            TABLE: _LATENCIES, "model": case.name,
+            "sizes": ", ".join(f"{name}={value}" for name, value in sizes.items()),
+            "ms": Spread.of(1e3 * each for each in times["ours"]),
+            "ratio": paired_ratios(times["ours"], times["alone"]),
+        }  # fmt: skip
