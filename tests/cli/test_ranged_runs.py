@@ -104,3 +104,11 @@ def test_a_program_that_outgrows_its_plan_between_the_ends_is_not_valid(encoder,
     code, _, err = run("verify", program)
     assert code == 1
     assert "'x' takes 8000 B at seq=3; it was placed with 4096 B" in err
+
+
+def test_a_benchmark_does_not_set_what_a_run_counts(tmp_path, run_json):
+    found = "(float[6, 4] x) => (int64[2, n] y) { y = NonZero(x) }"
+    model = save(tmp_path, parse(found))
+    quick = ("--rounds", "1", "--seconds", "0.01", "--against", "none")
+    measured = run_json("bench", model, *quick)
+    assert (measured["dimensions"], measured["sizes"]) == ([], [])

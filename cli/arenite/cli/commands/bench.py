@@ -110,7 +110,8 @@ def bench(
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         program = Path(folder) / "model.arena"
         compiled = build_program(model, program, reading=replace(reading, activations=activations))
-        dimensions = compiled.program.dimensions
+        # What a run counts, no input can set.
+        dimensions = tuple(each for each in compiled.program.dimensions if not each.counted_by)
         given = [completed(each, dimensions) for each in points]
         files = {engine: program if engine == OURS else model for engine in engines}
         found: list[_AtSizes] = []
