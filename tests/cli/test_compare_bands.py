@@ -16,7 +16,7 @@ from support.tiny_onnx import parse, save, with_random_weights
 NETWORK = """(float[1,3,32,32] x) => (y) <float[16,3,3,3] w, float[16,16,3,3] v>
 { a = Conv<pads=[1,1,1,1]>(x, w) b = Relu(a) y = Conv<strides=[2,2], pads=[1,1,1,1]>(b, v) }"""
 DENSE = "(float[1,8] x) => (y) { y = Softmax(x) }"
-UNRUN = "(float[4,5] x) => (int64[2,n] y) { y = NonZero(x) }"
+UNRUN = "(float[4,5] x) => (int64[2,n] y) { n = NonZero(x) y = Trilu(n) }"
 BEST = ("--strategy", "best")
 
 

@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from arenite.planner.errors import SizeError
+
+if TYPE_CHECKING:  # imported where it is used: the command line starts without it
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST_POINTS = 1 << 20
 """Combinations of values that are tried one by one, where monotonicity proves nothing."""
@@ -180,7 +182,7 @@ The signs are `+`, `*`, `max` and `min`, with two operands or more, and `/`, a q
 down, with two: `("*", 256, ("/", ("+", "seq", 15), 16))`.
 """
 
-_Values: TypeAlias = Mapping[str, int | NDArray[np.int64]]
+_Values: TypeAlias = "Mapping[str, int | NDArray[np.int64]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,8 @@ class _Extreme:
         return f"{'max' if self.is_largest else 'min'}({self.one}, {self.other})"
 
     def evaluate(self, values: _Values) -> Any:
+        import numpy as np
+
         choose = np.maximum if self.is_largest else np.minimum
         return choose(self.one.evaluate(values), self.other.evaluate(values))
 
@@ -549,7 +553,7 @@ class Size(int):
         of_values: Callable[[int, int], int],
         of_expressions: Callable[[Expression, Expression], Expression],
     ) -> int:
-        if isinstance(other, np.integer):
+        if not isinstance(other, int) and isinstance(other, Integral):
             other = int(other)
         value = of_values(self, other)
         if not isinstance(value, int):  # NotImplemented, of a float or an array
@@ -643,10 +647,10 @@ def bounds(value: int, dimensions: Sequence[Dimension]) -> tuple[int, int]:
     if expression.is_monotone(lowest):
         return expression.evaluate(lowest), expression.evaluate(highest_sizes(used))
     found = expression.evaluate(every_value(used))
-    return int(np.min(found)), int(np.max(found))
+    return int(found.min()), int(found.max())
 
 
-def every_value(dimensions: Sequence[Dimension]) -> dict[str, NDArray[np.int64]]:
+def every_value(dimensions: Sequence[Dimension]) -> "dict[str, NDArray[np.int64]]":
     """Return all combinations of values, as one array for each dimension.
 
     Raises:
@@ -657,6 +661,8 @@ def every_value(dimensions: Sequence[Dimension]) -> dict[str, NDArray[np.int64]]
             f"{', '.join(map(str, dimensions))}: too many sizes to prove a plan for, at most "
             f"{MOST_POINTS:,} of them; give a larger step or a smaller range"
         )
+    import numpy as np
+
     axes = [np.arange(each.low, each.high + 1, each.step, dtype=np.int64) for each in dimensions]
     grids = np.meshgrid(*axes, indexing="ij")
     return {each.name: grid.ravel() for each, grid in zip(dimensions, grids, strict=True)}

@@ -9,6 +9,7 @@ from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.tensors import DType, Tensor
 from arenite.runtime import Session
 from arenite.runtime.operators import (
+    UNSTORED,
     ArgReduce,
     Binary,
     BinaryFunction,
@@ -110,7 +111,8 @@ def kernel_of(operator):
             return kernel_of(value)
         return [plain(each) for each in value] if isinstance(value, tuple | bytes) else value
 
-    names = [each.name for each in fields(operator) if each.name not in ("min", "max")]
+    stored = (each for each in fields(operator) if not each.metadata.get(UNSTORED))
+    names = [each.name for each in stored if each.name not in ("min", "max")]
     return {name: plain(getattr(operator, name)) for name in names}
 
 
