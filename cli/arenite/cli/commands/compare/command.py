@@ -155,13 +155,13 @@ def compare(
 ) -> None:
     """Compare all strategies on every MODEL, or on all models in a folder.
 
-    Strategies are ranked by the height of their plans; capacities are ignored. Several models are
-    planned in parallel. If one fails, others continue and the exit code is 1.
+    Strategies are ranked by the height of their plans; capacities are ignored. Models are
+    planned in parallel. If one fails, the others continue; exit code 1.
 
     With --policies, the policies that trade time for memory are compared instead: the bytes that
     each needs, the time that it adds and how long it searches. --strategy then names a policy.
 
-    Of a range, such as --dim seq=1..512, it compares the plan with plans of single sizes.
+    Of a range, --dim seq=1..512, it compares the plan with those of single sizes.
 
     Ctrl-C keeps the models that are done and the best plans so far of those under way. With a
     single model, it moves on to the next strategy. No file is written if no model could be
