@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_model
-from arenite.planner.sizes import Dimension
+from arenite.planner.sizes import Dimension, at
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Kernels
 from bench.harness.contest import TABLE, Asked, Row, contest, note, option
@@ -48,8 +48,13 @@ class _Case:
 
     def reading(self, sizes: Mapping[str, int] | None = None) -> Reading:
         """Return how the model is read, for all sizes or for these."""
-        dims = {**self.dims, **(sizes or {})}
-        return Reading(dims=dims, values=self.values)
+        if sizes is None:
+            return Reading(dims=self.dims, values=self.values)
+        dims = {name: sizes.get(name, each) for name, each in self.dims.items()}
+        fixed = {
+            n: each if isinstance(each, Dimension) else at(each, sizes) for n, each in dims.items()
+        }
+        return Reading(dims=fixed, values=self.values)
 
     def random_sizes(self, generator: random.Random) -> dict[str, int]:
         return {
@@ -94,7 +99,8 @@ def _cases(folder: Path) -> Iterator[_Case]:
                     {"p2o.DynamicDimension.0": 1, "x:2": 48, width.name: width})  # fmt: skip
     past = Dimension("past_seq_len", 0, 63)
     yield from real("decoder with a cache, GPT-2 tiny", "tr_genai_tiny-random-gpt2-fp32_past",
-                    batch_size=1, seq_len=1, past_seq_len=past)  # fmt: skip
+                    batch_size=1, seq_len=1, past_seq_len=past,
+                    total_seq_len=past.size + 1)  # fmt: skip
 
 
 _CHILD = """
