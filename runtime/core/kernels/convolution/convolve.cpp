@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/convolution/packed_tile.hpp"
+#include "kernels/convolution/pixel_rows.hpp"
 #include "kernels/convolution/tile.hpp"
 #include "kernels/convolution/windows.hpp"
 #include "kernels/parallel.hpp"
@@ -17,10 +18,6 @@ namespace {
 constexpr std::size_t kCached = std::size_t{1} << 17;
 // Tiles whose unfinished sums stay there too.
 constexpr std::size_t kCachedTiles = 8;
-// Products that are not worth waking another thread for.
-constexpr std::size_t kWorthwhile = std::size_t{1} << 18;
-// Parts for each thread: one that is held up leaves some to the others.
-constexpr std::size_t kPartsPerThread = 4;
 
 // Floats that are copied for a tile.
 constexpr std::size_t kCopies = kTilePixels * kTileStride;
@@ -42,23 +39,6 @@ struct Scratch {
 
 // Panels for which tiles of pixels in one row are worth it, however small.
 constexpr std::size_t kFewPanels = 8;
-
-struct Range {
-  std::size_t first;
-  std::size_t count;
-};
-
-// `part` of `count` things that are split as evenly as can be.
-Range split(std::size_t count, std::size_t parts, std::size_t part) {
-  const std::size_t first = count * part / parts;
-  return {first, count * (part + 1) / parts - first};
-}
-
-// Whether the pixels of an image are as far apart across its rows as within.
-template <typename T>
-bool is_dense(const Image<T>& image) {
-  return image.row_offsets == nullptr && image.row_stride == image.columns * image.pixel_stride;
-}
 
 class Run {
  public:
@@ -432,29 +412,13 @@ class Run {
   std::size_t pixel_parts_;
 };
 
-// As one row of pixels.
-template <typename T>
-Image<T> flattened(const Image<T>& image, RowRange rows) {
-  return {image.row(rows.first),      1,
-          rows.count * image.columns, image.channels,
-          image.pixel_stride,         rows.count * image.row_stride};
-}
-
 void compute(const Convolution& convolution, const Image<const float>& source,
              const Image<float>& result, RowRange rows, pthreadpool_t threads) {
   const auto& kernel = convolution.window.kernel;
   const std::size_t depth = kernel[0] * kernel[1] * (source.channels / convolution.groups);
   const std::size_t products = rows.count * result.columns * result.channels * depth;
-  const std::size_t num_threads =
-      products >= kWorthwhile ? pthreadpool_get_threads_count(threads) : 1;
-  const Run run(convolution, source, result, rows, num_threads);
-  if (num_threads == 1) {
-    for (std::size_t part = 0; part < run.num_parts(); ++part) { run.run(part); }
-    return;
-  }
-  pthreadpool_parallelize_1d(
-      threads, [](void* context, std::size_t part) { static_cast<const Run*>(context)->run(part); },
-      const_cast<Run*>(&run), run.num_parts(), 0);
+  const std::size_t num_threads = threads_worthwhile(products, threads);
+  run_parts(Run(convolution, source, result, rows, num_threads), num_threads, threads);
 }
 
 }  // namespace
@@ -465,24 +429,10 @@ std::size_t packed_filter_size(std::size_t groups, std::size_t outputs, std::siz
 
 void convolve(const Convolution& convolution, const Image<const float>& source,
               const Image<float>& result, RowRange rows, pthreadpool_t threads) {
-  if (rows.count * result.columns == 0) { return; }
-  const SlidingWindow& window = convolution.window;
-  const Image<const float>* addend = convolution.store.addend;
-  const std::array<std::uint32_t, 2> one{1, 1};
-  const bool is_flat = window.kernel == one && window.strides == one && !window.has_padding() &&
-                       is_dense(source) && is_dense(result) &&
-                       (addend == nullptr || is_dense(*addend));
-  if (!is_flat) {
-    compute(convolution, source, result, rows, threads);
-    return;
-  }
-  Convolution flat = convolution;
-  Image<const float> flat_addend;
-  if (addend != nullptr) {
-    flat_addend = flattened(*addend, rows);
-    flat.store.addend = &flat_addend;
-  }
-  compute(flat, flattened(source, rows), flattened(result, rows), {0, 1}, threads);
+  over_pixels(convolution, source, result, rows,
+              [threads](const auto& each, const auto& from, const auto& to, RowRange some) {
+                compute(each, from, to, some, threads);
+              });
 }
 
 }  // namespace arenite

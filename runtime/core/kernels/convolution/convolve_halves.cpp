@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/convolution/pixel_rows.hpp"
 #include "kernels/parallel.hpp"
 
 namespace arenite {
@@ -26,9 +27,6 @@ constexpr std::size_t kMostRuns = 64;
 // Bytes of a filter that stay in the second cache while tiles go by, if they are enough panels.
 constexpr std::size_t kCached = std::size_t{1} << 19;
 constexpr std::size_t kFewestPanels = 8;
-// Products that are not worth waking another thread for, and parts for each thread.
-constexpr std::size_t kWorthwhile = std::size_t{1} << 18;
-constexpr std::size_t kPartsPerThread = 4;
 
 constexpr int kHasMin = 1;
 constexpr int kHasMax = 2;
@@ -291,17 +289,6 @@ std::size_t most_pixels(const SlidingWindow& window, const WindowRuns& runs, std
 void copy(const Half* from, std::size_t count, Half* to) { std::copy_n(from, count, to); }
 void copy(const float* from, std::size_t count, Half* to) { narrow(from, to, count); }
 
-struct Range {
-  std::size_t first;
-  std::size_t count;
-};
-
-// `part` of `count` things that are split as evenly as can be.
-Range split(std::size_t count, std::size_t parts, std::size_t part) {
-  const std::size_t first = count * part / parts;
-  return {first, count * (part + 1) / parts - first};
-}
-
 template <typename Source, typename Result>
 class Run {
  public:
@@ -482,35 +469,12 @@ class Run {
 template <typename Source, typename Result>
 void compute(const HalfConvolution& convolution, const Image<const Source>& source,
              const Image<Result>& result, RowRange rows, pthreadpool_t threads) {
-  using This = Run<Source, Result>;
   const auto& kernel = convolution.window.kernel;
   const std::size_t depth = kernel[0] * kernel[1] * source.channels;
   const std::size_t products = rows.count * result.columns * result.channels * depth;
-  const std::size_t num_threads =
-      products >= kWorthwhile ? pthreadpool_get_threads_count(threads) : 1;
-  const This run(convolution, source, result, rows, num_threads);
-  if (num_threads == 1) {
-    for (std::size_t part = 0; part < run.num_parts(); ++part) { run.run(part); }
-    return;
-  }
-  pthreadpool_parallelize_1d(
-      threads,
-      [](void* context, std::size_t part) { static_cast<const This*>(context)->run(part); },
-      const_cast<This*>(&run), run.num_parts(), 0);
-}
-
-// Whether the pixels of an image are as far apart across its rows as within.
-template <typename T>
-bool is_dense(const Image<T>& image) {
-  return image.row_offsets == nullptr && image.row_stride == image.columns * image.pixel_stride;
-}
-
-// As one row of pixels.
-template <typename T>
-Image<T> flattened(const Image<T>& image, RowRange rows) {
-  return {image.row(rows.first),      1,
-          rows.count * image.columns, image.channels,
-          image.pixel_stride,         rows.count * image.row_stride};
+  const std::size_t num_threads = threads_worthwhile(products, threads);
+  run_parts(Run<Source, Result>(convolution, source, result, rows, num_threads), num_threads,
+            threads);
 }
 
 }  // namespace
@@ -525,24 +489,10 @@ bool convolves_halves(const HalfConvolution& convolution, std::size_t channels) 
 template <typename Source, typename Result>
 void convolve_halves(const HalfConvolution& convolution, const Image<const Source>& source,
                      const Image<Result>& result, RowRange rows, pthreadpool_t threads) {
-  if (rows.count * result.columns == 0) { return; }
-  const SlidingWindow& window = convolution.window;
-  const Image<const Half>* addend = convolution.store.addend;
-  const std::array<std::uint32_t, 2> one{1, 1};
-  const bool is_flat = window.kernel == one && window.strides == one && !window.has_padding() &&
-                       is_dense(source) && is_dense(result) &&
-                       (addend == nullptr || is_dense(*addend));
-  if (!is_flat) {
-    compute(convolution, source, result, rows, threads);
-    return;
-  }
-  HalfConvolution flat = convolution;
-  Image<const Half> flat_addend;
-  if (addend != nullptr) {
-    flat_addend = flattened(*addend, rows);
-    flat.store.addend = &flat_addend;
-  }
-  compute(flat, flattened(source, rows), flattened(result, rows), {0, 1}, threads);
+  over_pixels(convolution, source, result, rows,
+              [threads](const auto& each, const auto& from, const auto& to, RowRange some) {
+                compute(each, from, to, some, threads);
+              });
 }
 
 template void convolve_halves(const HalfConvolution&, const Image<const Half>&, const Image<Half>&,
