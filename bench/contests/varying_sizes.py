@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arenite.pipeline.base.ranges import along
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import build_model
+from arenite.pipeline.making.programs import random_array
 from arenite.planner.sizes import Dimension, at
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Kernels
@@ -57,21 +59,11 @@ class _Case:
         return Reading(dims=fixed, values=self.values)
 
     def random_sizes(self, generator: random.Random) -> dict[str, int]:
-        return {
-            each.name: generator.randrange(each.low, each.high + 1, each.step)
-            for each in self.ranges
-        }
+        return {each.name: generator.choice(each.values) for each in self.ranges}
 
     def sizes_between(self) -> list[dict[str, int]]:
         """Return the lowest sizes, those in the middle and the highest."""
-        places = [number / (_COMPARED - 1) for number in range(_COMPARED)]
-        return [
-            {
-                each.name: each.low + int((len(each) - 1) * place) * each.step
-                for each in self.ranges
-            }
-            for place in places
-        ]
+        return along(self.ranges, _COMPARED)
 
 
 def _cases(folder: Path) -> Iterator[_Case]:
@@ -215,12 +207,7 @@ def _measured(case: _Case, asked: Asked) -> Iterator[Row]:
 
 def _feeds(session: Session) -> dict[str, NDArray[Any]]:
     generator = np.random.default_rng(1)
-    return {
-        port.name: generator.random(port.shape).astype(port.dtype)
-        if np.issubdtype(port.dtype, np.floating)
-        else generator.integers(0, 2, port.shape).astype(port.dtype)
-        for port in session.inputs
-    }
+    return {port.name: random_array(generator, port.dtype, port.shape) for port in session.inputs}
 
 
 def _is_equal(case: _Case, session: Session, sizes: dict[str, int], asked: Asked) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.cli.main import main
-from support.command_models import CLASSIFIER, TWO_INPUTS
+from support.command_models import CLASSIFIER, ENCODER, TWO_INPUTS
 from support.tiny_onnx import parse, save, with_random_weights
 
 
@@ -91,3 +91,9 @@ def two_feeds(two_inputs):
     path = two_inputs.with_name("both.npz")
     np.savez(path, **arrays)
     return path, arrays
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    """Return a model of texts of any length."""
+    return save(tmp_path, parse(ENCODER))

@@ -13,21 +13,6 @@ from arenite.strategies import find
 from support.edited_programs import edited
 from support.tiny_onnx import parse, save
 
-ENCODER = """
-    (float[seq, 16] x) => (float[seq, 16] y) {
-        h = Exp(x)
-        t = Transpose <perm = [1, 0]> (x)
-        s = MatMul(h, t)
-        p = Softmax(s)
-        y = MatMul(p, h)
-    }
-"""
-
-
-@pytest.fixture
-def encoder(tmp_path):
-    return save(tmp_path, parse(ENCODER))
-
 
 def test_a_program_runs_at_the_sizes_of_its_inputs(encoder, tmp_path, run, run_json):
     program = tmp_path / "model.arena"

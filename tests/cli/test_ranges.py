@@ -9,26 +9,12 @@ from arenite.planner import planfile
 from arenite.planner.errors import SizeError
 from support.tiny_onnx import parse, save, with_random_weights
 
-ENCODER = """
-    (float[seq, 16] x) => (float[seq, 16] y) {
-        h = Exp(x)
-        t = Transpose <perm = [1, 0]> (x)
-        s = MatMul(h, t)
-        p = Softmax(s)
-        y = MatMul(p, h)
-    }
-"""
 IMAGES = """
     (float[1, 3, H, W] image, float[1, 3, H, W] other) => (float[1, 3, H, W] sum) {
         sum = Add(image, other)
     }
 """
 GENERIC = ("--target", "generic")
-
-
-@pytest.fixture
-def encoder(tmp_path):
-    return save(tmp_path, parse(ENCODER))
 
 
 @pytest.fixture

@@ -46,3 +46,13 @@ EXPANDING = """(float[1,4,23,21] x) => (y)
 { i = Conv<pads=[3,3,3,3]>(x, s) a = Conv(i, w)
   b = Conv<group=24, strides=[2,2], pads=[1,1,1,1]>(a, d) y = Conv(b, p) }"""
 """A block with a tensor six times as wide as those around it."""
+ENCODER = """
+    (float[seq, 16] x) => (float[seq, 16] y) {
+        h = Exp(x)
+        t = Transpose <perm = [1, 0]> (x)
+        s = MatMul(h, t)
+        p = Softmax(s)
+        y = MatMul(p, h)
+    }
+"""
+"""A model of texts of any length."""

@@ -300,7 +300,7 @@ class Expression:
         """Its value, if that does not depend on any dimension."""
         if not self.terms:
             return 0
-        ((monomial, value),) = self.terms[:1]
+        monomial, value = self.terms[0]
         return value if not monomial and len(self.terms) == 1 else None
 
     def evaluate(self, values: _Values) -> Any:
@@ -714,8 +714,8 @@ class Ranges:
     def sign(self, value: int) -> int | None:
         """Return the sign that a size has at all values, None if it differs among them."""
         if not isinstance(value, Size):
-            return (value > 0) - (value < 0)
-        here = (int(value) > 0) - (int(value) < 0)
+            return _sign(value)
+        here = _sign(int(value))
         if any(_sign(at(value, point)) != here for point in self.points):
             return None
         low, high = self.bounds(value)
@@ -727,22 +727,22 @@ class Ranges:
 
     def largest(self, one: int, other: int) -> int:
         """Return the larger of two sizes, an expression of both only where it must be."""
-        return _chosen(self.bounds, one, other, is_largest=True)
+        return self._chosen(one, other, is_largest=True)
 
     def smallest(self, one: int, other: int) -> int:
         """Return the smaller of two sizes, an expression of both only where it must be."""
-        return _chosen(self.bounds, one, other, is_largest=False)
+        return self._chosen(one, other, is_largest=False)
+
+    def _chosen(self, one: int, other: int, *, is_largest: bool) -> int:
+        for larger, smaller in ((one, other), (other, one)):
+            # First by ranges: a number that stands for no limit overflows in an expression.
+            if (
+                self.bounds(larger)[0] >= self.bounds(smaller)[1]
+                or self.bounds(larger - smaller)[0] >= 0
+            ):
+                return larger if is_largest else smaller
+        return _extreme(one, other, is_largest=is_largest)
 
 
 def _sign(value: int) -> int:
     return (value > 0) - (value < 0)
-
-
-def _chosen(
-    known: Callable[[int], tuple[int, int]], one: int, other: int, *, is_largest: bool
-) -> int:
-    for larger, smaller in ((one, other), (other, one)):
-        # First by ranges: a number that stands for no limit overflows in an expression.
-        if known(larger)[0] >= known(smaller)[1] or known(larger - smaller)[0] >= 0:
-            return larger if is_largest else smaller
-    return _extreme(one, other, is_largest=is_largest)

@@ -339,10 +339,10 @@ class Session:
         self._find_ports()
 
     def _fit_to(self, inputs: Mapping[str, Array]) -> None:
-        """Set the sizes that the shapes of the inputs state, if they are others."""
-        require_inputs(inputs, self._inputs_by_name)
+        """Set the sizes that the shapes of the inputs state, and check the arrays."""
         shapes = [np.shape(inputs[port.name]) for port in self._inputs]
         if all(shape == port.shape for shape, port in zip(shapes, self._inputs, strict=True)):
+            require_fit(inputs, self._inputs_by_name)
             return
         try:
             sizes = self._native.sizes_of(shapes)
@@ -422,12 +422,12 @@ class Session:
         """
         native = self._native
         self._check_process()
+        require_inputs(inputs, self._inputs_by_name)
         if not self._dimensions:
             require_fit(inputs, self._inputs_by_name)
         with self._turn:
             if self._dimensions:
                 self._fit_to(inputs)
-                require_fit(inputs, self._inputs_by_name)
             given = [np.ascontiguousarray(inputs[port.name]) for port in self._inputs]
             for index, array in enumerate(given):
                 native.lend(index, array)

@@ -63,15 +63,12 @@ def require_inputs(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]
 
 
 def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -> None:
-    """Check arrays that are to be fed, by name.
+    """Check arrays that are to be fed, one for each input, by name.
 
     Raises:
-        InputNameError: An input is missing, or there is none of a name.
         InputShapeError: An array has another shape.
         InputTypeError: An array has another element type.
-        TypeError: `inputs` is no mapping.
     """
-    require_inputs(inputs, ports)
     for name, port in ports.items():
         array = np.asarray(inputs[name])
         if array.dtype != port.dtype:
