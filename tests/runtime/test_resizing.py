@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arenite.pipeline.base import Reading
-from arenite.runtime import InputShapeError, ProgramError, Session, SizeRangeError
+from arenite.runtime import InputShapeError, InputTypeError, ProgramError, Session, SizeRangeError
 from support.edited_programs import edited, file_of
 from support.one_step import Given, one_step
 from support.ranged_programs import NETWORKS, built, range_of, ranged
@@ -85,6 +85,8 @@ def test_inputs_that_contradict_one_another_are_refused(tmp_path):
         session.resize(n=5)
         with pytest.raises(InputShapeError, match="'z' has the shape 6x16; expected 7x16"):
             session.run({"x": random_input((1, 7, 16)), "z": random_input((6, 16))})
+        with pytest.raises(InputTypeError, match="float64"):
+            session.run({"x": random_input((1, 7, 16)), "z": np.zeros((7, 16))})
         assert session.sizes == {"n": 5}
         found = session.run({"x": random_input((1, 6, 16)), "z": random_input((6, 16))})
         assert found["y"].shape == (1, 6, 16)

@@ -18,6 +18,7 @@ from arenite.runtime import _core
 from arenite.runtime.errors import (
     IndexRangeError,
     InputShapeError,
+    InputTypeError,
     ProgramError,
     ResourceError,
     SessionBusyError,
@@ -33,8 +34,8 @@ from arenite.runtime.session.stated import (
     SessionPort,
     StepProfile,
     Tuned,
+    misfit,
     ports_of,
-    require_fit,
     require_inputs,
 )
 
@@ -216,6 +217,7 @@ class Session:
         self._process = os.getpid() if has_threads else None
         self._label = label
         self._dimensions = tuple(Dimension(*each) for each in self._native.dimensions())
+        self._is_counted = any(each.counted_by for each in self._dimensions)
         self._find_ports()
         self._results = _Results(len(self._outputs))
         self._segments = segments_of(self._native, label, options.threads)
@@ -338,24 +340,25 @@ class Session:
             raise ProgramError(str(error), path=self._label) from error
         self._find_ports()
 
-    def _fit_to(self, inputs: Mapping[str, Array]) -> None:
-        """Set the sizes that the shapes of the inputs state, and check the arrays."""
-        shapes = [np.shape(inputs[port.name]) for port in self._inputs]
-        if all(shape == port.shape for shape, port in zip(shapes, self._inputs, strict=True)):
-            require_fit(inputs, self._inputs_by_name)
-            return
+    def _fit_to(self, inputs: Mapping[str, Array], port: SessionPort) -> None:
+        """Set the sizes that the shapes of the inputs state: that of `port` is another."""
+        if not self._dimensions:
+            raise InputShapeError(port.name, np.shape(inputs[port.name]), port.shape)
+        shapes = [np.shape(inputs[each.name]) for each in self._inputs]
         try:
             sizes = self._native.sizes_of(shapes)
         except _core.SizeRangeError as error:
             raise SizeRangeError(self._label, str(error)) from error
-        for found, port in zip(shapes, self._inputs, strict=True):
-            if len(found) != len(port.shape):
-                raise InputShapeError(port.name, found, port.shape)
+        for found, each in zip(shapes, self._inputs, strict=True):
+            if len(found) != len(each.shape):
+                raise InputShapeError(each.name, found, each.shape)
         before = self._native.sizes()
         self._resize(sizes)
         try:
-            require_fit(inputs, self._inputs_by_name)
-        except InputShapeError:
+            other = misfit(inputs, self._inputs_by_name)
+            if other is not None:
+                raise InputShapeError(other.name, np.shape(inputs[other.name]), other.shape)
+        except (InputShapeError, InputTypeError):
             self._resize(before)
             raise
 
@@ -423,11 +426,10 @@ class Session:
         native = self._native
         self._check_process()
         require_inputs(inputs, self._inputs_by_name)
-        if not self._dimensions:
-            require_fit(inputs, self._inputs_by_name)
         with self._turn:
-            if self._dimensions:
-                self._fit_to(inputs)
+            port = misfit(inputs, self._inputs_by_name)
+            if port is not None:
+                self._fit_to(inputs, port)
             given = [np.ascontiguousarray(inputs[port.name]) for port in self._inputs]
             for index, array in enumerate(given):
                 native.lend(index, array)
@@ -526,7 +528,7 @@ class Session:
         except _core.ProgramError as error:
             raise ProgramError(str(error), path=self._label) from error
         finally:
-            if any(each.counted_by for each in self._dimensions) and self._open_core is not None:
+            if self._is_counted and self._open_core is not None:
                 self._find_ports()
 
     def _check_process(self) -> None:

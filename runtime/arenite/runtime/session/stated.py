@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.runtime import _core
-from arenite.runtime.errors import InputNameError, InputShapeError, InputTypeError
+from arenite.runtime.errors import InputNameError, InputTypeError
 
 Array: TypeAlias = NDArray[Any]
 
@@ -62,11 +62,14 @@ def require_inputs(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]
         raise InputNameError(next(n for n in ports if n not in inputs), ports, missing=True)
 
 
-def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -> None:
-    """Check arrays that are to be fed, one for each input, by name.
+def misfit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -> SessionPort | None:
+    """Return the first input whose array has another shape; None if all arrays can be fed.
+
+    Args:
+        inputs: An array for each input.
+        ports: The inputs, by name.
 
     Raises:
-        InputShapeError: An array has another shape.
         InputTypeError: An array has another element type.
     """
     for name, port in ports.items():
@@ -74,7 +77,8 @@ def require_fit(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -
         if array.dtype != port.dtype:
             raise InputTypeError(name, str(array.dtype), str(port.dtype))
         if array.shape != port.shape:
-            raise InputShapeError(name, array.shape, port.shape)
+            return port
+    return None
 
 
 @dataclass(frozen=True, slots=True)
