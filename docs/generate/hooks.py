@@ -13,7 +13,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-_COMPONENTS = ("pipeline", "planner", "strategies", "runtime", "compression", "training", "cli")
+_COMPONENTS = (
+    "pipeline", "planner", "strategies", "runtime", "compression", "training", "cli", "compat",
+)  # fmt: skip
 sys.path[:0] = [str(ROOT / component) for component in _COMPONENTS]
 
 import reference  # noqa: E402  # needs the path

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "pipeline", "cli")
+COMPONENTS = (
+    "planner", "strategies", "runtime", "compression", "training", "pipeline", "cli", "compat",
+)  # fmt: skip
 FOLDERS = {
     **{name: (ROOT / name, f"arenite/{name}") for name in COMPONENTS},
     "bench": (ROOT, "bench"),

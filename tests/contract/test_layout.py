@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "pipeline", "cli")
+COMPONENTS = (
+    "planner", "strategies", "runtime", "compression", "training", "pipeline", "cli", "compat",
+)  # fmt: skip
 PRESENT = [name for name in COMPONENTS if (ROOT / name / "arenite").is_dir()]
 MAY_IMPORT = {
     "planner": {"planner"},
@@ -17,8 +19,9 @@ MAY_IMPORT = {
     "runtime": {"runtime", "planner"},
     "compression": {"compression", "planner", "training"},
     "training": {"training", "planner"},
-    "pipeline": set(COMPONENTS) - {"cli"},
-    "cli": set(COMPONENTS),
+    "pipeline": set(COMPONENTS) - {"cli", "compat"},
+    "cli": set(COMPONENTS) - {"compat"},
+    "compat": set(COMPONENTS) - {"cli"},
 }
 FORMATS = ("bokeh", "onnx", "onnxruntime", "ortools", "tflite", "ai_edge_litert", "tflite_micro")
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "pipeline", "cli")
+COMPONENTS = (
+    "planner", "strategies", "runtime", "compression", "training", "pipeline", "cli", "compat",
+)  # fmt: skip
 PUBLIC_MODULES = {
     f"arenite.planner.{name}"
     for name in ("errors", "files", "lazy", "quiet_onnxruntime", "sizes", "tensors", "units")

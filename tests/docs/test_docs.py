@@ -266,7 +266,7 @@ def install(package: Path, folder: Path) -> None:
 
 def run(*command: str | Path, cwd: Path) -> str:
     """Return what a process prints, with the checkout and its folder on Python's path."""
-    parts = [ROOT / part for part in ("planner", "strategies", "runtime", "cli")]
+    parts = [ROOT / part for part in ("planner", "strategies", "runtime", "cli", "compat")]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, [cwd, *parts])),
         "COLUMNS": "120",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = ("planner", "strategies", "runtime", "compression", "training")
+COMPONENTS = ("planner", "strategies", "runtime", "compression", "training", "compat")
 """Those whose README has a table of modules; `cli` has a test of its own."""
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 
