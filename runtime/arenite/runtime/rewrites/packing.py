@@ -84,7 +84,7 @@ class _Packer:
         if len(arrays) < len(weights):
             return step
         if isinstance(operator, Gru):
-            arrays[2:] = _gru_biases(operator, *arrays[2:])
+            arrays[2:] = gru_biases(operator, *arrays[2:])
         names = [
             self._constant(name, step, partial(packed_gates, array, operator.num_gates))
             for name, array in zip(step.inputs[1:3], arrays, strict=False)
@@ -222,7 +222,7 @@ def packed_gates(weights: Array, gates: int) -> Array:
     )
 
 
-def _gru_biases(operator: Gru, bias: Array, recurrent_bias: Array) -> tuple[Array, Array]:
+def gru_biases(operator: Gru, bias: Array, recurrent_bias: Array) -> tuple[Array, Array]:
     """Return a bias of all gates, and one that the reset gate applies to."""
     units = bias.shape[1] // operator.num_gates
     kept = recurrent_bias[:, -units:] if operator.reset_after else np.zeros_like(bias[:, -units:])

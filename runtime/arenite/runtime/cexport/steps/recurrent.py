@@ -1,15 +1,20 @@
 """Recurrent layers, whose state lies in the arena."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from arenite.planner import Array, Tensor
 from arenite.planner.operators import Operands
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
+from arenite.runtime.cexport.base.text import TYPES
 from arenite.runtime.cexport.steps import tables
-from arenite.runtime.cexport.steps.writer import StepWriter, writes
-from arenite.runtime.operators.recurrent import Lstm, Svdf
+from arenite.runtime.cexport.steps.writer import Plane, StepWriter, writes
+from arenite.runtime.operators.base import FLOAT_BYTES
+from arenite.runtime.operators.recurrent import Gru, Lstm, Svdf
+from arenite.runtime.rewrites.packing import gru_biases
 
 
 class UnbufferedLstm(Lstm):
@@ -20,6 +25,17 @@ class UnbufferedLstm(Lstm):
     def scratch(self, operands: Operands) -> int:
         """Return 0: a unit's products are held one after the other."""
         return 0
+
+
+class UnbufferedGru(Gru):
+    """A Gru whose kernel holds at most the states that the reset gate applies to."""
+
+    __slots__ = ()
+
+    def scratch(self, operands: Operands) -> int:
+        """Return the bytes of the reset states of a sequence."""
+        recurrent = operands.input(2)
+        return 0 if self.reset_after or recurrent is None else FLOAT_BYTES * recurrent.shape[2]
 
 
 @writes(Svdf)
@@ -99,53 +115,118 @@ def _integer_svdf(
 
 @writes(UnbufferedLstm)
 def lstm(t: StepWriter) -> None:
-    """Write a long short-term memory that keeps its state, one call a sequence of the batch."""
+    """Write a long short-term memory, one call a direction and a sequence of the batch."""
     operator = t.operator
     assert isinstance(operator, Lstm)
-    kind = t.types("int8", "float32")
-    weights, recurrent = t.array(1), t.array(2)
-    if not operator.keeps_state or operator.reverse or weights.shape[0] != 1:
-        raise NotWrittenError("reverse directions and initial states as inputs are unsupported")
+    is_float = t.types("int8", "float32") == "float32"
+    if operator.keeps_state:
+        hidden, cell = t.input(4), t.input(5)
+    else:
+        hidden, cell = _initialised(t, 4, 1), _initialised(t, 5, 2)
+    layers = _float_layers(t, "lstm", t.array(3)) if is_float else [_integer_lstm(t, operator)]
+    _call_sequences(t, operator, layers, [hidden, cell])
+
+
+@writes(UnbufferedGru)
+def gru(t: StepWriter) -> None:
+    """Write a gated recurrent unit, one call a direction and a sequence of the batch."""
+    operator = t.operator
+    assert isinstance(operator, Gru)
+    t.types("float32")
+    hidden = _initialised(t, 5, 1)
+    biases = gru_biases(operator, t.array(3), t.array(4))
+    layers = _float_layers(t, "gru", biases[0], biases[1] if operator.reset_after else None)
+    _, reset = t.working_memory()
+    if reset != "NULL":
+        reset = f"(float *)(void *)({reset})"
+    _call_sequences(t, operator, layers, [hidden], reset)
+
+
+def _initialised(t: StepWriter, given: int, made: int) -> Tensor:
+    """Write the copy of a state from an input, or zeros if it is left out; return the state."""
+    state = t.output(made)
+    size = t.num_bytes(state.size)
+    if t.has(given):
+        t.plain_call(f"memcpy({t.address(state)}, {t.address(t.input(given))}, {size});")
+    else:
+        t.plain_call(f"memset({t.address(state)}, 0, {size});")
+    return state
+
+
+def _call_sequences(
+    t: StepWriter,
+    operator: Lstm | Gru,
+    layers: Sequence[tuple[str, str]],
+    states: Sequence[Tensor],
+    *last: str,
+) -> None:
+    """Write a call for each direction and each sequence of the batch.
+
+    Args:
+        t: The step.
+        operator: Its operator.
+        layers: Kernel and layer of each direction.
+        states: What the kernel updates.
+        last: Further arguments behind the states.
+    """
     source, result = t.input(), t.output()
+    inputs, units, directions = source.shape[2], t.array(2).shape[2], len(layers)
     times, batch = source.shape[:2]
+    read, made = inputs * batch, directions * units * batch  # elements from one time to the next
+    in_sequence, out_sequence, out_direction = inputs, units, batch * units
     if operator.batch_major:
-        times, batch = batch, times
-    inputs, units = weights.shape[2], recurrent.shape[2]
-    is_float = kind == "float32"
-    suffix, layer = _float_lstm(t, operator) if is_float else _integer_lstm(t, operator)
-    element = "float" if is_float else "int8_t"
-    through = "(void *)" if is_float else ""
-    const_through = "(const void *)" if is_float else ""
-    size, cell_size = (4, 4) if is_float else (1, 2)
-    cell = "float" if is_float else "int16_t"
-    before, behind = (times, 1) if operator.batch_major else (1, batch)
-    for plane in t.planes(batch):
-        read = t.address(source, plane, size * inputs * before)
-        made = t.address(result, plane, size * units * before)
-        t.call(
-            f"lstm_{suffix}",
-            layer,
-            f"(const {element} *){const_through}({read})",
-            inputs * behind,
-            times,
-            f"({element} *){through}({t.address(t.input(4), plane, size * units)})",
-            f"({cell} *)(void *)({t.address(t.input(5), plane, cell_size * units)})",
-            f"({element} *){through}({made})",
-            units * behind,
-        )
+        times, batch, read, made = batch, times, inputs, directions * units
+        in_sequence, out_sequence, out_direction = times * read, times * made, units
+
+    def place(tensor: Tensor, plane: Plane, step: int, skipped: int, *, const: str = "") -> str:
+        size = tensor.dtype.bits // 8
+        text = t.address(tensor, plane, step * size)
+        text += f" + {skipped * size}" if skipped else ""
+        through = f"({const}void *)" if size > 1 else ""
+        return f"({const}{TYPES[tensor.dtype.label]} *){through}({text})"
+
+    for direction, (kernel, layer) in enumerate(layers):
+        sign = -1 if operator.reverse or direction else 1
+        begin = (times - 1) * read if sign < 0 else 0
+        end = (times - 1) * made if sign < 0 else 0
+        for plane in t.planes(batch):
+            t.call(
+                kernel,
+                layer,
+                place(source, plane, in_sequence, begin, const="const "),
+                sign * read,
+                times,
+                *(place(each, plane, units, direction * batch * units) for each in states),
+                *last,
+                place(result, plane, out_sequence, direction * out_direction + end),
+                sign * made,
+            )
 
 
-def _float_lstm(t: StepWriter, operator: Lstm) -> tuple[str, str]:
+def _float_layers(
+    t: StepWriter, kind: str, bias: Array, reset_bias: Array | None = None
+) -> list[tuple[str, str]]:
+    """Return kernel and layer of each direction."""
+    operator = t.operator
     suffix, (weights, recurrent) = t.weights(t.array(1), t.array(2))
-    return suffix, t.layer(
-        f"lstm_layer_{suffix}",
-        inputs=weights.shape[2],
-        units=recurrent.shape[2],
-        clip=operator.cell_clip,
-        weights=t.constant(weights, "weights"),
-        recurrent=t.constant(recurrent, "recurrent"),
-        bias=t.constant(t.array(3), "bias"),
-    )
+    return [
+        (
+            f"{kind}_{suffix}",
+            t.layer(
+                f"gates_{suffix}",
+                inputs=weights.shape[2],
+                units=recurrent.shape[2],
+                clip=operator.cell_clip if isinstance(operator, Lstm) else math.inf,
+                weights=t.constant(weights[direction], "weights"),
+                recurrent=t.constant(recurrent[direction], "recurrent"),
+                bias=t.constant(bias[direction], "bias"),
+                reset_bias="NULL"
+                if reset_bias is None
+                else t.constant(reset_bias[direction], "reset_bias"),
+            ),
+        )
+        for direction in range(len(weights))
+    ]
 
 
 _GATE_BITS = 3
@@ -153,7 +234,7 @@ _GATE_BITS = 3
 
 
 def _integer_lstm(t: StepWriter, operator: Lstm) -> tuple[str, str]:
-    """Return the layer of integers, with the scales of TensorFlow Lite Micro's kernels."""
+    """Return kernel and layer of integers, with the scales of TensorFlow Lite Micro's kernels."""
     t.refuse_even("integers")
     exponent = math.frexp(scale_of(t.input(5)))
     if exponent[0] != 0.5 or not -14 <= exponent[1] <= -8:
@@ -180,7 +261,7 @@ def _integer_lstm(t: StepWriter, operator: Lstm) -> tuple[str, str]:
             f"{prefix}factors": t.constant(np.array([f for f, _ in pairs], np.int32), "factors"),
             f"{prefix}shifts": t.constant(np.array([s for _, s in pairs], np.int8), "shifts"),
         }
-    return "s8", t.layer(
+    return "lstm_s8", t.layer(
         "lstm_layer",
         **fields,
         inputs=t.array(1).shape[2],

@@ -103,34 +103,38 @@ KERNEL lstm_s8(const lstm_layer *k, const int8_t *in, int32_t in_stride, int32_t
 }
 
 /* One for each of
-   THE_KERNEL | THE_LAYER       | GATE      | STORED   | NUMBER
-   lstm_f32   | lstm_layer_f32  | gate_f32  | float    | (float)
-   lstm_f16   | lstm_layer_f16  | gate_f16  | uint16_t | half_of
-   lstm_bf16  | lstm_layer_bf16 | gate_bf16 | uint16_t | upper_of */
+   THE_LSTM  | THE_GRU  | THE_LAYER  | PRODUCTS      | GATE      | STORED   | NUMBER
+   lstm_f32  | gru_f32  | gates_f32  | products_f32  | gate_f32  | float    | (float)
+   lstm_f16  | gru_f16  | gates_f16  | products_f16  | gate_f16  | uint16_t | half_of
+   lstm_bf16 | gru_bf16 | gates_bf16 | products_bf16 | gate_bf16 | uint16_t | upper_of */
 
-/* A long short-term memory; gates are input, forget, cell, output. Strides in floats. */
+/* One direction of a recurrent layer. Gates of an LSTM are input, forget, cell, output; those of a
+   GRU update, reset, hidden. */
 typedef struct {
     int32_t inputs, units;
     float clip;
     const STORED *weights;
     const STORED *recurrent;
     const float *bias;
+    const float *reset_bias;
 } THE_LAYER;
 
-static float GATE(const THE_LAYER *k, int32_t row, const float *in, const float *hidden)
+static float PRODUCTS(float sum, const STORED *weights, const float *values, int32_t count)
 {
-    const STORED *w = k->weights + row * k->inputs, *r = k->recurrent + row * k->units;
-    float sum = k->bias[row];
-    for (int32_t i = 0; i < k->inputs; ++i)
-        sum += NUMBER(w[i]) * in[i];
-    for (int32_t i = 0; i < k->units; ++i)
-        sum += NUMBER(r[i]) * hidden[i];
+    for (int32_t i = 0; i < count; ++i)
+        sum += NUMBER(weights[i]) * values[i];
     return sum;
 }
 
-/* `times` steps of one sequence of a batch; the states are updated. */
-KERNEL THE_KERNEL(const THE_LAYER *k, const float *in, int32_t in_stride, int32_t times,
-                  float *hidden, float *cell, float *out, int32_t out_stride)
+static float GATE(const THE_LAYER *k, int32_t row, const float *in, const float *hidden)
+{
+    const float sum = PRODUCTS(k->bias[row], k->weights + row * k->inputs, in, k->inputs);
+    return PRODUCTS(sum, k->recurrent + row * k->units, hidden, k->units);
+}
+
+/* `times` steps of one sequence of a batch; the states are updated. Strides in floats. */
+KERNEL THE_LSTM(const THE_LAYER *k, const float *in, int32_t in_stride, int32_t times,
+                float *hidden, float *cell, float *out, int32_t out_stride)
 {
     for (int32_t t = 0; t < times; ++t, in += in_stride, out += out_stride) {
         for (int32_t j = 0; j < k->units; ++j) {
@@ -143,6 +147,32 @@ KERNEL THE_KERNEL(const THE_LAYER *k, const float *in, int32_t in_stride, int32_
         }
         /* Only now: all units read the state from before. */
         for (int32_t j = 0; j < k->units; ++j)
+            hidden[j] = out[j];
+    }
+}
+
+/* The same of a GRU. The reset gate applies to the state, in `reset`; or, where that is null, to
+   the products with it and their bias. */
+KERNEL THE_GRU(const THE_LAYER *k, const float *in, int32_t in_stride, int32_t times, float *hidden,
+               float *reset, float *out, int32_t out_stride)
+{
+    const int32_t units = k->units;
+    const STORED *const last = k->recurrent + 2 * units * units;
+    for (int32_t t = 0; t < times; ++t, in += in_stride, out += out_stride) {
+        for (int32_t j = 0; j < units && reset != NULL; ++j)
+            reset[j] = hidden[j] * sigmoid_of(GATE(k, units + j, in, hidden));
+        for (int32_t j = 0; j < units; ++j) {
+            const int32_t row = 2 * units + j;
+            const float update = sigmoid_of(GATE(k, j, in, hidden));
+            float sum = PRODUCTS(k->bias[row], k->weights + row * k->inputs, in, k->inputs);
+            if (reset != NULL)
+                sum = PRODUCTS(sum, last + j * units, reset, units);
+            else
+                sum += sigmoid_of(GATE(k, units + j, in, hidden)) *
+                       PRODUCTS(k->reset_bias[j], last + j * units, hidden, units);
+            out[j] = (1.0f - update) * tanhf(sum) + update * hidden[j];
+        }
+        for (int32_t j = 0; j < units; ++j)
             hidden[j] = out[j];
     }
 }
