@@ -26,6 +26,7 @@ constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
 constexpr std::size_t kMaxAxes = 16;
 constexpr std::size_t kSides = 4;   // of a padding
 constexpr std::size_t kWindow = 2;  // rows and columns
+constexpr std::size_t kTiles = 2;   // Winograd's, and those of a tuned program
 
 std::string range_of(const program::Dimension& dimension) {
   std::string text = std::to_string(dimension.low()) + " to " + std::to_string(dimension.high());
@@ -417,6 +418,15 @@ StatedNumber::StatedNumber(const program::Step& step, std::uint32_t number) {
   const auto* copy = step.kernel_as_Copy();
   if (copy == nullptr) {
     const auto* pool = step.kernel_as_Pool2D();
+    const auto* conv = step.kernel_as_Conv2D();
+    if (conv != nullptr && number >= kSides) {
+      if (number >= kSides + kTiles) { refuse(label); }
+      kind_ = Kind::extent;
+      place_ =
+          field(conv, number == kSides ? program::Conv2D::VT_TILE : program::Conv2D::VT_TUNED_TILE);
+      if (place_ == nullptr) { refuse(label + ": the file leaves it out"); }
+      return;
+    }
     const bool is_window = pool != nullptr && number >= kSides;
     const auto* list = is_window ? pool->window() : padding_of(step);
     const std::size_t index = is_window ? number - kSides : number;

@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arenite.pipeline.base import Reading
+from arenite.pipeline.making.building import build_model
 from arenite.pipeline.targets.compiling import Compiled, compile_model, lower_model, rules
 from arenite.planner.importers.models import Source
 from arenite.planner.placement.verification import verify
 from arenite.planner.rewrites.derivation import derive
+from arenite.planner.sizes import Dimension
 from arenite.runtime import ProgramError, Session
 from arenite.runtime.operators import Conv2D
 from arenite.runtime.program import program_pieces
@@ -24,6 +27,7 @@ from arenite.runtime.rewrites import (
     with_tiles,
 )
 from arenite.strategies import find
+from support.edited_programs import edited, file_of
 from support.one_step import Given, constant, one_step
 from support.running import assert_same, random_feeds, reference_outputs
 from support.tiny_onnx import parse, save, with_random_weights
@@ -243,3 +247,72 @@ def test_a_file_that_makes_tiles_in_bands_is_refused():
     )  # fmt: skip
     with pytest.raises(ProgramError, match="Winograd tiles cannot run in bands"):
         Session.of_pieces(pieces, "bands")
+
+
+def by_sizes(tmp_path, *dimensions):
+    """Return how a convolution of 16 channels is built at sizes, and the file for a range."""
+    height, width = (dimensions * 2)[:2]
+    path = written(tmp_path, LAYERS, n=1, c=16, o=16, pads="[1,1,1,1]", h=height, w=width)
+
+    def build(dims):
+        built = build_model(path, Reading(dims=dims), kernels=Kernels.FASTEST)
+        return built.compiled.assemble(built.plan)
+
+    return build, build({each: Dimension(each, 4, 40) for each in dimensions})
+
+
+def outputs_of(session, height, width):
+    x = np.random.default_rng(height).standard_normal((1, 16, height, width))
+    return session.run({"x": x.astype(np.float32)})["y"]
+
+
+def test_each_size_of_a_range_has_the_tiles_of_the_program_for_it_alone(tmp_path):
+    build, assembly = by_sizes(tmp_path, "n")
+    tiles = {n: quickest_first(16, 16, n, n)[0] for n in (4, 7, 9, 10, 40)}
+    assert tiles == {4: DIRECT, 7: 4, 9: DIRECT, 10: 4, 40: 4}
+    with Session.of_pieces([file_of(assembly)], "ranged") as session:
+        for n in (*tiles, 6, 9):
+            with Session.of_pieces([file_of(build({"n": n}))], "fixed") as fixed:
+                expected = outputs_of(fixed, n, n)
+            assert outputs_of(session, n, n).tobytes() == expected.tobytes(), n
+
+
+def test_an_image_of_two_sizes_has_the_tiles_of_its_shorter_side(tmp_path):
+    build, assembly = by_sizes(tmp_path, "h", "w")
+    with Session.of_pieces([file_of(assembly)], "ranged") as session:
+        for h, w in ((40, 5), (5, 40), (12, 30), (40, 40)):
+            with Session.of_pieces([file_of(build({"h": h, "w": w}))], "fixed") as fixed:
+                expected = outputs_of(fixed, h, w)
+            assert outputs_of(session, h, w).tobytes() == expected.tobytes(), (h, w)
+
+
+def test_tiles_that_do_not_exist_are_refused(tmp_path):
+    _, assembly = by_sizes(tmp_path, "n")
+
+    def of_three_rows(root):
+        one, most = ({"operation": "constant", "a": a, "b": 0} for a in (1, 40))
+        count = len(root["expressions"])
+        root["expressions"] += [
+            one, most, {"operation": "dimension", "a": 0, "b": 0},
+            {"operation": "divide", "a": count + 2, "b": count + 1},
+            {"operation": "add", "a": count, "b": count},
+            {"operation": "add", "a": count + 4, "b": count},
+            {"operation": "add", "a": count + 3, "b": count + 5},
+        ]  # fmt: skip
+        found = next(each for each in root["numbers"] if each["number"] == 4)
+        found["expression"] = len(root["expressions"]) - 1
+
+    with pytest.raises(ProgramError, match="Winograd tiles must have 2 or 4 rows"):
+        Session.of_pieces([edited(assembly, of_three_rows)], "three")
+
+
+@pytest.mark.parametrize("number", [5, 6])
+def test_other_numbers_of_a_convolution_depend_on_no_size(number, tmp_path):
+    _, assembly = by_sizes(tmp_path, "n")
+
+    def renumber(root):
+        found = next(each for each in root["numbers"] if each["number"] == 4)
+        root["numbers"] = [{**found, "number": number}]
+
+    with pytest.raises(ProgramError, match=f"number {number}"):
+        Session.of_pieces([edited(assembly, renumber)], "renumbered")

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arenite.pipeline.base import Reading
 from arenite.pipeline.targets.compiling import Compiled, Tuning, compile_model, lower_model, rules
 from arenite.planner.importers.models import Source
 from arenite.planner.placement.verification import verify
 from arenite.planner.rewrites.derivation import derive
+from arenite.planner.sizes import Dimension, at
 from arenite.runtime import ProgramError, Session, Tuned, processor_name
 from arenite.runtime.operators import Conv2D
 from arenite.runtime.program import program_pieces
@@ -103,6 +105,21 @@ def test_what_may_run_by_tiles_on_some_processor_is_not_made_in_bands(model):
     operands = compiled.program.operands(step)
     assert not replace(step.operator, tile=0).has_kernel_by_rows(operands)
     assert replace(step.operator, tile=0, tuned_tile=0).has_kernel_by_rows(operands)
+
+
+def test_a_range_is_tuned_at_sizes_where_the_table_chooses_as_at_the_highest(tmp_path):
+    text = WIDE_THEN_NARROW.replace("56,56", "n,n")
+    model = save(tmp_path, with_random_weights(parse(text)))
+    compiled = compile_model(
+        model,
+        Reading(dims={"n": Dimension("n", 4, 56)}),
+        kernels=Kernels.FASTEST,
+        tune=lambda program: Tuning(processor_name(), quickest(program, 2)),
+    )
+    tiled, _ = compiled.tiled(find("best")(compiled.source.problem))
+    (operator,) = (s.operator for s in tiled.program.steps if getattr(s.operator, "tile", 0))
+    for n, table, tuned in ((4, 0, 0), (6, 0, 0), (7, TABLE, 2), (56, TABLE, 2)):
+        assert (at(operator.tile, {"n": n}), at(operator.tuned_tile, {"n": n})) == (table, tuned)
 
 
 def pieces(kernel, *, scratch=1 << 16, processor=None, turns=()):

@@ -55,7 +55,8 @@ def numbers_of(step: Root) -> list[int]:
     """Return the numbers of a step that may depend on sizes, in the order of the schema."""
     kernel = step["kernel"]
     if step["kernel_type"] != "Copy":
-        return [*kernel.get("padding", []), *kernel.get("window", [])]
+        tiles = [kernel[name] for name in ("tile", "tuned_tile") if name in kernel]
+        return [*kernel.get("padding", []), *kernel.get("window", []), *tiles]
     return [
         number
         for move in kernel.get("moves", [])

@@ -78,6 +78,9 @@ def _value(node: Mapping[str, Any], values: Sequence[int], sizes: Sequence[int])
 
 def _set(step: dict[str, Any], number: int, value: int) -> None:
     kernel = step["kernel"]
+    if step["kernel_type"] == "Conv2D" and number >= 4:
+        kernel[("tile", "tuned_tile")[number - 4]] = value
+        return
     if step["kernel_type"] != "Copy":
         place = kernel["padding"] if number < 4 else kernel["window"]
         place[number % 4] = value

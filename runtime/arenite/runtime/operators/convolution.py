@@ -140,7 +140,7 @@ class Conv2D(Convolution):
     working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
     of 1, one group. On the processor that the program is tuned on, `tuned_tile` and
     `tuned_threads` take their place; working memory is enough for either. It has `tile_scratch`
-    bytes; 0 is as many as are of use for these threads.
+    bytes; 0 is as many as are of use for these threads. Tiles may depend on sizes.
     """
 
     number: ClassVar[int] = 1
@@ -201,9 +201,9 @@ class Conv2D(Convolution):
         _, rows, columns, outputs = result.shape
         chosen = ((self.tile, self.tile_threads), (self.tuned_tile, self.tuned_threads))
         for tile, threads in chosen:
-            if tile:
-                tiles = -(-int(rows) // tile) * -(-int(columns) // tile)
-                yield Winograd(tile, source.shape[3], outputs, tiles), threads
+            if tile:  # of a range of sizes, those at the highest
+                tiles = -(-int(rows) // int(tile)) * -(-int(columns) // int(tile))
+                yield Winograd(int(tile), source.shape[3], outputs, tiles), threads
 
     def takes_tiles(self, operands: Operands) -> bool:
         """Tell whether it can be computed after Winograd."""

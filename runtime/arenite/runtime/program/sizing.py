@@ -15,6 +15,7 @@ from arenite.planner.operators import Operator
 from arenite.planner.sizes import Dimension, Expression, Size, Tree, bounds
 from arenite.runtime.errors import UnwritableProgramError
 from arenite.runtime.operators.base import UNSTORED, RuntimeOperator
+from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.reduction import Pool2D
 
@@ -136,7 +137,7 @@ _OPERATIONS = {
 def _attributes(operator: Operator) -> tuple[list[int], list[tuple[str, object]]]:
     """Return the numbers of an operator in the file's order, and all its other attributes."""
     numbered: list[int] = []
-    others = {
+    others: dict[str, Any] = {
         each.name: getattr(operator, each.name)
         for each in dataclasses.fields(operator)  # type: ignore[arg-type]  # all of ours are
         if UNSTORED not in each.metadata
@@ -148,6 +149,8 @@ def _attributes(operator: Operator) -> tuple[list[int], list[tuple[str, object]]
     numbered += others.pop("padding", ())
     if isinstance(operator, Pool2D):
         numbered += others.pop("window")
+    if isinstance(operator, Conv2D):
+        numbered += [others.pop("tile"), others.pop("tuned_tile")]
     return numbered, list(others.items())
 
 

@@ -18,13 +18,18 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from arenite.planner import Plan, Problem, Program, Step, UsageRecord
 from arenite.planner.programs import Names
+from arenite.planner.sizes import MOST_POINTS, Expression, bounds, every_value, smallest
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import PANEL
-from arenite.runtime.operators.convolution import Conv2D
+from arenite.runtime.operators.convolution import Conv2D, Winograd
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DIRECT = 0
 """In place of a tile: the direct kernel."""
@@ -216,7 +221,8 @@ def with_tiles(
             memory=memory.name,
         )  # fmt: skip
         placed.append((record, offset))
-        steps[number] = replace(step, operator=replace(operator, tile_scratch=size))
+        operator = replace(_at_each_size(program, step, operator, size), tile_scratch=size)
+        steps[number] = replace(step, operator=operator)
     placed.sort(key=lambda each: each[0].start)
     tiled = replace(problem, records=tuple(record for record, _ in placed))
     return (
@@ -229,6 +235,71 @@ def with_tiles(
             lower_bounds=tuple(map(max, plan.lower_bounds, tiled.lower_bounds)),
         ),
     )
+
+
+def _at_each_size(program: Program, step: Step, operator: Conv2D, scratch: int) -> Conv2D:
+    """Return the operator with the tiles of each size of a range.
+
+    They are those that the program for a size alone has, if working memory is enough. Where rows
+    and columns depend on different dimensions, an image is taken for a square of its shorter side.
+
+    Args:
+        program: The program.
+        step: The step.
+        operator: Its operator, with the tiles of the highest sizes.
+        scratch: Bytes of working memory.
+    """
+    operands = program.operands(step)
+    assert operands.source is not None
+    assert operands.result is not None
+    inputs, (_, rows, columns, outputs) = operands.source.shape[3], operands.result.shape
+    names = Expression.of(rows).names | Expression.of(columns).names
+    used = [each for each in program.dimensions if each.name in names]
+    if not used or (len(used) == 1 and len(used[0]) > MOST_POINTS):
+        return operator
+    if len(used) == 1:
+        variable, values = used[0].size, used[0].values
+        points = every_value(used)
+        images = list(zip(_lengths(rows, points), _lengths(columns, points), strict=True))
+    else:
+        variable = smallest(rows, columns)
+        low, high = bounds(variable, used)
+        values = range(low, high + 1)
+        images = [(length, length) for length in values]
+
+    def quickest(image: tuple[int, int], threads: int) -> int:
+        for tile in quickest_first(inputs, outputs, *image):
+            if tile == DIRECT:
+                break
+            tiles = math.prod(-(-length // tile) for length in image)
+            if Winograd(tile, inputs, outputs, tiles).least_scratch(threads) <= scratch:
+                return tile
+        return DIRECT
+
+    def sized(tile: int, threads: int) -> int:
+        """Return tiles by size: those of the table where it has others than at the highest."""
+        if tile == DIRECT:
+            return tile
+        by_image = {image: quickest(image, threads) for image in dict.fromkeys(images)}
+        highest = by_image[images[-1]]
+        chosen = [tile if by_image[each] == highest else by_image[each] for each in images]
+        total = chosen[0]
+        for value, one, other in zip(values[1:], chosen, chosen[1:], strict=False):
+            if one != other:
+                total += (other - one) * smallest(1, variable // value)
+        return total
+
+    return replace(
+        operator,
+        tile=sized(operator.tile, operator.tile_threads),
+        tuned_tile=sized(operator.tuned_tile, operator.tuned_threads),
+    )
+
+
+def _lengths(length: int, points: Mapping[str, "NDArray[np.int64]"]) -> "list[int]":
+    size = next(iter(points.values())).size
+    found = Expression.of(length).evaluate(points)
+    return [found] * size if isinstance(found, int) else found.tolist()
 
 
 def largest_gap(live: list[tuple[int, int]], height: int) -> tuple[int, int]:
