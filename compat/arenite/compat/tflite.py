@@ -1,0 +1,498 @@
+"""`Interpreter` of LiteRT and TFLite, run by our sessions.
+
+    >>> from arenite.compat.tflite import Interpreter
+    >>> interpreter = Interpreter(model_path="model.tflite")
+
+Classes, arguments, indices of tensors, errors and the first words of their texts are those of
+`ai_edge_litert.interpreter`, which was `tflite_runtime.interpreter` before.
+"""
+
+import enum
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from arenite.compat.cache import Model, open_program
+from arenite.compat.tflite_file import TYPE_NAMES, Array, Details, ProgramPorts, TfliteFile
+from arenite.planner import AreniteError
+from arenite.runtime import MAX_THREADS, Session
+
+Shape = tuple[int, ...]
+_TFLITE = ".tflite"
+
+
+@enum.unique
+class OpResolverType(enum.Enum):
+    """Kernels of LiteRT to choose from; all values mean ours."""
+
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+class Delegate:
+    """A library that would run operators; it is not loaded, as our kernels run them all.
+
+    Args:
+        library: Name of the library.
+        options: Options for it.
+    """
+
+    def __init__(self, library: str, options: Mapping[Any, Any] | None = None) -> None:
+        self.library = library
+        self.options = dict(options or {})
+        warnings.warn(f"delegate {library!r} is ignored: Arenite runs the operators", stacklevel=2)
+
+
+def load_delegate(library: str, options: Mapping[Any, Any] | None = None) -> Delegate:
+    """Return a delegate that is accepted and ignored, with a warning."""
+    return Delegate(library, options)
+
+
+class Interpreter:
+    """A TFLite model that can be run, one inference at a time.
+
+    The model is built once and kept (`arenite.compat.cache`). Views that `tensor` returns may be
+    kept over `invoke`. The other arguments of LiteRT's class are accepted and have no effect.
+
+    Args:
+        model_path: A TFLite file, or an `.arena` file, whose tensors are numbered inputs first.
+        model_content: The bytes of a TFLite file, in the place of `model_path`.
+        experimental_delegates: Ignored, with a warning.
+        num_threads: Number of threads that run kernels; 1 by default.
+        experimental_op_resolver_type: Any `OpResolverType`; our kernels run the model.
+        experimental_preserve_all_tensors: Keep the results of all operators for `get_tensor`.
+
+    Raises:
+        ValueError: The model cannot be read, has an operator that nothing runs, or an argument is
+            wrong. A model with open lengths other than the first is built by `allocate_tensors`.
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str] | None = None,
+        model_content: bytes | None = None,
+        experimental_delegates: Sequence[object] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        experimental_disable_delegate_clustering: bool = False,
+        experimental_default_delegate_latest_features: bool = False,
+        experimental_compress_quantization_zero_points: bool = False,
+        experimental_disable_delegate_node_fusion: bool = False,
+        experimental_force_delegate_node_profiling: bool = False,
+    ) -> None:
+        if not isinstance(experimental_op_resolver_type, OpResolverType):
+            raise ValueError(
+                f"Unrecognized passed in op resolver type: {experimental_op_resolver_type}"
+            )
+        self._threads = _threads(num_threads)
+        if model_path and model_content:
+            raise ValueError("Can't both provide `model_path` and `model_content`")
+        if not model_path and not model_content:
+            raise ValueError("`model_path` or `model_content` must be specified.")
+        if experimental_delegates:
+            warnings.warn("delegates are ignored: Arenite runs the operators", stacklevel=2)
+        # The shapes of inputs that were resized, and the session for those of the last allocation.
+        self._shapes: dict[int, Shape] = {}
+        self._session: Session | None = None
+        self._feeds: dict[int, Array] = {}
+        self._is_ready = False
+        self._stated: TfliteFile | ProgramPorts
+        try:
+            self._read(Path(model_path) if model_path else model_content)
+            if experimental_preserve_all_tensors and isinstance(self._stated, TfliteFile):
+                content, outputs = self._stated.with_all_results()
+                self._model = Model.of(content, _TFLITE)
+                self._outputs = {index: place for place, index in enumerate(outputs)}
+            if not self._has_open_lengths():
+                self._session = self._open()
+        except OSError as error:
+            raise ValueError(f"Could not open '{model_path}'. {error.strerror}") from error
+        except AreniteError as error:
+            raise ValueError(str(error)) from error
+
+    def _read(self, given: Path | bytes | None) -> None:
+        if not isinstance(given, bytes | Path):
+            raise TypeError(f"model_content is a {type(given).__name__}; give bytes")
+        self._model = Model.of(given, _TFLITE)
+        if self._model.suffix == Model.ARENA:
+            self._session = self._open()
+            self._stated = ProgramPorts(self._session)
+        else:
+            self._stated = TfliteFile(given)
+        self._inputs = {index: self._stated.details(index) for index in self._stated.inputs()}
+        self._outputs = {index: place for place, index in enumerate(self._stated.outputs())}
+
+    def _has_open_lengths(self) -> bool:
+        """Tell whether other lengths than the first are open: those in the file mean nothing."""
+        return any((each["shape_signature"][1:] < 0).any() for each in self._inputs.values())
+
+    def _open(self) -> Session:
+        """Return a session for the present shapes of the inputs."""
+        shapes = {self._inputs[index]["name"]: shape for index, shape in self._shapes.items()}
+        options = {"shapes": shapes} if shapes else {}
+        return open_program(self._model, options, threads=self._threads)
+
+    def allocate_tensors(self) -> None:
+        """Make the interpreter ready to run, for the present shapes of the inputs.
+
+        Raises:
+            RuntimeError: The model does not take these shapes, or cannot be run.
+        """
+        if self._is_ready:
+            return
+        try:
+            self._session = self._session or self._open()
+        except AreniteError as error:
+            raise RuntimeError(str(error)) from error
+        ports = self._session.inputs
+        self._feeds = {
+            index: feed
+            if (feed := self._feeds.get(index)) is not None and feed.shape == port.shape
+            else np.zeros(port.shape, port.dtype)
+            for index, port in zip(self._inputs, ports, strict=True)
+        }
+        self._fed = dict(zip((port.name for port in ports), self._feeds.values(), strict=True))
+        self._is_ready = True
+
+    def resize_tensor_input(
+        self,
+        input_index: int,
+        tensor_size: Sequence[int] | Array,
+        strict: bool = False,  # noqa: FBT001, FBT002  # as LiteRT's
+    ) -> None:
+        """Set the shape of an input; `allocate_tensors` builds the model for it.
+
+        Args:
+            input_index: Index of the tensor.
+            tensor_size: The shape.
+            strict: Refuse to change lengths that are not -1 in `shape_signature`.
+
+        Raises:
+            RuntimeError: There is no such input, or its shape cannot be changed to this.
+        """
+        shape = tuple(int(each) for each in tensor_size)
+        if input_index not in self._inputs:
+            raise RuntimeError(f"tensor {input_index} is not an input: it cannot be resized")
+        if any(length < 0 for length in shape):
+            raise RuntimeError(f"tensor {input_index} cannot have the shape {shape}")
+        stated = self._inputs[input_index]
+        if strict:
+            signature = tuple(stated["shape_signature"].tolist())
+            fits = len(shape) == len(signature) and all(
+                known in (-1, length) for known, length in zip(signature, shape, strict=True)
+            )
+            if not fits:
+                raise RuntimeError(
+                    f"Attempting to resize tensor {input_index} to {shape}: "
+                    "ResizeInputTensorStrict only allows mutating unknown dimensions identified "
+                    f"by -1 in {signature}"
+                )
+        if shape != self._shape(input_index):
+            self._shapes[input_index] = shape
+            if shape == tuple(stated["shape"]):
+                del self._shapes[input_index]
+            self._session, self._is_ready = None, False
+            self._feeds.pop(input_index, None)
+
+    def _shape(self, index: int) -> Shape:
+        return self._shapes.get(index) or tuple(self._inputs[index]["shape"].tolist())
+
+    def get_input_details(self) -> list[Details]:
+        """Return a description of each input: name, index, shape, type, quantisation."""
+        return [self._get_tensor_details(index, 0) for index in self._stated.inputs()]
+
+    def get_output_details(self) -> list[Details]:
+        """Return a description of each output.
+
+        Their shapes follow those of the inputs once these are allocated.
+        """
+        return [self._get_tensor_details(index, 0) for index in self._stated.outputs()]
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[Details]:
+        """Return a description of each tensor.
+
+        Raises:
+            ValueError: There is no such subgraph.
+        """
+        if not 0 <= subgraph_index < self._stated.num_subgraphs:
+            raise ValueError(
+                f"subgraph_index is out of range: {subgraph_index} for the model, which has "
+                f"{self._stated.num_subgraphs} subgraphs."
+            )
+        count = self._stated.num_tensors(subgraph_index)
+        return [self._get_tensor_details(index, subgraph_index) for index in range(count)]
+
+    def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> Details:
+        self._check(tensor_index, subgraph_index)
+        found = self._stated.details(int(tensor_index), subgraph_index)
+        is_fixed = (found["shape_signature"] >= 0).all()
+        if subgraph_index == 0 and tensor_index in self._shapes:
+            found["shape"] = np.array(self._shapes[tensor_index], np.int32)
+        elif subgraph_index == 0 and tensor_index in self._outputs and self._is_ready:
+            found["shape"] = np.array(self._output(tensor_index).shape, np.int32)
+        if is_fixed:
+            found["shape_signature"] = found["shape"].copy()
+        return found
+
+    def _get_op_details(self, op_index: int) -> Details:
+        operators = self._stated.operators()
+        if not 0 <= op_index < len(operators):
+            raise ValueError(f"Invalid node index {op_index}: the model has {len(operators)}")
+        return operators[op_index]
+
+    def _get_ops_details(self) -> list[Details]:
+        return self._stated.operators()
+
+    def num_subgraphs(self) -> int:
+        """Return the number of subgraphs."""
+        return self._stated.num_subgraphs
+
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
+        """Copy a value into an input.
+
+        Args:
+            tensor_index: Index of the tensor.
+            value: An array of its type and shape.
+
+        Raises:
+            ValueError: There is no such tensor, it is not allocated, or has another type or shape.
+        """
+        self._check(tensor_index, 0)
+        if tensor_index in self._inputs and tensor_index not in self._feeds:
+            raise ValueError(
+                "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+            )
+        target = self._view(tensor_index)
+        array = np.asarray(value)
+        refusal = None
+        if array.dtype != target.dtype:
+            kinds = [TYPE_NAMES.get(each.dtype, str(each.dtype)) for each in (array, target)]
+            name = self._stated.details(tensor_index)["name"]
+            refusal = (
+                f"Got value of type {kinds[0]} but expected type {kinds[1]} for input "
+                f"{tensor_index}, name: {name} "
+            )
+        elif array.ndim != target.ndim:
+            refusal = (
+                f"Dimension mismatch. Got {array.ndim} but expected {target.ndim} for input "
+                f"{tensor_index}."
+            )
+        elif array.shape != target.shape:
+            pairs = enumerate(zip(array.shape, target.shape, strict=True))
+            axis, (got, wanted) = next(each for each in pairs if each[1][0] != each[1][1])
+            refusal = (
+                f"Dimension mismatch. Got {got} but expected {wanted} for dimension {axis} of "
+                f"input {tensor_index}."
+            )
+        elif not target.flags.writeable:
+            refusal = f"Tensor {tensor_index} is a constant."
+        if refusal is not None:
+            raise ValueError(f"Cannot set tensor: {refusal}")
+        target[...] = array
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
+        """Return a copy of an input, an output or a constant.
+
+        Results of other operators are kept with `experimental_preserve_all_tensors` alone.
+
+        Raises:
+            ValueError: There is no such tensor, or it holds nothing.
+        """
+        self._check(tensor_index, subgraph_index)
+        if subgraph_index:
+            found = self._stated.constant(tensor_index, subgraph_index)
+            if found is None:
+                self._refuse_subgraph(subgraph_index)
+            return found.copy()[()]
+        return np.array(self._view(tensor_index), order="C")[()]
+
+    def tensor(self, tensor_index: int) -> Callable[[], Array]:
+        """Return a function that gives a view of a tensor, to read or to write inputs."""
+        return lambda: self._view(tensor_index)
+
+    def invoke(self) -> None:
+        """Run the model once.
+
+        Raises:
+            RuntimeError: `allocate_tensors` was not called since the last resize.
+        """
+        if not self._is_ready or self._session is None:
+            raise RuntimeError("Invoke called on model that is not ready: call allocate_tensors()")
+        self._session.run(self._fed, copy=False)
+
+    def reset_all_variables(self) -> None:
+        """Set the variables of the model to what they hold before its first run."""
+        if self._session is not None:
+            self._session.reset()
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Return the names of inputs and outputs of each signature, by its key."""
+        return {
+            key: {"inputs": list(each.inputs), "outputs": list(each.outputs)}
+            for key, each in self._stated.signatures.items()
+        }
+
+    def get_signature_runner(self, signature_key: str | None = None) -> "SignatureRunner":
+        """Return a function that runs the model with inputs and outputs by name.
+
+        Args:
+            signature_key: Key of the signature; None if the model has just one.
+
+        Raises:
+            ValueError: There is no such signature, or it runs another subgraph than the first.
+        """
+        known = self._stated.signatures
+        if signature_key is None:
+            if len(known) != 1:
+                raise ValueError(
+                    f"SignatureDef signature_key is None and model has {len(known)} Signatures. "
+                    "None is only allowed when the model has 1 SignatureDef"
+                )
+            signature_key = next(iter(known))
+        return SignatureRunner(self, signature_key)
+
+    def _check(self, index: int, subgraph: int) -> None:
+        """Check that there is a tensor.
+
+        Raises:
+            ValueError: There is none of this index.
+        """
+        if not isinstance(index, int | np.integer):
+            raise TypeError(f"tensor_index is a {type(index).__name__}; give an integer")
+        if not 0 <= subgraph < self._stated.num_subgraphs:
+            raise ValueError(
+                f"Invalid subgraph index {subgraph} exceeds max subgraph index "
+                f"{self._stated.num_subgraphs}"
+            )
+        count = self._stated.num_tensors(subgraph)
+        if not 0 <= index < count:
+            raise ValueError(f"Invalid tensor index {index} exceeds max tensor index {count}")
+
+    def _output(self, index: int) -> Array:
+        if self._session is None:
+            raise ValueError("Tensor data is null. Run allocate_tensors() first")
+        return self._session.outputs[self._outputs[index]].view
+
+    def _view(self, index: int) -> Array:
+        """Return the memory of a tensor.
+
+        Raises:
+            ValueError: It has none.
+        """
+        self._check(index, 0)
+        if index in self._feeds:
+            return self._feeds[index]
+        found = self._stated.constant(index)
+        if found is not None:
+            return found
+        if index in self._inputs or not self._is_ready or self._session is None:
+            raise ValueError("Tensor data is null. Run allocate_tensors() first")
+        if index in self._outputs:
+            return self._output(index)
+        name = self._stated.details(index)["name"]
+        if name in self._session.states:
+            return self._session.states[name]
+        raise ValueError(
+            f"tensor {index}, {name!r}, is neither an input nor an output: its memory is used by "
+            "others; give experimental_preserve_all_tensors=True to keep it"
+        )
+
+    def _refuse_subgraph(self, subgraph: int) -> NoReturn:
+        raise ValueError(f"subgraph {subgraph} cannot be run: only the first subgraph can")
+
+
+class InterpreterWithCustomOps(Interpreter):
+    """`Interpreter` without operators of the caller's own.
+
+    Args:
+        custom_op_registerers: Libraries that register kernels: none can be given.
+        options: Arguments of `Interpreter`.
+
+    Raises:
+        ValueError: Kernels are given.
+    """
+
+    def __init__(self, custom_op_registerers: Sequence[object] = (), **options: Any) -> None:
+        if custom_op_registerers:
+            raise ValueError("custom_op_registerers are unsupported: leave them out")
+        super().__init__(**options)
+
+
+class SignatureRunner:
+    """A signature of an interpreter, called with the inputs by name.
+
+    Args:
+        interpreter: The interpreter.
+        signature_key: Key of the signature.
+
+    Raises:
+        ValueError: There is no such signature, or it runs another subgraph than the first.
+    """
+
+    def __init__(self, interpreter: Interpreter, signature_key: str) -> None:
+        known = interpreter._stated.signatures
+        if signature_key not in known:
+            raise ValueError(f'Invalid signature_key provided: "{signature_key}".')
+        self._interpreter = interpreter
+        self._signature = known[signature_key]
+        if self._signature.subgraph:
+            interpreter._refuse_subgraph(self._signature.subgraph)
+
+    def __call__(self, **inputs: Any) -> dict[str, Any]:
+        """Run the model on arrays whose shapes it takes.
+
+        Args:
+            inputs: An array for each input.
+
+        Returns:
+            A copy of each output, by name.
+
+        Raises:
+            ValueError: An input is missing, or there is none of a name, or it has another type.
+            RuntimeError: The model does not take these shapes.
+        """
+        wanted, interpreter = self._signature.inputs, self._interpreter
+        if len(inputs) != len(wanted):
+            raise ValueError(
+                "Invalid number of inputs provided for running a SignatureDef, expected "
+                f"{len(wanted)} vs provided {len(inputs)}"
+            )
+        for name, value in inputs.items():
+            if name not in wanted:
+                raise ValueError(f"Invalid Input name ({name}) for SignatureDef")
+            interpreter.resize_tensor_input(wanted[name], np.shape(value))
+        interpreter.allocate_tensors()
+        for name, value in inputs.items():
+            interpreter.set_tensor(wanted[name], value)
+        interpreter.invoke()
+        outputs = self._signature.outputs
+        return {name: interpreter.get_tensor(index) for name, index in outputs.items()}
+
+    def get_input_details(self) -> dict[str, Details]:
+        """Return a description of each input, by name."""
+        return self._details(self._signature.inputs)
+
+    def get_output_details(self) -> dict[str, Details]:
+        """Return a description of each output, by name."""
+        return self._details(self._signature.outputs)
+
+    def _details(self, tensors: Mapping[str, int]) -> dict[str, Details]:
+        describe = self._interpreter._get_tensor_details
+        return {name: describe(index, 0) for name, index in tensors.items()}
+
+
+def _threads(stated: int | None) -> int:
+    if stated is None:
+        return 1
+    if not isinstance(stated, int):
+        raise ValueError("type of num_threads should be int")
+    if stated < 1:
+        raise ValueError("num_threads should >= 1")
+    return min(int(stated), MAX_THREADS)
