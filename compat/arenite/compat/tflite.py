@@ -12,12 +12,19 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from arenite.compat.cache import Model, open_program
-from arenite.compat.tflite_file import TYPE_NAMES, Array, Details, ProgramPorts, TfliteFile
+from arenite.compat.tflite_file import (
+    TYPE_NAMES,
+    Array,
+    Details,
+    ProgramPorts,
+    Signature,
+    TfliteFile,
+)
 from arenite.planner import AreniteError
 from arenite.runtime import MAX_THREADS, Session
 
@@ -165,7 +172,7 @@ class Interpreter:
         self,
         input_index: int,
         tensor_size: Sequence[int] | Array,
-        strict: bool = False,  # noqa: FBT001, FBT002  # as LiteRT's
+        strict: bool = False,  # as LiteRT's
     ) -> None:
         """Set the shape of an input; `allocate_tensors` builds the model for it.
 
@@ -309,7 +316,9 @@ class Interpreter:
         if subgraph_index:
             found = self._stated.constant(tensor_index, subgraph_index)
             if found is None:
-                self._refuse_subgraph(subgraph_index)
+                raise ValueError(
+                    f"subgraph {subgraph_index} is not run: of its tensors only constants are held"
+                )
             return found.copy()[()]
         return np.array(self._view(tensor_index), order="C")[()]
 
@@ -332,11 +341,16 @@ class Interpreter:
         if self._session is not None:
             self._session.reset()
 
+    @property
+    def signatures(self) -> Mapping[str, Signature]:
+        """The signatures, by key."""
+        return self._stated.signatures
+
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Return the names of inputs and outputs of each signature, by its key."""
         return {
             key: {"inputs": list(each.inputs), "outputs": list(each.outputs)}
-            for key, each in self._stated.signatures.items()
+            for key, each in self.signatures.items()
         }
 
     def get_signature_runner(self, signature_key: str | None = None) -> "SignatureRunner":
@@ -348,8 +362,8 @@ class Interpreter:
         Raises:
             ValueError: There is no such signature, or it runs another subgraph than the first.
         """
-        known = self._stated.signatures
         if signature_key is None:
+            known = self.signatures
             if len(known) != 1:
                 raise ValueError(
                     f"SignatureDef signature_key is None and model has {len(known)} Signatures. "
@@ -404,9 +418,6 @@ class Interpreter:
             "others; give experimental_preserve_all_tensors=True to keep it"
         )
 
-    def _refuse_subgraph(self, subgraph: int) -> NoReturn:
-        raise ValueError(f"subgraph {subgraph} cannot be run: only the first subgraph can")
-
 
 class InterpreterWithCustomOps(Interpreter):
     """`Interpreter` without operators of the caller's own.
@@ -437,13 +448,16 @@ class SignatureRunner:
     """
 
     def __init__(self, interpreter: Interpreter, signature_key: str) -> None:
-        known = interpreter._stated.signatures
+        known = interpreter.signatures
         if signature_key not in known:
             raise ValueError(f'Invalid signature_key provided: "{signature_key}".')
         self._interpreter = interpreter
         self._signature = known[signature_key]
         if self._signature.subgraph:
-            interpreter._refuse_subgraph(self._signature.subgraph)
+            raise ValueError(
+                f"signature {signature_key!r} runs subgraph {self._signature.subgraph}: only the "
+                "first subgraph can be run"
+            )
 
     def __call__(self, **inputs: Any) -> dict[str, Any]:
         """Run the model on arrays whose shapes it takes.
@@ -477,15 +491,16 @@ class SignatureRunner:
 
     def get_input_details(self) -> dict[str, Details]:
         """Return a description of each input, by name."""
-        return self._details(self._signature.inputs)
+        return _by_name(self._signature.inputs, self._interpreter.get_input_details())
 
     def get_output_details(self) -> dict[str, Details]:
         """Return a description of each output, by name."""
-        return self._details(self._signature.outputs)
+        return _by_name(self._signature.outputs, self._interpreter.get_output_details())
 
-    def _details(self, tensors: Mapping[str, int]) -> dict[str, Details]:
-        describe = self._interpreter._get_tensor_details
-        return {name: describe(index, 0) for name, index in tensors.items()}
+
+def _by_name(tensors: Mapping[str, int], described: Sequence[Details]) -> dict[str, Details]:
+    by_index = {each["index"]: each for each in described}
+    return {name: by_index[index] for name, index in tensors.items()}
 
 
 def _threads(stated: int | None) -> int:

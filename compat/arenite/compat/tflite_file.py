@@ -22,8 +22,9 @@ Details: TypeAlias = dict[str, Any]
 
 TYPES: Mapping[int, tuple[str, type]] = {
     0: ("FLOAT32", np.float32), 1: ("FLOAT16", np.float16), 2: ("INT32", np.int32),
-    3: ("UINT8", np.uint8), 4: ("INT64", np.int64), 5: ("STRING", np.bytes_), 6: ("BOOL", np.bool_),
-    7: ("INT16", np.int16), 8: ("COMPLEX64", np.complex64), 9: ("INT8", np.int8),
+    3: ("UINT8", np.uint8), 4: ("INT64", np.int64), 5: ("STRING", np.bytes_),
+    6: ("BOOL", np.bool_), 7: ("INT16", np.int16), 8: ("COMPLEX64", np.complex64),
+    9: ("INT8", np.int8),
     10: ("FLOAT64", np.float64), 11: ("COMPLEX128", np.complex128), 12: ("UINT64", np.uint64),
     13: ("RESOURCE", np.object_), 14: ("VARIANT", np.object_), 15: ("UINT32", np.uint32),
     16: ("UINT16", np.uint16), 17: ("INT4", np.byte),
@@ -273,7 +274,7 @@ def _index_vector(table: Any, kind: int) -> Array:
 
 
 class ProgramPorts:
-    """Inputs and outputs of an `.arena` file, numbered in this order; it states no quantisation."""
+    """Inputs and outputs of an `.arena` file, in this order; it states no quantisation."""
 
     def __init__(self, session: Session) -> None:
         self._ports = (*session.inputs, *session.outputs)
@@ -301,6 +302,7 @@ class ProgramPorts:
     def constant(self, index: int, subgraph: int = 0) -> Array | None:
         """Return None: there are no constants among them."""
         del index, subgraph
+        return None
 
     def operators(self) -> list[Details]:
         """Return none: the operators of the program are not those of a TFLite file."""
