@@ -21,7 +21,7 @@ help:
 	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
 	@echo "make fuzz   throw random problems and damaged files at the native code, under the sanitizers,"
-	@echo "            and damaged files at every command"
+	@echo "            and damaged files at every command; run random networks at sizes of a range"
 	@echo "make clean  remove everything that was built"
 
 # The environment: Debian packages where they are missing, then the project, editable,
@@ -73,6 +73,7 @@ fuzz: $(STAMP)
 	$(MAKE) --silent -C strategies/fuzz BUILD=$(CURDIR)/build/fuzz COUNT=10000
 	ARENITE_FUZZ_COUNT=10000 $(BIN)/python -m pytest tests/runtime/test_fuzz.py
 	PYTHONPATH=tests $(BIN)/python -m support.flip_files 2000
+	PYTHONPATH=tests $(BIN)/python -m support.range_fuzz 1000
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -353,3 +353,16 @@ def test_a_plan_file_states_halves(network, tmp_path):
     assert '"activations": "fp16"' in plan.read_text()
     built = arenite.build(network, tmp_path / "x.arena", plan=plan)
     assert built.plan.height == planned.plan.height < arenite.plan(network).plan.height
+
+
+def test_what_sizes_alone_decide_is_not_rounded(tmp_path):
+    text = """(float[n,4] x) => (y) <int64 zero = {0}, int64 one = {1}, float third = {0.333},
+        int64[1] k = {1}> { a = Abs(x) s = Shape(x) g = Gather(s, zero) r = Range(zero, g, one)
+        f = Cast<to=1>(r) h = Mul(f, third) u = Unsqueeze(h, k) v = Mul(a, u) y = Neg(v) }"""
+    path = save(tmp_path, parse(text))
+    found = []
+    for rows in (9, "1..9"):
+        arenite.build(path, tmp_path / "made.arena", dims={"n": rows}, activations="fp16")
+        with Session(tmp_path / "made.arena") as session:
+            found.append(session.run({"x": np.ones((9, 4), np.float32)})["y"])
+    np.testing.assert_array_equal(*found)

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+import arenite
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.sizes import Dimension
@@ -36,6 +37,12 @@ def test_fewer_rows_change_nothing_in_a_band(low, tmp_path):
     _, found = banded(tmp_path, {"h": Dimension("h", low, 32), "w": 32})
     lists = ("dimensions", "expressions", "axes", "numbers")
     assert {name: part for name, part in found.root.items() if name not in lists} == fixed.root
+
+
+def test_rows_that_no_step_reads_may_be_missing(tmp_path):
+    text = "(float[1,3,h,w] x) => (y) <float[7,3,1,2] a> { y = Conv<strides=[2,2]>(x, a) }"
+    path = save(tmp_path, with_random_weights(parse(text)))
+    assert arenite.fit_frontier(path, dims={"h": "3..11:8", "w": "2..6"}).fits
 
 
 @pytest.mark.parametrize("height", [Dimension("h", 8, 32), 32])

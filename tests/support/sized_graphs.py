@@ -63,6 +63,7 @@ RULES = {
     "transpose": "(float[n,4,m] x) => (float[m,n,4] y) { y = Transpose<perm=[2,0,1]>(x) }",
     "concatenation": "(float[n,4] x, float[m,4] z) => "
     "(float[a,4] y) { y = Concat<axis=0>(x, z, x) }",
+    "join of columns": "(float[n,6] x) => (float[n,12] y) { t = Neg(x) y = Concat<axis=1>(x, t) }",
     "split": "(float[n,8] x) => (float[n,3] y, float[n,5] z) <int64[2] s = {3, 5}> "
     "{ y, z = Split<axis=1>(x, s) }",
     "slice": "(float[n,8] x) => (float[a,4] y) "

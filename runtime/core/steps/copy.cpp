@@ -409,6 +409,7 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
   std::uint64_t begin = 0;
   bool is_spread = false;
   for (const auto* move : *attributes.moves()) {
+    if (is_empty(*move)) { continue; }
     const auto rows = rows_of(*move);
     const TensorView& source = *operands.inputs[move->input()];
     if (!rows || move->input_start() != 0 || move->output_start() != begin ||
@@ -423,7 +424,10 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
     sources.insert(is_there(&source) ? sources.begin() : sources.end(), found);
     begin += rows->length;
   }
-  if (!is_spread || all->count == 1 || all->stride != begin) { return nullptr; }
+  if (!is_spread) { return nullptr; }
+  // One row that begins where it lies stays there.
+  const bool is_one = all->count == 1;
+  if (is_one ? sources[0].begin == 0 : all->stride != begin) { return nullptr; }
   return std::make_unique<RowJoinStep>(std::move(sources), target.data, all->count,
                                        begin * element);
 }

@@ -109,7 +109,8 @@ def liveness(
 def _check_sizes(program: Program) -> None:
     """Check that what holds at the highest sizes holds at all: each tensor fits its storage.
 
-    There may be fewer rows than the pieces of a band have: those beyond are not made.
+    There may be fewer rows than the pieces of a band have: those beyond are not made, and those
+    that no step reads are never there.
     """
     pieces = {
         name
@@ -117,6 +118,10 @@ def _check_sizes(program: Program) -> None:
         if isinstance(step.operator, Band)
         for name, _ in step.operator.pieces_by_name(step.inputs, step.outputs)
     }
+    used = {name for step in program.steps for name in (*step.reads, *step.writes)}
+    used |= {port.tensor for port in (*program.inputs, *program.outputs)}
+    used |= {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
+    pieces |= program.tensors.keys() - used
     for tensor in program.tensors.values() if program.dimensions else ():
         if not depends(tensor.size) and (tensor.alias is None or not depends(tensor.alias.offset)):
             continue

@@ -172,10 +172,12 @@ class _Halves:
         self._storages: dict[str, list[str]] = defaultdict(list)
         for name in program.tensors:
             self._storages[program.root(name)[0]].append(name)
+        varying = _varying(program)
         self._kept = {
             root
             for root, members in self._storages.items()
             if all(_may_be_half(program.tensors[name]) for name in members)
+            and root in varying
             and (not names or any(_is_among(names, name) for name in members))
         }
         self._limit = (
@@ -236,6 +238,16 @@ class _Halves:
             tuple(self.tensor(name) if name else None for name in step.inputs),
             tuple(self.tensor(name) if name else None for name in step.outputs),
         )
+
+
+def _varying(program: Program) -> set[str]:
+    """Return the storages that depend on an input or a state; others are constants of a size."""
+    given = (TensorKind.INPUT, TensorKind.STATE)
+    found = {name for name, tensor in program.tensors.items() if tensor.kind in given}
+    for step in program.steps:
+        if any(program.root(name)[0] in found for name in step.reads):
+            found.update(program.root(name)[0] for name in step.writes)
+    return found
 
 
 def _is_among(names: Collection[str], name: str) -> bool:
