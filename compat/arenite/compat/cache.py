@@ -33,6 +33,8 @@ Options = Mapping[str, object]
 
 LIMIT = 2 << 30
 """Most bytes that the folder holds; a larger single program is kept alone."""
+building_s = 0.0
+"""Seconds that this process has waited for models to be built."""
 _REFUSED = ".refused"
 _DAY_S = 86_400
 
@@ -266,12 +268,15 @@ def _digest_of(path: Path, *_: int) -> str:
 
 def _run(task: str, model: Path, output: Path, options: Options) -> None:
     """Run a task in a process of its own, which finds the modules that this one does."""
+    global building_s  # a counter
+    started = time.perf_counter()
     stated = json.dumps([task, str(model.resolve()), str(output), options])
     process = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import work; work()"],
         input=stated, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
     )  # fmt: skip
+    building_s += time.perf_counter() - started
     kind, _, reason = process.stdout.rpartition("\0")[2].partition("\1")
     if process.returncode == 0 and kind == "done":
         return

@@ -1,0 +1,247 @@
+"""Run a Python program with the classes of other runtimes replaced by ours.
+
+    python -m arenite.compat PROGRAM.py args
+    python -m arenite.compat -m MODULE args
+
+`--compare`, before the program, runs it with the other runtimes too and prints both.
+"""
+
+import builtins
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import TypeAlias
+
+_USAGE = """usage: python -m arenite.compat [--compare] PROGRAM.py [args]
+       python -m arenite.compat [--compare] -m MODULE [args]
+
+Run a program with onnxruntime, tflite_runtime, ai_edge_litert and the interpreter of tensorflow
+replaced by Arenite. The program's files stay as they are.
+
+  --compare  run it with the original, too, and print time and memory of both
+"""
+_ONNXRUNTIME, _TFLITE = "arenite.compat.onnxruntime", "arenite.compat.tflite"
+_REPLACED = {
+    "onnxruntime": _ONNXRUNTIME,
+    "onnxruntime.capi": f"{_ONNXRUNTIME}.capi",
+    "onnxruntime.capi._pybind_state": f"{_ONNXRUNTIME}.capi.onnxruntime_pybind11_state",
+    "onnxruntime.capi.onnxruntime_inference_collection": f"{_ONNXRUNTIME}.session",
+    "onnxruntime.capi.onnxruntime_pybind11_state": (
+        f"{_ONNXRUNTIME}.capi.onnxruntime_pybind11_state"
+    ),
+    "tflite_runtime": _TFLITE,
+    "tflite_runtime.interpreter": _TFLITE,
+    "ai_edge_litert": _TFLITE,
+    "ai_edge_litert.interpreter": _TFLITE,
+}
+"""Modules that are replaced, by name, and ours in their places."""
+_ROOTS = {name.partition(".")[0] for name in _REPLACED}
+_TENSORFLOW = ("tensorflow", "tensorflow.lite", "tensorflow.lite.python",
+               "tensorflow.lite.python.interpreter")  # fmt: skip
+_REPORT = "ARENITE_COMPAT_REPORT"
+_KEPT = ("arenite", "onnxruntime", "ai_edge_litert", "tflite_runtime")
+"""Packages whose own imports find the other runtimes: ours runs some steps with them."""
+
+Import: TypeAlias = Callable[..., ModuleType]
+Names: TypeAlias = Mapping[str, object] | None
+
+
+class Replacing(MetaPathFinder, Loader):
+    """Finds our modules under the names of the other runtimes."""
+
+    def __init__(self) -> None:
+        self._originals: dict[str, ModuleType] = {}
+        self._import: Import = builtins.__import__
+        self._depth = 0
+
+    def install(self) -> None:
+        """Replace the modules from now on, for all that import them but for Arenite itself."""
+        sys.meta_path.insert(0, self)
+        builtins.__import__ = self._import_for
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how one of the replaced modules is loaded, None for all others."""
+        if fullname in _REPLACED or self._is_our_tensorflow(fullname):
+            return ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    @staticmethod
+    def _is_our_tensorflow(name: str) -> bool:
+        """Tell whether TensorFlow is absent, so that its interpreter alone can be had."""
+        return name in _TENSORFLOW and PathFinder.find_spec("tensorflow") is None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return a module with the names of ours."""
+        made = ModuleType(spec.name)
+        made.__path__ = []
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give a module the names of ours."""
+        name = module.__name__
+        if name in _TENSORFLOW:
+            ours = import_module(_TFLITE)
+            if name == "tensorflow":
+                vars(module)["lite"] = import_module("tensorflow.lite")
+                return
+        else:
+            ours = import_module(_REPLACED[name])
+        names = {each: found for each, found in vars(ours).items() if not each.startswith("__")}
+        if hasattr(ours, "__version__"):
+            names["__version__"] = ours.__version__
+        vars(module).update(names)
+
+    def _import_for(
+        self,
+        name: str,
+        globals: Names = None,  # noqa: A002  # as in builtins
+        locals: Names = None,  # noqa: A002
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        importer = str((globals or {}).get("__name__", "")).partition(".")[0]
+        if level or importer not in _KEPT or name.partition(".")[0] not in _ROOTS or self._depth:
+            return self._import(name, globals, locals, fromlist, level)
+        self._depth += 1
+        ours = _taken()
+        sys.meta_path.remove(self)
+        sys.modules.update(self._originals)
+        try:
+            return self._import(name, globals, locals, fromlist, level)
+        finally:
+            self._originals = _taken()
+            sys.meta_path.insert(0, self)
+            sys.modules.update(ours)
+            self._depth -= 1
+
+
+def _taken() -> dict[str, ModuleType]:
+    """Take the replaced packages from the loaded modules."""
+    names = [each for each in sys.modules if each.partition(".")[0] in _ROOTS]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a program took.
+
+    Attributes:
+        status: Its exit status.
+        seconds: Time from its first line to its last.
+        peak: Most bytes that were resident.
+        building: Seconds of it in which models were built.
+    """
+
+    status: int
+    seconds: float
+    peak: int
+    building: float = 0.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a program, and return its exit status."""
+    is_compared = arguments[:1] == ["--compare"]
+    is_original = arguments[:1] == ["--original"]  # the other side of a comparison
+    program = list(arguments[1:] if is_compared or is_original else arguments)
+    if not program or program[0] in {"-h", "--help"} or program == ["-m"]:
+        sys.stdout.write(_USAGE)
+        return 0 if program[:1] in (["-h"], ["--help"]) else 2
+    if program[0].startswith("-") and program[0] != "-m":
+        sys.stderr.write(f"{_USAGE}\nunknown option {program[0]}\n")
+        return 2
+    if not is_original:
+        Replacing().install()
+    if not is_compared and not is_original:
+        _run(program)
+        return 0
+    ours = _measured(program)
+    if is_original:
+        with open(os.environ[_REPORT], "w") as stream:  # noqa: PTH123  # nothing else is imported
+            stream.write(f"{ours.status} {ours.seconds} {ours.peak}")
+    else:
+        sys.stdout.flush()
+        sys.stderr.write(_table(ours, _original(program)))
+    return ours.status
+
+
+def _run(program: list[str]) -> None:
+    if program[0] == "-m":
+        sys.argv = program[1:]
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109  # as Python does
+        runpy.run_module(program[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = program
+        sys.path.insert(0, os.path.dirname(os.path.abspath(program[0])))  # noqa: PTH100, PTH120
+        runpy.run_path(program[0], run_name="__main__")
+
+
+def _measured(program: list[str]) -> Measured:
+    started = time.perf_counter()
+    status = 0
+    try:
+        _run(program)
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        if isinstance(leaving.code, str):
+            sys.stderr.write(f"{leaving.code}\n")
+    except BaseException:  # as Python itself
+        traceback.print_exc()
+        status = 1
+    seconds = time.perf_counter() - started
+    cache = sys.modules.get("arenite.compat.cache")
+    return Measured(status, seconds, _peak(), getattr(cache, "building_s", 0.0))
+
+
+def _peak() -> int:
+    """Return the most bytes of this process that were resident."""
+    with open("/proc/self/status") as stream:  # noqa: PTH123
+        stated = next(line for line in stream if line.startswith("VmHWM:"))
+    return int(stated.split()[1]) << 10
+
+
+def _original(program: Sequence[str]) -> Measured | None:
+    """Return what the program takes with the original modules, None if it ends without a trace."""
+    with tempfile.NamedTemporaryFile("r") as report:
+        subprocess.run(
+            [sys.executable, "-m", "arenite.compat", "--original", *program],
+            env={**os.environ, _REPORT: report.name}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        found = report.read().split()
+    if not found:
+        return None
+    return Measured(int(found[0]), float(found[1]), int(found[2]))
+
+
+def _table(ours: Measured, original: Measured | None) -> str:
+    rows = [("", "arenite", "original", "saved")]
+    if original is None:
+        return "the original ended without a trace: nothing to compare with\n"
+    running = ours.seconds - ours.building
+    rows += [
+        ("time", f"{running:.2f} s", f"{original.seconds:.2f} s",
+         f"{100 * (1 - running / original.seconds):.0f} %"),
+        ("peak memory", f"{ours.peak:,} B", f"{original.peak:,} B",
+         f"{100 * (1 - ours.peak / original.peak):.0f} %"),
+        ("exit status", str(ours.status), str(original.status), ""),
+    ]  # fmt: skip
+    text = "".join(f"{a:<12}{b:>16}{c:>16}{d:>8}\n" for a, b, c, d in rows)
+    if ours.building:
+        text += f"building models took {ours.building:.2f} s more; the next start finds them\n"
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The module of ONNX Runtime that has its exceptions."""

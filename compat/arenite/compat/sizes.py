@@ -1,0 +1,263 @@
+"""Programs of a model whose inputs vary in size from run to run.
+
+The first run builds a program for its sizes. Once a length varies, a program is built for a range
+that reaches from the smallest step to the next power of two, and again when a run is beyond it:
+a number of times that grows with the logarithm of the largest size. A model that cannot be built
+for a range has a program for each size, of which a few are open.
+"""
+
+import logging
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.compat.cache import Model, UnavailableError, note, noted, open_program
+from arenite.pipeline import Session
+from arenite.planner import AreniteError
+from arenite.planner.sizes import Dimension
+
+_log = logging.getLogger(__name__)
+_MOST_OPEN = 4
+_LARGEST_STEP = 32
+_NOTE = "sizes"
+
+Array = NDArray[Any]
+Lengths = dict[str, int]
+
+
+@dataclass(slots=True)
+class Programs:
+    """The programs of a model, of which those that fit the last runs are open.
+
+    Attributes:
+        model: The model.
+        parts: Other files that it consists of.
+        threads: Number of threads that run kernels.
+        values: Names of inputs whose numbers a program may have to know when it is built.
+        unranked: Inputs that state no shape; their lengths go by `input:axis`.
+    """
+
+    model: Model
+    parts: Sequence[Path] = ()
+    threads: int = 1
+    values: Sequence[str] = ()
+    unranked: frozenset[str] = frozenset()
+    _open: dict[str, Session] = field(default_factory=dict)
+    _missed: dict[str, list[Lengths]] = field(default_factory=dict)
+    _range: dict[str, Any] | None = None
+    _takes_ranges: bool = True
+    _fixes_values: bool | None = None
+    _fixed_values: set[tuple[Any, ...]] = field(default_factory=set)
+    _process: int = field(default_factory=os.getpid)
+
+    def __post_init__(self) -> None:
+        kept = noted(self.model, _NOTE)
+        if isinstance(kept, dict):
+            self._range, self._takes_ranges = kept["range"], kept["takes_ranges"]
+            self._fixes_values = kept["fixes_values"]
+
+    def _note(self) -> None:
+        """Remember for the next process what was found."""
+        found = {
+            "range": self._range,
+            "takes_ranges": self._takes_ranges,
+            "fixes_values": self._fixes_values,
+        }
+        note(self.model, _NOTE, found)
+
+    def run(self, lengths: Lengths, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run the model at the sizes of its inputs; programs are built and opened as needed.
+
+        Args:
+            lengths: Lengths of the free axes of the inputs, by name.
+            inputs: Arrays of the right types, by the name of the input.
+
+        Raises:
+            RefusedError: There is no program for these sizes.
+            UnavailableError: A package that it needs is missing.
+        """
+        if self._process != os.getpid():  # a child, where threads of sessions are not
+            self._open.clear()
+            self._process = os.getpid()
+        values = {name: np.asarray(inputs[name]).item() for name in self.values}
+        if values and self._fixes_values is None:
+            return self._first_run(lengths, values, inputs)
+        if self._fixes_values:
+            self._fixed_values.add(tuple(values.values()))
+            if len(self._fixed_values) > _MOST_OPEN:  # they are no settings, but count
+                with suppress(AreniteError):
+                    return self._run(lengths, {}, inputs)
+        return self._run(lengths, values if self._fixes_values else {}, inputs)
+
+    def _first_run(
+        self, lengths: Lengths, values: dict[str, Any], inputs: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        """Run a model with scalar inputs, and find whether programs have to know their numbers.
+
+        A condition or a shape may depend on them, which ONNX Runtime runs or nothing does.
+        """
+        refusal: AreniteError | None = None
+        made: dict[str, Array] = {}
+        try:
+            made = self._run(lengths, {}, inputs)
+        except AreniteError as error:
+            refusal = error
+        if refusal or any("onnxruntime" in each.backends() for each in self._open.values()):
+            try:
+                others = list(self._open)
+                made = self._run(lengths, values, inputs)
+                self._fixes_values = True
+                for key in others:
+                    self._open.pop(key, None)
+            except AreniteError as error:
+                if refusal:
+                    raise refusal from error
+        self._fixes_values = self._fixes_values or False
+        self._note()
+        return made
+
+    def open_fixed(self, lengths: Lengths) -> None:
+        """Build and open the program for some sizes.
+
+        Raises:
+            RefusedError: There is none.
+            UnavailableError: A package that it needs is missing.
+        """
+        self._opened(self._options(lengths, {}))
+
+    def _run(
+        self, lengths: Lengths, values: dict[str, Any], inputs: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        fixed = self._options(lengths, values)
+        missed = self._missed.get(str(values), [])
+        if str(fixed) not in self._open and lengths not in missed:
+            missed = [*missed, lengths]
+        for ranged in self._ranged(lengths, values, missed):
+            try:
+                made = self._run_program(ranged, inputs)
+            except UnavailableError:
+                raise
+            except AreniteError as error:  # another range, or none, may do
+                _log.info("%s: %s: %s", self.model.name, ranged, error)
+                self._open.pop(str(ranged), None)
+                continue
+            if ranged != self._range:
+                self._range, self._missed[str(values)] = ranged, missed
+                self._open = {str(ranged): self._open[str(ranged)]}
+                self._note()
+            return made
+        made = self._run_program(fixed, inputs)
+        self._missed[str(values)] = missed
+        if self._takes_ranges and len(missed) > 1:
+            self._takes_ranges = False
+            self._note()
+        return made
+
+    def _options(
+        self, lengths: Mapping[str, int | str], values: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """Return arguments of `arenite.build`; a length is a number or the text of a range."""
+        dims: dict[str, int | str] = {}
+        shapes: dict[str, list[int | str]] = {}
+        for name, length in lengths.items():
+            owner = name.rpartition(":")[0]
+            if owner in self.unranked:
+                shapes.setdefault(owner, []).append(length)
+            else:
+                dims[name] = length
+        return {"dims": dims, "shapes": shapes, "values": dict(values)}
+
+    def _ranged(
+        self, lengths: Lengths, values: dict[str, Any], missed: list[Lengths]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield options of programs for ranges that hold these sizes, the best one first."""
+        known = self._range
+        if not self._takes_ranges:
+            return
+        if known is not None and known["values"] == values:
+            corners = _corners(known)
+            if _holds(known, lengths):
+                yield known
+            elif corners[0].keys() == lengths.keys():
+                missed = [*missed, *corners]
+        varied = [name for name in lengths if any(each[name] != lengths[name] for each in missed)]
+        if varied:
+            for dims in _ranges(missed, varied, known is not None):
+                yield self._options({**lengths, **dims}, values)
+
+    def _run_program(
+        self, options: dict[str, Any], inputs: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        session = self._opened(options)
+        return session.run({port.name: inputs[port.name] for port in session.inputs})
+
+    def _opened(self, options: dict[str, Any]) -> Session:
+        key = str(options)
+        if key in self._open:
+            self._open[key] = self._open.pop(key)  # the last used is the last
+            return self._open[key]
+        while len(self._open) >= _MOST_OPEN:
+            del self._open[next(iter(self._open))]
+        found = open_program(self.model, options, threads=self.threads, parts=self.parts)
+        self._open[key] = found
+        return found
+
+
+def _lengths_of(options: Mapping[str, Any]) -> dict[str, int | Dimension]:
+    """Return the lengths and ranges of a program."""
+    shapes = options["shapes"].items()
+    texts = {f"{name}:{axis}": text for name, shape in shapes for axis, text in enumerate(shape)}
+    texts |= options["dims"]
+    return {name: Dimension.parse(name, str(text)) for name, text in texts.items()}
+
+
+def _holds(options: Mapping[str, Any], lengths: Lengths) -> bool:
+    """Tell whether a program is for a range that contains some lengths."""
+    stated = _lengths_of(options)
+    return stated.keys() == lengths.keys() and all(
+        lengths[name] in each if isinstance(each, Dimension) else lengths[name] == each
+        for name, each in stated.items()
+    )
+
+
+def _corners(options: Mapping[str, Any]) -> tuple[Lengths, Lengths]:
+    """Return the lowest and the highest lengths of a program."""
+    stated = _lengths_of(options).items()
+    return (
+        {name: each.low if isinstance(each, Dimension) else each for name, each in stated},
+        {name: each.high if isinstance(each, Dimension) else each for name, each in stated},
+    )
+
+
+def _ranges(
+    seen: Sequence[Lengths], varied: Sequence[str], has_grown: bool
+) -> Iterator[dict[str, int | str]]:
+    """Yield ranges of the lengths that vary, wide ones first.
+
+    A program for a wide range serves more sizes, but may not be possible: lengths may have to be
+    multiples of a number, or large enough for a window.
+    """
+    found: list[dict[str, int | str]] = []
+    for is_low, is_high in ((True, True), (False, True), (False, False)):
+        dims: dict[str, int | str] = {}
+        for name in varied:
+            lengths = [each[name] for each in seen]
+            step = math.gcd(*lengths, _LARGEST_STEP)
+            low, high = min(lengths), max(lengths)
+            if is_high:
+                high = 1 << (high - 1).bit_length() + has_grown
+            if is_low:
+                low = min(low, step)
+            elif low:
+                low = 1 << low.bit_length() - 1 if is_high else low
+            dims[name] = f"{low}..{high}:{step}"
+        if dims not in found:
+            found.append(dims)
+    yield from found

@@ -1,0 +1,76 @@
+"""Programs run with the imports replaced."""
+
+import subprocess
+import sys
+
+import pytest
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+PROGRAM = """
+import importlib.util, sys
+import library
+import onnxruntime as ort
+from onnxruntime import InferenceSession, capi
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+assert library.InferenceSession is InferenceSession is ort.InferenceSession
+assert importlib.util.find_spec("onnxruntime") is not None
+print(InferenceSession.__module__, *sys.argv[1:])
+session = InferenceSession("model.onnx")
+print(session.run(None, {"x": [0, 1, 2]})[0].round(2))
+try:
+    session.run(None, {"x": [1, 2]})
+except InvalidArgument:
+    sys.exit(3)
+"""
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+graph (float[3] x) => (float[3] y) {z = Tan(x) y = Abs(z)}"""
+"""With an operator that ONNX Runtime runs."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "library.py").write_text("from onnxruntime import InferenceSession")
+    onnx.save(onnx.parser.parse_model(MODEL), tmp_path / "model.onnx")
+    return tmp_path
+
+
+def run(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "arenite.compat", *arguments],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_program_and_its_libraries_run_on_arenite(folder):
+    before = sorted(folder.iterdir())
+    found = run(folder, "program.py", "--flag", "one")
+    assert found.returncode == 3, found.stderr
+    assert found.stdout == "arenite.compat.onnxruntime.session --flag one\n[0.   1.56 2.19]\n"
+    assert [each for each in sorted(folder.iterdir()) if each.name != "__pycache__"] == before
+
+
+def test_a_module_is_run_and_compared_with_the_original(folder):
+    found = run(folder, "--compare", "-m", "program")
+    assert found.returncode == 3, found.stderr
+    assert found.stdout.startswith("arenite.compat.onnxruntime.session\n")
+    head, *rows = found.stderr.splitlines()[-5 if "building" in found.stderr else -4 :]
+    assert head.split() == ["arenite", "original", "saved"]
+    assert [row.split("  ")[0] for row in rows][:3] == ["time", "peak memory", "exit status"]
+    assert rows[2].split()[2:] == ["3", "3"]
+
+
+def test_a_program_that_fails_ends_with_its_traceback(folder):
+    (folder / "fails.py").write_text("import onnxruntime\nraise KeyError('reason')")
+    found = run(folder, "fails.py")
+    assert found.returncode == 1
+    assert found.stderr.rstrip().endswith("KeyError: 'reason'")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--unknown"], ["-m"]])
+def test_wrong_usage(folder, arguments):
+    found = run(folder, *arguments)
+    assert found.returncode == 2
+    assert "usage: python -m arenite.compat" in found.stdout + found.stderr
