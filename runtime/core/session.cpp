@@ -49,7 +49,10 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   }
   make_steps();
   make_ports();
-  if (resizing_ != nullptr) { settle_memory(); }
+  if (resizing_ != nullptr) {
+    counts_ = !resizing_->counted.empty();
+    settle_memory();
+  }
   make_lane();
   if (options.poison.has_value()) {
     poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
@@ -451,7 +454,7 @@ std::size_t Session::num_beside_before(std::size_t end) const {
 void Session::run_turn(const RunTurn& turn) {
   Step& step = *steps_[turn.step()];
   RowRange rows{turn.first(), turn.count()};
-  if (resizing_ != nullptr && rows.count != 0) {  // there may be fewer at these sizes
+  if (rows.count != 0 && resizing_ != nullptr) {  // there may be fewer at these sizes
     const std::size_t end = std::max<std::size_t>(resizing_->rows[turn.step()], rows.first);
     rows.count = std::min(rows.count, end - rows.first);
     if (rows.count == 0) { return; }
@@ -462,7 +465,7 @@ void Session::run_turn(const RunTurn& turn) {
   } else {
     step.run_rows(rows);
   }
-  if (resizing_ != nullptr && !resizing_->counted.empty()) { apply_count(turn.step()); }
+  if (counts_) { apply_count(turn.step()); }
 }
 
 std::vector<std::int64_t> Session::nanoseconds() const {

@@ -161,6 +161,7 @@ class Session {
   std::vector<std::int64_t> nanoseconds_;  // by turn; none before any was profiled
   bool is_profiling_ = false;
   bool is_guarded_;
+  bool counts_ = false;                 // some step counts a dimension
   std::unique_ptr<Resizing> resizing_;  // null: all shapes are fixed. Destroyed first.
 };
 
