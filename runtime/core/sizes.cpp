@@ -18,7 +18,7 @@ using program::Arithmetic;
 using program::Operator;
 using program::Program;
 
-constexpr std::size_t kMaxDimensions = 16;
+constexpr std::size_t kMaxDimensions = 256;
 constexpr std::size_t kMaxExpressions = std::size_t{1} << 16;
 constexpr std::size_t kMaxCopied = std::size_t{1} << 26;  // bytes of steps
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
@@ -293,15 +293,21 @@ void require_inside(const Program& program, const std::vector<std::int64_t>& siz
 }
 
 std::vector<SizeSource> size_sources(const Program& program) {
-  // By expression, the dimensions in it, as bits.
-  std::vector<std::uint32_t> parts;
+  // By expression, the only dimension in it.
+  constexpr std::size_t kNone = kMaxDimensions;
+  constexpr std::size_t kSeveral = kMaxDimensions + 1;
+  std::vector<std::size_t> parts;
   for (std::size_t i = 0; i < count(program.expressions()); ++i) {
     const auto& each = *program.expressions()->Get(static_cast<flatbuffers::uoffset_t>(i));
     const auto a = static_cast<std::size_t>(each.a());
     switch (each.operation()) {
-      case Arithmetic::constant: parts.push_back(0); break;
-      case Arithmetic::dimension: parts.push_back(std::uint32_t{1} << a); break;
-      default: parts.push_back(parts[a] | parts[static_cast<std::size_t>(each.b())]); break;
+      case Arithmetic::constant: parts.push_back(kNone); break;
+      case Arithmetic::dimension: parts.push_back(a); break;
+      default:
+        const std::size_t one = parts[a];
+        const std::size_t other = parts[static_cast<std::size_t>(each.b())];
+        parts.push_back(one == kNone || one == other ? other : other == kNone ? one : kSeveral);
+        break;
     }
   }
   // Whether an expression is the dimension itself, at both ends of its range.
@@ -321,7 +327,7 @@ std::vector<SizeSource> size_sources(const Program& program) {
     bool is_chosen = false;  // for good
     for (std::size_t i = 0; i < count(program.axes()); ++i) {
       const auto& each = *program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      if (parts[each.expression()] != std::uint32_t{1} << dimension || is_chosen) { continue; }
+      if (parts[each.expression()] != dimension || is_chosen) { continue; }
       for (flatbuffers::uoffset_t input = 0; input < program.inputs()->size(); ++input) {
         const auto& port = *program.inputs()->Get(input);
         if (static_cast<std::uint32_t>(port.tensor()) != each.tensor()) { continue; }

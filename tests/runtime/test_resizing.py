@@ -166,8 +166,8 @@ HOSTILE = {
     "a huge range": (lambda r: r["dimensions"][0].update(high=2**63), "no range"),
     "two of a name": (lambda r: r["dimensions"].append(r["dimensions"][0]), "duplicate name"),
     "many dimensions": (
-        lambda r: r.update(dimensions=[{"name": f"d{i}", "low": 1, "high": 1} for i in range(17)]),
-        "at most 16 dimensions",
+        lambda r: r.update(dimensions=[{"name": str(i), "low": 1, "high": 1} for i in range(257)]),
+        "at most 256 dimensions",
     ),
     "another highest size": (lambda r: r["dimensions"][0].update(high=41), "its expression is"),
     "an unknown dimension": (lambda r: r["expressions"].append(entry("dimension", 1)), "unknown"),

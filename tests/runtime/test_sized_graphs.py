@@ -35,6 +35,17 @@ def test_results_are_right_at_each_size(case: str, tmp_path: Path) -> None:
     assert_right_at_each_size(model, dimensions_of(GRAPHS[case]), tmp_path)
 
 
+def test_parts_are_spread_in_place_down_to_a_single_row(tmp_path: Path) -> None:
+    pool = "MaxPool<kernel_shape=[5,5], pads=[2,2,2,2]>"
+    model = with_random_weights(
+        parse(f"""(float[1,3,n,m] x) => (float[1,8,n,m] y)
+        <float[4,3,1,1] w, float[8,16,1,1] u> {{ a = Conv(x, w) b = {pool}(a) c = {pool}(b)
+        d = {pool}(c) j = Concat<axis=1>(a, b, c, d) y = Conv(j, u) }}""")
+    )
+    ranges = {name: Dimension(name, 1, 4) for name in ("n", "m")}
+    assert_right_at_each_size(model, ranges, tmp_path)
+
+
 ATTENTION = """(float[2,n,8] x, float[2,2,2,m,4] p) => (float[2,n,8] y, float[2,2,2,k,4] z)
     <float[8,24] w, float[24] b> { y, z =
     com.microsoft.Attention<num_heads=2, unidirectional=1>(x, w, b, "", p) }"""

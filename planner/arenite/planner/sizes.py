@@ -185,15 +185,35 @@ down, with two: `("*", 256, ("/", ("+", "seq", 15), 16))`.
 _Values: TypeAlias = "Mapping[str, int | NDArray[np.int64]]"
 
 
+class _Labelled:
+    """A factor of terms, ordered and hashed by its text, which is made once."""
+
+    __slots__ = ()
+    label: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.described())
+
+    def described(self) -> str:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.label
+
+
 @dataclass(frozen=True, slots=True)
-class _Steps:
+class _Steps(_Labelled):
     """How many steps a dimension is above its base."""
 
     name: str
     base: int
     step: int
+    label: str = field(init=False, compare=False, repr=False)
 
-    def __str__(self) -> str:
+    def __hash__(self) -> int:
+        return hash(self.label)
+
+    def described(self) -> str:
         above = f"({self.name} - {self.base})" if self.base else self.name
         return f"{above}/{self.step}" if self.step != 1 else above
 
@@ -211,13 +231,17 @@ class _Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class _Quotient:
+class _Quotient(_Labelled):
     """A quotient, rounded down."""
 
     numerator: "Expression"
     denominator: "Expression"
+    label: str = field(init=False, compare=False, repr=False)
 
-    def __str__(self) -> str:
+    def __hash__(self) -> int:
+        return hash(self.label)
+
+    def described(self) -> str:
         return f"floor(({self.numerator})/({self.denominator}))"
 
     def evaluate(self, values: _Values) -> Any:
@@ -229,14 +253,18 @@ class _Quotient:
 
 
 @dataclass(frozen=True, slots=True)
-class _Extreme:
+class _Extreme(_Labelled):
     """The larger or the smaller of two."""
 
     is_largest: bool
     one: "Expression"
     other: "Expression"
+    label: str = field(init=False, compare=False, repr=False)
 
-    def __str__(self) -> str:
+    def __hash__(self) -> int:
+        return hash(self.label)
+
+    def described(self) -> str:
         return f"{'max' if self.is_largest else 'min'}({self.one}, {self.other})"
 
     def evaluate(self, values: _Values) -> Any:
@@ -338,10 +366,12 @@ class Expression:
 
     def __floordiv__(self, other: "Expression | int") -> "Expression":
         divisor = _expression(other)
-        exact = self._divided(divisor)
+        number = divisor.as_constant
+        if number and all(factor % number == 0 for _, factor in self.terms):
+            return Expression(tuple((each, factor // number) for each, factor in self.terms))
+        exact = self._divided(divisor) if not number else None
         if exact is not None:
             return exact
-        number = divisor.as_constant
         if number is None or number <= 0:
             if number is not None and number < 0:
                 return (self * -1) // -number
@@ -631,21 +661,39 @@ def lowest_sizes(dimensions: Iterable[Dimension]) -> dict[str, int]:
 def bounds(value: int, dimensions: Sequence[Dimension]) -> tuple[int, int]:
     """Return the lowest and the highest that a size is for any values of the dimensions: a proof.
 
-    Where the expression grows with each dimension the ends of their ranges prove it, and otherwise
-    all their values, one by one.
+    Terms that share no dimension are proved apart. Where they grow with each dimension the ends of
+    their ranges prove it, and otherwise all their values, one by one.
 
-    Cost: O(terms), or O(terms x values of its dimensions).
+    Cost: O(terms), or O(terms x values of the dimensions of those that share some).
 
     Raises:
         SizeError: It does not grow with each dimension, and they have too many values to try.
     """
     if not isinstance(value, Size):
         return value, value
-    expression = value.expression
+    ends = [_ends(each, dimensions) for each in _apart(value.expression)]
+    return sum(low for low, _ in ends), sum(high for _, high in ends)
+
+
+def _apart(expression: Expression) -> Iterator[Expression]:
+    """Yield the parts of a sum that share no dimension."""
+    parts: list[tuple[frozenset[str], dict[_Monomial, int]]] = []
+    for monomial, factor in expression.terms:
+        names, terms = Expression(((monomial, factor),)).names, {monomial: factor}
+        for part in [each for each in parts if each[0] & names]:
+            parts.remove(part)
+            names, terms = names | part[0], {**part[1], **terms}
+        parts.append((names, terms))
+    yield from (_canonical(terms) for _, terms in parts)
+
+
+def _ends(expression: Expression, dimensions: Sequence[Dimension]) -> tuple[int, int]:
     used = [each for each in dimensions if each.name in expression.names]
-    lowest = lowest_sizes(used)
+    lowest, highest = lowest_sizes(used), highest_sizes(used)
     if expression.is_monotone(lowest):
-        return expression.evaluate(lowest), expression.evaluate(highest_sizes(used))
+        return expression.evaluate(lowest), expression.evaluate(highest)
+    if (expression * -1).is_monotone(lowest):
+        return expression.evaluate(highest), expression.evaluate(lowest)
     found = expression.evaluate(every_value(used))
     return int(found.min()), int(found.max())
 
@@ -735,12 +783,15 @@ class Ranges:
 
     def _chosen(self, one: int, other: int, *, is_largest: bool) -> int:
         for larger, smaller in ((one, other), (other, one)):
-            # First by ranges: a number that stands for no limit overflows in an expression.
-            if (
-                self.bounds(larger)[0] >= self.bounds(smaller)[1]
-                or self.bounds(larger - smaller)[0] >= 0
-            ):
-                return larger if is_largest else smaller
+            try:
+                # First by ranges: a number that stands for no limit overflows in an expression.
+                if (
+                    self.bounds(larger)[0] >= self.bounds(smaller)[1]
+                    or self.bounds(larger - smaller)[0] >= 0
+                ):
+                    return larger if is_largest else smaller
+            except SizeError:  # too many values to compare
+                continue
         return _extreme(one, other, is_largest=is_largest)
 
 

@@ -12,6 +12,12 @@ struct Box {
 
   float area() const { return (high[0] - low[0]) * (high[1] - low[1]); }
 
+  // Whether they share more than a side.
+  bool meets(const Box& other) const {
+    return low[0] < other.high[0] && other.low[0] < high[0] && low[1] < other.high[1] &&
+           other.low[1] < high[1];
+  }
+
   // Intersection over union; 0 if either has no area.
   float overlap(const Box& other) const {
     if (area() <= 0 || other.area() <= 0) { return 0.0f; }

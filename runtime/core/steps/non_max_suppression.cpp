@@ -40,10 +40,8 @@ class SuppressionStep : public Step {
   }
 
   // 0 also for a box with NaN.
-  float overlap(const float* boxes, std::size_t one, std::size_t other) const {
-    const Box a = box_at(boxes + 4 * one);
-    const Box b = box_at(boxes + 4 * other);
-    return a.area() > 0 && b.area() > 0 ? a.overlap(b) : 0.0f;
+  static float overlap(const Box& a, const Box& b) {
+    return a.meets(b) && a.area() > 0 && b.area() > 0 ? a.overlap(b) : 0.0f;
   }
 
   // Takes the boxes whose score is above the threshold, and counts them. A threshold of minus
@@ -105,10 +103,10 @@ class OfClassesStep final : public SuppressionStep {
  private:
   bool is_free(const float* boxes, const std::int64_t* first, const std::int64_t* last,
                std::size_t box) const {
+    const Box one = box_at(boxes + 4 * box);
+    const float most = attributes_.overlap_threshold();
     for (const std::int64_t* row = first; row < last; row += 3) {
-      if (overlap(boxes, box, static_cast<std::size_t>(row[2])) > attributes_.overlap_threshold()) {
-        return false;
-      }
+      if (overlap(one, box_at(boxes + 4 * row[2])) > most) { return false; }
     }
     return true;
   }
@@ -166,8 +164,9 @@ class OfOneClassStep final : public SuppressionStep {
   bool compare(Candidate& box, std::size_t count) const {
     const float sigma = attributes_.sigma();
     const float scale = sigma > 0 ? -0.5f / sigma : 0.0f;
+    const Box one = box_at(boxes_ + 4 * box.box);
     for (std::size_t i = count; i-- > box.compared;) {
-      const float shared = overlap(boxes_, box.box, static_cast<std::size_t>(selected_[i]));
+      const float shared = overlap(one, box_at(boxes_ + 4 * selected_[i]));
       if (shared >= attributes_.overlap_threshold()) { return true; }
       if (sigma > 0) { box.score *= std::exp(scale * shared * shared); }
       if (box.score <= attributes_.score_threshold()) { break; }

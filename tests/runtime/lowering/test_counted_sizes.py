@@ -9,7 +9,7 @@ from arenite.planner.sizes import Dimension
 from arenite.runtime import ProgramError, Session, UnwritableProgramError
 from arenite.runtime.operators import Copy, Move
 from arenite.runtime.program.sizing import Sizing
-from support.detectors import DETECTORS, YOLO
+from support.detectors import DETECTORS, SSD, YOLO
 from support.edited_programs import apart, edited
 from support.running import PoisonedSession, build
 from support.tiny_onnx import parse, save
@@ -139,6 +139,13 @@ def test_as_much_is_made_as_onnx_runtime_makes(name, tmp_path):
 def test_detectors_with_their_own_post_processing(text, tmp_path):
     densities = [*np.linspace(0, 1, 100), *GENERATOR.random(100)]
     assert len(assert_runs_like_onnx_runtime(text, tmp_path, densities)) > 5
+
+
+def test_branches_that_differ_where_nothing_is_found_are_refused(tmp_path):
+    text = SSD.replace("ConstantOfShape<value = int64[1] {0}>(zero)", "Identity(one)")
+    text = text.replace("int64[0] z", "int64[1] z")
+    with pytest.raises(arenite.AreniteError, match=r"If.*not empty in both where.* is 0"):
+        build(save(tmp_path, parse(text)), tmp_path)
 
 
 def test_what_is_found_at_each_size_of_a_range(tmp_path):

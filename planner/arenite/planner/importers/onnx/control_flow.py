@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 
 from arenite.planner.errors import ModelFormatError, SizeError, UnsupportedModelError
+from arenite.planner.importers.onnx.call import text
 from arenite.planner.importers.onnx.node import Operand, Origin, attributes
 from arenite.planner.importers.onnx.operators import onnx_operator
 from arenite.planner.importers.onnx.order import captures, live_steps, without_dead_nodes
@@ -224,6 +225,8 @@ def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[S
     if value is not None:
         require(name, value.size == 1, "condition")
         return _inline(walk, node, name, branches[0 if value.item() else 1], scope)
+    if walk.ranged is not None and condition in walk.ranged.zeros:
+        return _unless_empty(walk, node, name, branches, scope, walk.ranged.zeros[condition])
     on_true, on_false = (_either(walk, branch, name, scope) for branch in branches)
     for local, one, other in zip(node.output, on_true.types, on_false.types, strict=True):
         if local and one != other:
@@ -233,6 +236,39 @@ def walk_if(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[S
                 "condition is unknown before the run",
             )
     return [opaque_step(walk, node, name, scope, on_true.types, (on_true, on_false))]
+
+
+def _unless_empty(
+    walk: Walk,
+    node: onnx.NodeProto,
+    name: str,
+    branches: Sequence[onnx.GraphProto],
+    scope: Scope,
+    zero: int,
+) -> list[Step]:
+    """Return the steps of the second branch, where the first stands for its empty results.
+
+    Exporters write such an If around the selection of boxes: nothing is selected of no boxes, as
+    the steps find themselves.
+
+    Args:
+        zero: The size that is 0 where the first branch is taken.
+
+    Raises:
+        SizeError: The branches differ where that size is 0.
+    """
+    assert walk.ranged is not None
+    on_true = walk_body(walk, branches[0], Scope(scope), outputs_elsewhere=True)
+    steps = _inline(walk, node, name, branches[1], scope)
+    for local, one in zip(node.output, on_true.types, strict=True):
+        other = walk.types[walk.find(scope, local)] if local else one
+        is_empty = 0 in one.shape and any(walk.ranged.vanishes(n, zero) for n in other.shape)
+        if local and (one.dtype is not other.dtype or not is_empty):
+            raise SizeError(
+                f"operator {name!r} (If): the branch that is taken depends on the sizes, and "
+                f"{local!r} is not empty in both where {text(zero)} is 0"
+            )
+    return steps
 
 
 def _either(walk: Walk, branch: onnx.GraphProto, name: str, scope: Scope) -> Body:

@@ -37,7 +37,7 @@ from arenite.planner.importers.onnx.sized import (
 from arenite.planner.importers.onnx.types import TensorType, numpy_dtype
 from arenite.planner.importers.onnx.values import Array, Values
 from arenite.planner.programs.program import Names
-from arenite.planner.sizes import Dimension, Ranges, Sizes, at, depends
+from arenite.planner.sizes import Dimension, Expression, Ranges, Size, Sizes, at, depends, same
 from arenite.planner.tensors import DType
 
 
@@ -55,6 +55,7 @@ class Ranged:
         stable: Flat names of the tensors of which each size has the first part of one array.
         uniform: Those among them with one value in all elements.
         computed: Flat names of what steps compute of sizes, with why it is no expression.
+        zeros: Of conditions among them that hold where a size is 0 and nowhere else, that size.
         values: Known values at the highest sizes.
     """
 
@@ -66,6 +67,8 @@ class Ranged:
         self.stable: set[str] = set()
         self.uniform: set[str] = set()
         self.computed: dict[str, str] = {}
+        self.zeros: dict[str, int] = {}
+        self._most: dict[str, int] = {}
         self._dialect = dialect
         self._folder = folder
         self.values = values
@@ -92,6 +95,7 @@ class Ranged:
         high = int(bound.shape[axis])
         names = Names(each.name for each in self.ranges.dimensions)
         dimension = Dimension(names.take(name), 0, high, counted_by=name)
+        self._most[dimension.name] = bound.shape[axis]
         if high > 0:
             self.ranges = Ranges((*self.ranges.dimensions, dimension))
         shape = (*bound.shape[:axis], dimension.size, *bound.shape[axis + 1 :])
@@ -229,6 +233,28 @@ class Ranged:
             self.values.add_failure(each.name, reason)
         return False
 
+    def note_zero(
+        self, node: onnx.NodeProto, inputs: Sequence[Operand], outputs: Sequence[Operand]
+    ) -> None:
+        """Note a condition that holds where a size is 0."""
+        names, kind = [each.name for each in inputs], op_type(node)
+        if kind in ("Cast", "Identity") and names[0] in self.zeros:
+            self.zeros[outputs[0].name] = self.zeros[names[0]]
+        elif kind == "Equal":
+            one, other = map(self.elements, names)
+            if one is not None and other is not None and one.size == other.size == 1:
+                difference = one.item() - other.item()
+                if isinstance(difference, Size):
+                    self.zeros[outputs[0].name] = difference
+
+    def vanishes(self, length: int, zero: int) -> bool:
+        """Tell whether a length is proved to be 0 wherever a size is."""
+        for each in self.ranges.dimensions:
+            if each.counted_by and same(length, each.size):
+                return self.vanishes(self._most[each.name], zero)
+        common = math.gcd(*(factor for _, factor in Expression.of(zero).terms))
+        return same(length * common // zero * zero, length * common)
+
     def is_prefix(self, operand: Operand) -> bool:
         """Tell whether the elements at each size are the first ones in storage."""
         if operand.name in self.uniform or operand.type is None:
@@ -243,7 +269,7 @@ class Ranged:
         Raises:
             SizeError: It does.
         """
-        if condition in self.computed:
+        if condition in self.computed and condition not in self.zeros:
             raise SizeError(f"operator {name!r} (If): {self.computed[condition]}")
 
     def refuse(self, label: str, names: Iterable[str], types: Mapping[str, TensorType]) -> None:

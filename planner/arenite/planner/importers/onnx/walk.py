@@ -53,6 +53,10 @@ class Scope:
         """Return the flat name that `local` must get, None if any will do."""
         return self._wanted.pop(local, None)
 
+    def is_claimed(self, local: str) -> bool:
+        """Tell whether a tensor to be defined is the output of a subgraph, made for outside."""
+        return self._parent is not None and local in self._wanted
+
     def define(self, local: str, flat: str) -> None:
         self._names[local] = flat
 
@@ -109,6 +113,7 @@ class Walk:
         if binding.ranges:
             self._vary(binding.ranges)
         self._counts = counts
+        self._counting: dict[tuple[bytes | str, ...], tuple[Scope, str]] = {}
         self.operator_names = Names()
         self.num_dead = 0
         self.num_folded = 0
@@ -193,6 +198,8 @@ class Walk:
                 return self._of_known(node, name, inputs, scope)
             types = self.ranged.types(node, name, inputs, types)
         if self._counts and bound is not None:
+            if self._counts_again(node, inputs, scope):
+                return []
             types = [self._counted(node, each) for each in types]
         outputs = [
             Operand(self.define(scope, local, tensor_type) if tensor_type else "", tensor_type)
@@ -201,7 +208,9 @@ class Walk:
         keeps_bound = bound is not None and not self._counts
         if keeps_bound or any(operand.name in self.bounded for operand in inputs):
             self.bounded.update(output.name for output in outputs if output.type)
-        if not varies:
+        if varies and self.ranged is not None:
+            self.ranged.note_zero(node, inputs, outputs)
+        else:
             self._note_values(node, inputs, outputs)
         if self._folds(node, inputs, outputs) and (
             not varies or self.ranged is None or self.ranged.folds(node, inputs, outputs)
@@ -250,6 +259,23 @@ class Walk:
             return None
         axis = counted_axis(node, len(bound.shape))
         return (self.ranged or self._vary(())).counted_type(node.output[0], bound, axis)
+
+    def _counts_again(self, node: onnx.NodeProto, inputs: Sequence[Operand], scope: Scope) -> bool:
+        """Tell whether an earlier node counts the same, whose output this one's name becomes.
+
+        Lengths of the two would be other dimensions, though they are equal in each run.
+        """
+        (local,) = node.output
+        if scope.is_claimed(local) or self._makes_output(node.output):
+            return False
+        bare = onnx.NodeProto(op_type=node.op_type, domain=node.domain, attribute=node.attribute)
+        key = (bare.SerializeToString(deterministic=True), *(each.name for each in inputs))
+        earlier = self._counting.get(key)
+        if earlier is None:
+            self._counting[key] = (scope, local)
+            return False
+        scope.define(local, self.find(*earlier))
+        return True
 
     def _vary(self, dimensions: Sequence[Dimension]) -> Ranged:
         """Let lengths depend on dimensions."""

@@ -323,7 +323,10 @@ def non_max_suppression(t: OnnxTranslation) -> None:
         )
     stated = 0 if counts is None else counts.item()
     most = min(max(int(stated), 0), int(predictions.shape[2]))
-    if not same(smallest(stated, predictions.shape[2]), smallest(most, predictions.shape[2])):
+    boxes_of_class = predictions.shape[2]
+    if depends(stated) and not same(
+        smallest(stated, boxes_of_class), smallest(most, boxes_of_class)
+    ):
         raise unsupported("max_output_boxes_per_class", stated, "one number for all sizes")
     operator = NonMaxSuppression(
         max_outputs=most,
