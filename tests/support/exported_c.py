@@ -178,9 +178,13 @@ class Machine:
         outside[begin : begin + self.arena.size] = False
         before = self._whole[outside].copy()
         function = self._library[f"{self.export.name}_run"]
-        values = map(ctypes.c_int32, interface.sizes.values())
-        assert function(ctypes.c_void_p(self.arena.ctypes.data), *values) == 0
+        values = {name: ctypes.c_int32(each) for name, each in interface.sizes.items()}
+        counts = {each.name: ctypes.c_int32() for each in interface.dimensions if each.counted_by}
+        arguments = {**values, **{name: ctypes.byref(each) for name, each in counts.items()}}
+        assert function(ctypes.c_void_p(self.arena.ctypes.data), *arguments.values()) == 0
         assert np.array_equal(before, self._whole[outside]), "it wrote outside the arena"
+        counted = {name: each.value for name, each in counts.items()}
+        interface = interface.at({**interface.sizes, **counted}) if counted else interface
         return {port.port.name: self._read(port) for port in interface.outputs}
 
     def run_on(self, address: int | None, *sizes: int) -> int:

@@ -9,7 +9,7 @@ from arenite.planner import Array, Program
 from arenite.planner.sizes import Sizes
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants
-from arenite.runtime.cexport.base.ranges import has_lengths_of_one, points, program_at, text_at
+from arenite.runtime.cexport.base.ranges import has_trivial_lengths, points, program_at, text_at
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers
 
 
@@ -47,7 +47,7 @@ def check_sizes(layout: ArenaLayout, written: CFileParts) -> None:
         stated = ", ".join(f"{name}={value}" for name, value in sizes.items())
         fixed = _written(layout, written, program_at(layout.program, sizes))
         for step, one, other in zip(layout.program.steps, ranged, fixed, strict=True):
-            if step.name in refused or has_lengths_of_one(layout.program, step, sizes):
+            if step.name in refused or has_trivial_lengths(layout.program, step, sizes):
                 continue
             why = one if isinstance(one, str) else _difference(one, other, sizes)
             if why:

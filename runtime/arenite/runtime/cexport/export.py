@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arenite.planner import Plan, Problem, TensorKind, verify
+from arenite.planner import Plan, Problem, Program, TensorKind, verify
 from arenite.planner.operators import Band
-from arenite.planner.sizes import depends, highest_sizes, lowest_sizes
+from arenite.planner.sizes import depends, highest_sizes, lowest_sizes, same
 from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants, Interface
@@ -19,6 +19,7 @@ from arenite.runtime.cexport.compiled import CompiledForC
 from arenite.runtime.cexport.files import builds, source, test_program, weights
 from arenite.runtime.cexport.steps.cmsis_nn_operators import extension_of
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, is_mostly_narrow, writers
+from arenite.runtime.operators.base import RuntimeOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,10 @@ def export_c(
     constants = compiled.program.constants
     written = CFileParts(FlashConstants(name), rounding, is_mostly_narrow(constants.values()))
     interface = Interface.of(name, layout, compiled.alignment)
-    variables = SizeVariables(
-        interface.dimensions, [source.variable(each) for each in interface.parameters]
-    )
+    names = [source.variable(each) for each in interface.parameters]
+    counted = [each.name for each in interface.dimensions if each.counted_by]
+    variables = SizeVariables(interface.dimensions, names, counted)
+    layout = replace(layout, counts=_counts(program, names))
     _check_ports(layout, variables)
     calls = _written_steps(layout, written, variables)
     if interface.dimensions:
@@ -113,9 +115,22 @@ def _tested(interface: Interface) -> list[Interface]:
     dimensions = interface.dimensions
     if not dimensions:
         return [interface]
-    middle = {each.name: each.low + len(each) // 2 * each.step for each in dimensions}
-    sizes = [highest_sizes(dimensions), middle, lowest_sizes(dimensions)]
+    highest = highest_sizes(dimensions)
+    given = [each for each in dimensions if not each.counted_by]
+    middle = {each.name: each.low + len(each) // 2 * each.step for each in given}
+    sizes = [highest, {**highest, **middle}, {**highest, **lowest_sizes(given)}]
     return [interface.at(each) for n, each in enumerate(sizes) if each not in sizes[:n]]
+
+
+def _counts(program: Program, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return the dimension that each step counts and its name in C, by the name of the step."""
+    return {
+        step.name: (dimension.name, name)
+        for step in program.steps
+        if isinstance(step.operator, RuntimeOperator) and step.operator.counts
+        for dimension, name in zip(program.dimensions, names, strict=True)
+        if dimension.counted_by and same(program.tensors[step.outputs[0]].shape[0], dimension.size)
+    }
 
 
 def _check_ports(layout: ArenaLayout, variables: SizeVariables) -> None:
@@ -174,6 +189,8 @@ def _written_steps(
                 raise NotWrittenError("no C kernel for this operator")
             write(writer)
             calls = [variables.filled(each) for each in writer.calls]
+            calls = [*variables.late(), *calls]
+            variables.uncounted.difference_update(layout.counts.get(step.name, ())[:1])
         except NotWrittenError as reason:
             refused.append((step.name, step.operator.label, str(reason)))
         except (ArithmeticError, LookupError, ValueError) as error:  # operands that cannot be

@@ -12,6 +12,7 @@ from arenite.planner.operators import Operator
 from arenite.planner.programs import Names, OperatorSet
 from arenite.runtime.cexport.hybrid_in_floats import in_floats
 from arenite.runtime.cexport.steps.convolution import UnbufferedTransposedConv2D, UnpackedMatMul
+from arenite.runtime.cexport.steps.counting import SuppressionByHeap
 from arenite.runtime.cexport.steps.hybrid import quantise_operands
 from arenite.runtime.cexport.steps.recurrent import UnbufferedGru, UnbufferedLstm
 from arenite.runtime.operators.base import RuntimeOperator
@@ -20,6 +21,7 @@ from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.movement import Copy, Move
 from arenite.runtime.operators.recurrent import Gru, Lstm
+from arenite.runtime.operators.special import NonMaxSuppression
 from arenite.runtime.rewrites.fusing import fold_pads, without_unread
 
 
@@ -88,7 +90,7 @@ def _for_kernels(program: Program) -> Program:
 
 _OF_KERNELS: Final[Mapping[type, type[RuntimeOperator]]] = {
     Gru: UnbufferedGru, Lstm: UnbufferedLstm, MatMul: UnpackedMatMul,
-    TransposedConv2D: UnbufferedTransposedConv2D,
+    NonMaxSuppression: SuppressionByHeap, TransposedConv2D: UnbufferedTransposedConv2D,
 }  # fmt: skip
 
 

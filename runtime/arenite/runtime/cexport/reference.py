@@ -168,7 +168,7 @@ def _largest_share(
     largest = 0.0
     for one, other in zip(ours, others, strict=True):
         for name, array in one.items():
-            if array.dtype != np.float32:
+            if array.dtype != np.float32 or array.shape != other[name].shape:
                 continue
             is_number = np.isfinite(array) & np.isfinite(other[name])
             scale = np.abs(array[is_number]).max(initial=0.0)
@@ -209,7 +209,8 @@ def _to_model(array: NDArray[Any], port: CPort) -> NDArray[Any]:
 def _to_stored(array: NDArray[Any], port: CPort) -> NDArray[Any]:
     axes = port.port.axes
     stored = array if axes is None else array.transpose(axes)
-    return np.ascontiguousarray(stored).reshape(port.tensor.shape)
+    stored = np.ascontiguousarray(stored)
+    return stored if port.is_counted else stored.reshape(port.tensor.shape)
 
 
 def _interpreted(

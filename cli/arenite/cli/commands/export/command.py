@@ -355,7 +355,7 @@ def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     yield "test on this machine", Text(f"not run: {why}" if why else "passed")
     if exported.export.interface.dimensions:
         yield "sizes", Text(", ".join(map(str, exported.export.interface.dimensions)))
-    arguments = ", ".join(["arena", *exported.export.interface.parameters])
+    arguments = ", ".join(["arena", *exported.export.interface.arguments])
     yield "call", Text(f"{exported.export.name}_run({arguments})", "bold")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from arenite.planner import Array, Plan, Port, Problem, Program, Tensor, TensorKind
-from arenite.planner.sizes import Dimension, Sizes, at, depends
+from arenite.planner.sizes import Dimension, Expression, Sizes, at, depends
 from arenite.runtime.cexport.base.text import TYPES, distinct
 
 
@@ -22,6 +22,7 @@ class ArenaLayout:
         rows: First byte of each row of the tensors whose rows lie at places of their own.
         has_tables: Whether kernels take tables of rows, of every tensor, as some have such places.
         working: First byte of the working memory of steps that have some, by their number.
+        counts: The dimension that a step counts and its name in C, by the name of the step.
     """
 
     program: Program
@@ -31,6 +32,7 @@ class ArenaLayout:
     rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     has_tables: bool = False
     working: Mapping[int, int] = field(default_factory=dict)
+    counts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -112,6 +114,7 @@ class CPort:
         name: In C.
         offset: First byte in the arena.
         shape: Its lengths as sizes where they depend on those of the run, else ().
+        is_counted: Whether they depend on what a run counts.
     """
 
     port: Port
@@ -119,6 +122,7 @@ class CPort:
     name: str
     offset: int
     shape: tuple[int, ...] = ()
+    is_counted: bool = False
 
     @property
     def c_type(self) -> str:
@@ -142,7 +146,8 @@ class Interface:
         alignment: Of the arena, in bytes.
         has_states: Whether something is kept from one run to the next.
         num_steps: Number of steps.
-        dimensions: Those that the sizes of a run depend on; tensors are at the highest sizes.
+        dimensions: Those that the sizes of a run depend on, the counted ones last; tensors are at
+            the highest sizes.
         sizes: Values of the dimensions where tensors are at other sizes.
     """
 
@@ -190,6 +195,14 @@ class Interface:
         taken = "arena", "dims"
         return distinct([*taken, *(each.name for each in self.dimensions)], "size")[len(taken) :]
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What callers hand a run behind the arena: sizes, and where it puts its counts."""
+        return tuple(
+            f"&{name}" if dimension.counted_by else name
+            for dimension, name in zip(self.dimensions, self.parameters, strict=True)
+        )
+
 
 def _ports(
     program: Program, layout: ArenaLayout, ports: tuple[Port, ...], otherwise: str
@@ -201,6 +214,8 @@ def _ports(
         made = CPort(port, tensor, name, offset)
         if any(map(depends, tensor.shape)):
             highest = replace(tensor, shape=tuple(map(int, tensor.shape)))
-            made = replace(made, tensor=highest, shape=tensor.shape)
+            counted = {each.name for each in program.dimensions if each.counted_by}
+            is_counted = any(counted & Expression.of(each).names for each in tensor.shape)
+            made = replace(made, tensor=highest, shape=tensor.shape, is_counted=is_counted)
         found.append(made)
     return tuple(found)

@@ -7,7 +7,7 @@ prints a mark of its expression; `SizeVariables` then puts a C variable in the p
 import itertools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import reduce
 from typing import Any, Final
@@ -71,8 +71,11 @@ def points(dimensions: Sequence[Dimension]) -> list[Sizes]:
     return [point for index, point in enumerate(found) if point not in found[:index]]
 
 
-def has_lengths_of_one(program: Program, step: Step, sizes: Sizes) -> bool:
-    """Tell whether a size that a step depends on is 1, which is no axis to source for it alone."""
+def has_trivial_lengths(program: Program, step: Step, sizes: Sizes) -> bool:
+    """Tell whether a size that a step depends on is 1 or 0.
+
+    Source for it alone has no loop along that axis, or does nothing.
+    """
     found: list[Size] = []
 
     def kept(size: Size) -> int:
@@ -81,7 +84,7 @@ def has_lengths_of_one(program: Program, step: Step, sizes: Sizes) -> bool:
 
     named = [program.tensors[name] for name in (*step.reads, *step.writes)]
     _changed((step.operator, *(each.shape for each in named)), kept)
-    return any(at(each, sizes) == 1 for each in found)
+    return any(at(each, sizes) in (0, 1) for each in found)
 
 
 def _in_range(dimension: Dimension, index: int) -> int:
@@ -127,6 +130,14 @@ def _value(tree: Any, sizes: Sizes) -> int:
     return reduce(_OPERATIONS[sign], (_value(each, sizes) for each in parts))
 
 
+def _names(tree: Any) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif not isinstance(tree, int):
+        for each in tree[1:]:
+            yield from _names(each)
+
+
 _OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
     "+": lambda one, other: one + other,
     "*": lambda one, other: one * other,
@@ -142,13 +153,20 @@ class SizeVariables:
     Args:
         dimensions: The dimensions.
         names: Name of each of them in the function.
+        uncounted: Those that no step has counted yet.
 
     Attributes:
-        lines: Definitions of the variables.
+        lines: Definitions of the variables that depend on no dimension that a step counts.
+        uncounted: Those that no step has counted yet.
     """
 
-    def __init__(self, dimensions: Sequence[Dimension], names: Sequence[str]) -> None:
+    def __init__(
+        self, dimensions: Sequence[Dimension], names: Sequence[str], uncounted: Iterable[str] = ()
+    ) -> None:
         self.lines: list[str] = []
+        self.uncounted = set(uncounted)
+        self._counted = frozenset(self.uncounted)
+        self._late: list[str] = []
         self._dimensions = dimensions
         self._names = {each.name: name for each, name in zip(dimensions, names, strict=True)}
         self._sizes = {each.name: each.size for each in dimensions}
@@ -170,6 +188,11 @@ class SizeVariables:
             NotWrittenError: As by `filled`.
         """
         return self._variable(size.expression.tree) if isinstance(size, Size) else str(size)
+
+    def late(self) -> list[str]:
+        """Return the definitions that depend on what a step has counted, each once."""
+        found, self._late = self._late, []
+        return found
 
     def check(self, size: int) -> None:
         """Check that 32 bits hold a size.
@@ -194,7 +217,9 @@ class SizeVariables:
             names = (f"s{count}" for count in itertools.count())
             self._known[text] = next(name for name in names if name not in taken)
             stated = text[1:-1] if text.startswith("(") else text
-            self.lines.append(f"const int32_t {self._known[text]} = {stated};")
+            is_late = not self._counted.isdisjoint(_names(tree))
+            lines = self._late if is_late else self.lines
+            lines.append(f"const int32_t {self._known[text]} = {stated};")
         return self._known[text]
 
     def _text(self, tree: Tree) -> str:
@@ -203,6 +228,10 @@ class SizeVariables:
             self._bounds(tree)
             return str(tree) if tree >= 0 else f"({tree})"
         if isinstance(tree, str):
+            if tree in self.uncounted:
+                raise NotWrittenError(
+                    f"dimension {tree!r} is counted by a later step; choose --order given"
+                )
             return self._names[tree]
         sign, *parts = tree
         assert isinstance(sign, str)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,16 +113,20 @@ def _lines(
     yield from written.functions
     yield from written.layers
     yield ""
-    arguments = "".join(f", int32_t {variable(each)}" for each in interface.parameters)
-    yield f"int {name}_run(uint8_t *arena{arguments})"
+    pairs = list(zip(interface.dimensions, interface.parameters, strict=True))
+    yield f"int {name}_run(uint8_t *arena{_arguments(interface, variable, _counted)})"
     yield "{"
     yield f"    {macro}_ASSERT(arena != NULL);"
     yield f"    {macro}_ASSERT((uintptr_t)arena % {macro}_ARENA_ALIGN == 0);"
     yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
     yield "        return 1;"
-    for dimension, parameter in zip(interface.dimensions, interface.parameters, strict=True):
+    for dimension, parameter in pairs:
+        if dimension.counted_by:
+            continue
         yield f"    if ({_outside(dimension, variable(parameter))})"
         yield "        return 3;"
+    counts = [parameter for dimension, parameter in pairs if dimension.counted_by]
+    yield from (f"    int32_t {variable(parameter)} = 0;" for parameter in counts)
     yield from (f"    {line}" for line in sizes)
     for index, each in enumerate(steps):
         if each.turns:
@@ -134,6 +138,9 @@ def _lines(
         yield f"    /* {index}: {each.step.operator.label} {comment(each.step.name)} */"
         yield from (f"    {call}" for call in each.calls)
         yield f"    {macro}_STEP({index});"
+    for parameter in counts:
+        yield f"    if ({_counted(parameter)} != NULL)"
+        yield f"        *{_counted(parameter)} = {variable(parameter)};"
     yield "    return 0;"
     yield "}"
     yield ""
@@ -146,6 +153,23 @@ def _lines(
 def variable(parameter: str) -> str:
     """Return the name of a dimension in NAME.c, where kernels may have its own name."""
     return f"n_{parameter}"
+
+
+def _counted(parameter: str) -> str:
+    """Return the name of the argument that says where NAME.c puts a count."""
+    return f"count_{parameter}"
+
+
+def _arguments(
+    interface: Interface,
+    size: Callable[[str], str] = lambda name: name,
+    count: Callable[[str], str] = lambda name: name,
+) -> str:
+    """Return the arguments of a run behind the arena: sizes, and where it puts its counts."""
+    return "".join(
+        f", int32_t *{count(name)}" if dimension.counted_by else f", int32_t {size(name)}"
+        for dimension, name in zip(interface.dimensions, interface.parameters, strict=True)
+    )
 
 
 def _outside(dimension: Dimension, name: str) -> str:
@@ -216,6 +240,10 @@ def header(interface: Interface, about: Provenance) -> str:
     return "\n".join(_header_lines(interface, about)) + "\n"
 
 
+_COUNTS = """
+   Counts of the run are written to where pointers show; NULL for one that you do not need."""
+
+
 def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
     name, macro = interface.name, interface.macro
     refused = "" if about.extension is None else ",\n   or 2 where CMSIS-NN refuses a step"
@@ -243,9 +271,8 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
         for each in ports:
             yield from _macros(each, f"{macro}_{kind}_{each.name.upper()}")
         yield ""
-    arguments = "".join(f", int32_t {each}" for each in interface.parameters)
     outside = ""
-    if interface.dimensions:
+    if any(not each.counted_by for each in interface.dimensions):
         outside = ",\n   or 3 for a size outside its range or between its steps"
     yield from (
         "/* Prefix of the declaration of the arena, such as a section attribute. */",
@@ -259,8 +286,9 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
         "",
         "/* Run the model once. A run may overwrite the inputs: write them before each run.",
         "   States are in the arena, so several arenas are several instances of the model.",
-        f"   Returns 0, or 1 for an arena that is null or not aligned{refused}{outside}. */",
-        f"int {name}_run(uint8_t *arena{arguments});",
+        f"   Returns 0, or 1 for an arena that is null or not aligned{refused}{outside}."
+        f"{_COUNTS if any(each.counted_by for each in interface.dimensions) else ''} */",
+        f"int {name}_run(uint8_t *arena{_arguments(interface)});",
         "",
         "/* Set the states to their initial values: call it before the first run. A model without",
         "   states needs no call. */",
@@ -306,14 +334,24 @@ def _accessor(name: str, kind: str, port: CPort) -> Iterator[str]:
 
 def _ranges(interface: Interface) -> Iterator[str]:
     """Yield the ranges of the dimensions."""
-    if not interface.dimensions:
-        return
-    yield "/* Sizes of a run: the arena is for the highest ones. */"
-    for dimension, parameter in zip(interface.dimensions, interface.parameters, strict=True):
-        prefix = f"{interface.macro}_SIZE_{parameter.upper()}"
-        for name in ("low", "high", "step"):
-            yield f"#define {prefix}_{name.upper()} {getattr(dimension, name)}"
-    yield ""
+    for kind, title, names in (
+        ("SIZE", "Sizes of a run: the arena is for the highest ones.", ("low", "high", "step")),
+        ("COUNT", "What a run counts, and the highest that it may be.", ("high",)),
+    ):
+        found = [
+            (dimension, parameter)
+            for dimension, parameter in zip(
+                interface.dimensions, interface.parameters, strict=True
+            )
+            if bool(dimension.counted_by) == (kind == "COUNT")
+        ]
+        if found:
+            yield f"/* {title} */"
+            for dimension, parameter in found:
+                prefix = f"{interface.macro}_{kind}_{parameter.upper()}"
+                for name in names:
+                    yield f"#define {prefix}_{name.upper()} {getattr(dimension, name)}"
+            yield ""
 
 
 def _sizes(interface: Interface, kind: str, port: CPort) -> Iterator[str]:

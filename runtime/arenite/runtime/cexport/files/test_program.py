@@ -89,28 +89,52 @@ def _arrays(interface: Interface, vectors: Vectors, suffix: str) -> Iterator[str
         )
     for each in interface.outputs:
         arrays = [outputs[each.port.name] for outputs in vectors.outputs]
-        yield from _array(f"{name}_expected_{each.name}{suffix}", each, np.stack(arrays))
+        symbol = f"{name}_expected_{each.name}{suffix}"
+        if each.is_counted:
+            sizes = [array.size for array in arrays]
+            yield f"static const int32_t {symbol}_elements[] = {{{', '.join(map(str, sizes))}}};"
+            yield ""
+            most = max(1, *sizes)
+            arrays = [np.pad(array.reshape(-1), (0, most - array.size)) for array in arrays]
+        yield from _array(symbol, each, np.stack(arrays))
 
 
 def _runs(interface: Interface, vectors: Vectors | None, suffix: str) -> Iterator[str]:
     """Yield the runs at some sizes, and the checks of their outputs."""
     name = interface.name
-    arguments = "".join(f", {each}" for each in interface.sizes.values())
+    arguments = _arguments(interface)
     yield f"    {name}_reset(arena);"
     if vectors is None:
         for each in interface.inputs:
             yield f"    memset({name}_input_{each.name}(arena), 0, {each.tensor.size});"
+        yield from _counts(interface, "    ")
         yield f"    if ({name}_run(arena{arguments}) != 0)"
         yield "        return -1;"
         return
     yield f"    for (int32_t run = 0; run < {len(vectors.outputs)}; ++run) {{"
     for each in interface.inputs:
         yield from _rotated(name, each, suffix)
+    yield from _counts(interface, "        ")
     yield f"        if ({name}_run(arena{arguments}) != 0)"
     yield "            return -1;"
     for each in interface.outputs:
-        yield from _comparison(name, each, vectors, suffix)
+        yield from _comparison(interface, each, vectors, suffix)
     yield "    }"
+
+
+def _arguments(interface: Interface, count: str = "&n_") -> str:
+    """Return the arguments of a run behind the arena, or of functions that return lengths."""
+    return "".join(
+        f", {count}{name}" if dimension.counted_by else f", {interface.sizes[dimension.name]}"
+        for dimension, name in zip(interface.dimensions, interface.parameters, strict=True)
+    )
+
+
+def _counts(interface: Interface, indent: str) -> Iterator[str]:
+    """Yield the variables that a run writes its counts to."""
+    for dimension, name in zip(interface.dimensions, interface.parameters, strict=True):
+        if dimension.counted_by:
+            yield f"{indent}int32_t n_{name} = 0;"
 
 
 def _array(symbol: str, port: CPort, array: NDArray[Any]) -> Iterator[str]:
@@ -132,14 +156,21 @@ def _needs_difference(interface: Interface, vectors: Vectors) -> bool:
     return vectors.units > 0 or any(each.c_type == "float" for each in interface.outputs)
 
 
-def _comparison(name: str, port: CPort, vectors: Vectors, suffix: str) -> Iterator[str]:
-    count = port.tensor.num_elements
+def _comparison(interface: Interface, port: CPort, vectors: Vectors, suffix: str) -> Iterator[str]:
+    name, count = interface.name, str(port.tensor.num_elements)
     found = f"{name}_output_{port.name}(arena)[i]"
-    expected = f"{name}_expected_{port.name}{suffix}[run * {count} + i]"
+    symbol = f"{name}_expected_{port.name}{suffix}"
+    stride = count
+    if port.is_counted:
+        arrays = [outputs[port.port.name] for outputs in vectors.outputs]
+        stride, count = str(max(1, *(each.size for each in arrays))), f"{symbol}_elements[run]"
+        made = f"{name}_output_{port.name}_elements({_arguments(interface, 'n_')[2:]})"
+        yield f"        wrong += {made} != {count};"
+    expected = f"{symbol}[run * {stride} + i]"
     yield f"        for (int32_t i = 0; i < {count}; ++i)"
     difference = f"fabsf((float){found} - (float){expected})"
     if port.c_type == "float":
-        arrays = (outputs[port.port.name] for outputs in vectors.outputs)
+        arrays = [outputs[port.port.name] for outputs in vectors.outputs]
         scale = max(float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) for array in arrays)
         most = number(max(scale, 1e-30) * vectors.share)
         yield f"            wrong += !({difference} <= {most} || {found} == {expected} ||"

@@ -68,6 +68,11 @@ typedef struct {
     int32_t batches, outer, length, count, size;
 } gather_layer;
 
+/* The same of slices that have an index for each of several axes, whose elements are `length`. */
+typedef struct {
+    int32_t batches, outer, length, count, size, axes, n0, n1, n2, n3, n4, n5;
+} gather_axes_layer;
+
 /* Three tensors, element by element; each may repeat along a row. */
 typedef struct {
     int32_t width, step_a, step_b, step_c;
@@ -148,6 +153,35 @@ KERNEL THE_KERNEL(const THE_LAYER *k, in_rows in, out_rows out, int32_t first, i
             }
         }
     }
+}
+
+/* One for each of
+   THE_KERNEL     | AN_INDEX
+   gather_axes_32 | int32_t
+   gather_axes_64 | int64_t */
+
+/* Slices by their indices; one below 0 counts from the end, one out of range is clamped. */
+KERNEL THE_KERNEL(const gather_axes_layer *k, const uint8_t *from, const uint8_t *indices,
+                  uint8_t *to)
+{
+    const int32_t lengths[] = {k->n0, k->n1, k->n2, k->n3, k->n4, k->n5};
+    const AN_INDEX *begun = (const AN_INDEX *)(const void *)indices;
+    for (int32_t batch = 0; batch < k->batches; ++batch, begun += k->count * k->axes)
+        for (int32_t row = 0; row < k->outer; ++row, from += k->length * k->size) {
+            const AN_INDEX *index = begun;
+            for (int32_t i = 0; i < k->count; ++i) {
+                int32_t place = 0;
+                for (int32_t axis = 0; axis < k->axes; ++axis, ++index) {
+                    const int32_t length = lengths[axis];
+                    const AN_INDEX wanted = *index < 0 ? *index + length : *index;
+                    place = place * length + (wanted < 0         ? 0
+                                              : wanted >= length ? length - 1
+                                                                 : (int32_t)wanted);
+                }
+                for (int32_t c = 0; c < k->size; ++c)
+                    *to++ = from[place * k->size + c];
+            }
+        }
 }
 
 /* One for each of

@@ -3,6 +3,7 @@
 from arenite.runtime.cexport.steps import (
     cmsis_nn,
     convolution,
+    counting,
     elementwise,
     hybrid,
     movement,
@@ -10,5 +11,7 @@ from arenite.runtime.cexport.steps import (
     reduction,
 )
 
-THEMES = (cmsis_nn, convolution, elementwise, hybrid, movement, recurrent, reduction)
+THEMES = (
+    cmsis_nn, convolution, counting, elementwise, hybrid, movement, recurrent, reduction,
+)  # fmt: skip
 """The modules that list writers."""

@@ -13,6 +13,8 @@ from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.movement import Copy, Gather, Move, Resize2D
 
 _DIMENSIONS = 4
+_MOST_AXES = 6
+"""Axes of indices of a gather."""
 _MOST_SPLIT = 64
 """Calls that a copy of more dimensions is split into."""
 
@@ -283,19 +285,27 @@ def gather(t: StepWriter) -> None:
     if indices.dtype not in (DType.INT32, DType.INT64):
         raise NotWrittenError(f"indices of {indices.dtype.label} are unsupported")
     axis, batch_axes = operator.axis, operator.batch_axes
-    if operator.num_axes > 1:
-        raise NotWrittenError("indices of several axes must be constant")
+    num_axes = operator.num_axes
+    if num_axes > _MOST_AXES:
+        raise NotWrittenError(
+            f"indices of {num_axes} axes are unsupported, supported: up to {_MOST_AXES}"
+        )
     if data.dtype.bits % 8 or data.quantisation != result.quantisation:
         raise NotWrittenError(
             "elements below 8 bits and an output scale other than the input's are unsupported"
         )
-    layer = t.layer(
-        "gather_layer",
-        batches=math.prod(data.shape[:batch_axes]),
-        outer=math.prod(data.shape[batch_axes:axis]),
-        length=data.shape[axis],
-        count=math.prod(indices.shape[batch_axes:]),
-        size=math.prod(data.shape[axis + 1 :]) * data.dtype.bits // 8,
-    )
-    places = (t.address(each) for each in (data, indices, result))
-    t.call(f"gather_{indices.dtype.bits}", layer, *places)
+    places = indices.shape[batch_axes : len(indices.shape) - (num_axes > 1)]
+    fields = {
+        "batches": math.prod(data.shape[:batch_axes]),
+        "outer": math.prod(data.shape[batch_axes:axis]),
+        "length": math.prod(data.shape[axis : axis + num_axes]),
+        "count": math.prod(places),
+        "size": math.prod(data.shape[axis + num_axes :]) * data.dtype.bits // 8,
+    }
+    kernel = "gather"
+    if num_axes > 1:
+        kernel = "gather_axes"
+        lengths = (*data.shape[axis : axis + num_axes], *(1,) * (_MOST_AXES - num_axes))
+        fields |= {"axes": num_axes, **{f"n{each}": n for each, n in enumerate(lengths)}}
+    layer = t.layer(f"{kernel}_layer", **fields)
+    t.call(f"{kernel}_{indices.dtype.bits}", layer, *map(t.address, (data, indices, result)))

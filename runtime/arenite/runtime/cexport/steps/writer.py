@@ -334,6 +334,16 @@ class StepWriter:
         size = step.operator.scratch(self.layout.program.operands(step))
         return size, f"arena + {self.layout.working[self.number]}" if size else "NULL"
 
+    def count(self) -> str:
+        """Return the place of what the step counts.
+
+        Raises:
+            NotWrittenError: No size depends on it.
+        """
+        if self.step.name not in self.layout.counts:
+            raise NotWrittenError("a count that no size depends on is unsupported")
+        return f"&{self.layout.counts[self.step.name][1]}"
+
     def checked_call(self, kernel: str, *arguments: str) -> None:
         """Add a call of a kernel that calls CMSIS-NN, and may be refused by it."""
         self.file.kernels.add(kernel)
