@@ -30,6 +30,15 @@ Tuning tuning_of(const program::Program& program) {
                                                                      : Tuning::elsewhere;
 }
 
+// How many rounds of a loop may have rows in a turn, of a step that has so many.
+std::uint32_t rounds_with_rows(const program::Turn& turn, std::size_t rows, std::uint32_t times) {
+  if (turn.count() == 0 || turn.stride() <= 0) { return times; }
+  if (rows <= turn.first()) { return 0; }
+  const auto stride = static_cast<std::size_t>(turn.stride());
+  return static_cast<std::uint32_t>(
+      std::min<std::size_t>((rows - turn.first() + stride - 1) / stride, times));
+}
+
 }  // namespace
 
 Session::Session(int descriptor, const SessionOptions& options)
@@ -193,6 +202,18 @@ void Session::note_rows() {
     const auto* list = takes ? step.inputs() : step.outputs();
     const auto* view = count(list) == 0 ? nullptr : find(list->Get(0));
     rows[i] = view == nullptr || view->rank() < 2 ? 0 : view->shape[1];
+  }
+  resizing_->rounds.resize(program().loops()->size());
+  flatbuffers::uoffset_t begin = 0;
+  for (flatbuffers::uoffset_t i = 0; i < program().loops()->size(); ++i) {
+    const auto& loop = *program().loops()->Get(i);
+    std::uint32_t most = 1;
+    for (std::uint32_t each = 0; each < loop.turns(); ++each) {
+      const auto& turn = *program().turns()->Get(begin + each);
+      most = std::max(most, rounds_with_rows(turn, rows[turn.step()], loop.times()));
+    }
+    resizing_->rounds[i] = most;
+    begin += loop.turns();
   }
 }
 
@@ -403,7 +424,11 @@ void Session::run(std::size_t first, std::size_t last) {
   Lane* lane = threads_->lane.get();
   std::size_t issued = num_beside_before(first);
   if (lane != nullptr) { lane->begin(issued); }
-  for (TurnCursor cursor(program(), first); cursor.index() < last; cursor.next()) {
+  // Poison and profiles are by turn.
+  const bool may_skip =
+      resizing_ != nullptr && has_turns(program()) && poison_ == nullptr && !is_profiling_;
+  for (TurnCursor cursor(program(), first, may_skip ? &resizing_->rounds : nullptr);
+       cursor.index() < last; cursor.next()) {
     const std::size_t index = cursor.index();
     const RunTurn turn = *cursor;
     if (steps_[turn.step()] == nullptr) {

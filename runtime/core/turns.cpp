@@ -53,8 +53,9 @@ std::size_t num_turns(const program::Program& program) {
   return total;
 }
 
-TurnCursor::TurnCursor(const program::Program& program, std::size_t index)
-    : program_(program), index_(index), end_(num_turns(program)) {
+TurnCursor::TurnCursor(const program::Program& program, std::size_t index,
+                       const std::vector<std::uint32_t>* rounds)
+    : program_(program), rounds_(rounds), index_(index), end_(num_turns(program)) {
   if (!has_turns(program)) { return; }
   for (std::size_t left = index; loop_ < program.loops()->size(); ++loop_) {
     const auto& loop = *program.loops()->Get(loop_);
@@ -82,7 +83,9 @@ void TurnCursor::next() {
   const auto& loop = *program_.loops()->Get(loop_);
   if (++place_ < loop.turns()) { return; }
   place_ = 0;
-  if (++round_ < loop.times()) { return; }
+  ++round_;
+  if (round_ < (rounds_ == nullptr ? loop.times() : (*rounds_)[loop_])) { return; }
+  index_ += std::size_t{loop.times() - round_} * loop.turns();
   round_ = 0;
   begin_ += loop.turns();
   ++loop_;

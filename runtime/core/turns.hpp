@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "program_generated.h"
 
@@ -43,8 +44,10 @@ inline const char* turn_word(const program::Program& program) {
 // Iterates over turns without unrolling the loops.
 class TurnCursor {
  public:
-  // At a turn, or behind the last.
-  explicit TurnCursor(const program::Program& program, std::size_t index = 0);
+  // At a turn, or behind the last. `rounds` states for each loop how many rounds have rows, at
+  // least 1: the others are left out.
+  explicit TurnCursor(const program::Program& program, std::size_t index = 0,
+                      const std::vector<std::uint32_t>* rounds = nullptr);
 
   bool is_at_end() const { return index_ == end_; }
   std::size_t index() const { return index_; }
@@ -53,6 +56,7 @@ class TurnCursor {
 
  private:
   const program::Program& program_;
+  const std::vector<std::uint32_t>* rounds_;
   std::size_t index_;
   std::size_t end_;
   flatbuffers::uoffset_t loop_ = 0;
