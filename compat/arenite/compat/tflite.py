@@ -243,7 +243,7 @@ class Interpreter:
         if subgraph_index == 0 and tensor_index in self._shapes:
             found["shape"] = np.array(self._shapes[tensor_index], np.int32)
         elif subgraph_index == 0 and tensor_index in self._outputs and self._is_ready:
-            found["shape"] = np.array(self._output(tensor_index).shape, np.int32)
+            found["shape"] = np.array(self._view(tensor_index).shape, np.int32)
         if is_fixed:
             found["shape_signature"] = found["shape"].copy()
         return found
@@ -271,12 +271,14 @@ class Interpreter:
         Raises:
             ValueError: There is no such tensor, it is not allocated, or has another type or shape.
         """
-        self._check(tensor_index, 0)
-        if tensor_index in self._inputs and tensor_index not in self._feeds:
-            raise ValueError(
-                "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
-            )
-        target = self._view(tensor_index)
+        target = self._feeds.get(tensor_index)
+        if target is None:
+            self._check(tensor_index, 0)
+            if tensor_index in self._inputs:
+                raise ValueError(
+                    "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+                )
+            target = self._view(tensor_index)
         array = np.asarray(value)
         refusal = None
         if array.dtype != target.dtype:
@@ -312,15 +314,16 @@ class Interpreter:
         Raises:
             ValueError: There is no such tensor, or it holds nothing.
         """
-        self._check(tensor_index, subgraph_index)
         if subgraph_index:
+            self._check(tensor_index, subgraph_index)
             found = self._stated.constant(tensor_index, subgraph_index)
             if found is None:
                 raise ValueError(
                     f"subgraph {subgraph_index} is not run: of its tensors only constants are held"
                 )
             return found.copy()[()]
-        return np.array(self._view(tensor_index), order="C")[()]
+        copied = np.array(self._view(tensor_index), order="C")
+        return copied if copied.ndim else copied[()]
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """Return a function that gives a view of a tensor, to read or to write inputs."""
@@ -389,27 +392,23 @@ class Interpreter:
         if not 0 <= index < count:
             raise ValueError(f"Invalid tensor index {index} exceeds max tensor index {count}")
 
-    def _output(self, index: int) -> Array:
-        if self._session is None:
-            raise ValueError("Tensor data is null. Run allocate_tensors() first")
-        return self._session.outputs[self._outputs[index]].view
-
     def _view(self, index: int) -> Array:
         """Return the memory of a tensor.
 
         Raises:
-            ValueError: It has none.
+            ValueError: It has none, or there is no such tensor.
         """
+        found = self._feeds.get(index)
+        if found is None and self._is_ready and self._session and index in self._outputs:
+            found = self._session.outputs[self._outputs[index]].view
+        if found is not None:
+            return found
         self._check(index, 0)
-        if index in self._feeds:
-            return self._feeds[index]
         found = self._stated.constant(index)
         if found is not None:
             return found
         if index in self._inputs or not self._is_ready or self._session is None:
             raise ValueError("Tensor data is null. Run allocate_tensors() first")
-        if index in self._outputs:
-            return self._output(index)
         name = self._stated.details(index)["name"]
         if name in self._session.states:
             return self._session.states[name]
