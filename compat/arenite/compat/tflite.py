@@ -276,7 +276,7 @@ class Interpreter:
             self._check(tensor_index, 0)
             if tensor_index in self._inputs:
                 raise ValueError(
-                    "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"
+                    "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors()"
                 )
             target = self._view(tensor_index)
         array = np.asarray(value)

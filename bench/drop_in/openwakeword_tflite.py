@@ -1,0 +1,21 @@
+"""openwakeword, TFLite: scores of sound in pieces of several lengths."""
+# packages: openwakeword==0.5.1 tflite-runtime==2.14.0 numpy<2
+
+import numpy as np
+from measured import measure, signal
+from openwakeword.model import Model
+
+SOUND = (signal(5, 16000) * 20000).astype(np.int16)
+LENGTHS = (*[1280] * 30, 2560, 3840, *[1280] * 10)
+
+
+def call(model):
+    model.reset()
+    scores, start = [], 0
+    for length in LENGTHS:
+        scores.append(model.predict(SOUND[start : start + length]))
+        start += length
+    return {name: [each[name] for each in scores] for name in scores[0]}
+
+
+measure(lambda: Model(inference_framework="tflite"), call, calls=4)
