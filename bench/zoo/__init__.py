@@ -7,6 +7,7 @@ import onnx
 
 from bench.zoo.cells import darts, randwire, swiftnet
 from bench.zoo.classic import densenet121, inception_v3, resnet50, unet
+from bench.zoo.detecting import detector
 from bench.zoo.edge import bert_mini, deit_tiny, efficientnet_b0, mobilenet_v3, yolov8n
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
 from bench.zoo.mobilenets import deeplab_v3, mobilenet_v1, mobilenet_v2, posenet
@@ -77,6 +78,7 @@ EDGE: dict[str, Callable[[], onnx.ModelProto]] = {
 OPEN: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert-mini-open": partial(opened, bert_mini, 128, 64, "tokens"),
     "yolov8n-open": partial(opened, yolov8n, 320, 256, "pixels"),
+    "detector-open": detector,
     "gru-open": partial(opened, partial(recurrent, "GRU", "forward", 128), 100, 50, "frames"),
     "temporal-open": partial(opened, temporal, 8000, 4000, "samples"),
     "vocoder-open": partial(opened, vocoder, 32, 16, "frames"),
