@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.building import build_model
+from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.making.fitting import Fitting
-from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner import AreniteError, Budget, Memory
 from arenite.planner.errors import PlanError, SizeError
 from arenite.planner.programs import CostedMemory
@@ -780,7 +779,8 @@ def check(seed: int, folder: Path, way: str | None = None) -> str:
                 assert_same(one, expected, _SHARE_OF_HALVES)
                 continue
             if not _equal(one, expected):
-                assert _kinds(reading, path) != _kinds(replace(reading, dims=lengths), path), (
+                kinds = _kinds(build_model(path, reading, kernels=Kernels.DIRECT, is_whole=True))
+                assert kinds != _kinds(fixed), (
                     way, options, values, [n for n in one if not _equal(one, expected, [n])],
                 )  # fmt: skip
                 is_close = ", close"
@@ -800,12 +800,11 @@ def _equal(
     )
 
 
-def _kinds(reading: Reading, path: Path) -> Counter[str]:
-    """Return how many steps of each kind compute numbers."""
-    program = lower_model(path, reading).program
+def _kinds(built: Built) -> Counter[tuple[str, int]]:
+    """Return how many steps of each kind and number of inputs compute numbers."""
     return Counter(
-        type(each.operator).__name__
-        for each in program.steps
+        (type(each.operator).__name__, len(each.inputs))
+        for each in built.compiled.program.steps
         if not isinstance(each.operator, Copy)
     )
 

@@ -77,6 +77,9 @@ RULES = {
     "slice backwards": "(float[n,8] x) => (float[n,8] y) <int64[1] s = {-1}, "
     "int64[1] e = {-9223372036854775807}, int64[1] k = {0}, int64[1] i = {-1}> "
     "{ y = Slice(x, s, e, k, i) }",
+    "length that is the same at all sizes": "(float[3,2,m,n] x) => (float[a,b] y) "
+    "{ t = MaxPool<kernel_shape=[6,1], strides=[6,1], pads=[5,0,5,0]>(x) "
+    "y = Flatten<axis=2>(t) }",
     "gather": "(float[n,4,m] x, int64[2,3] i) => (float[n,2,3,m] y) { y = Gather<axis=1>(x, i) }",
     "gather by a dimension": "(float[30,4] x, int64[n,m] i) => "
     "(float[n,m,4] y) { y = Gather(x, i) }",

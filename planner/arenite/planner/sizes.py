@@ -759,6 +759,13 @@ class Ranges:
         """Return the lowest and the highest that a size is."""
         return bounds(value, self.dimensions)
 
+    def plain(self, value: int) -> int:
+        """Return a size that is the same at all values as a plain integer."""
+        if not isinstance(value, Size) or any(at(value, each) != value for each in self.points):
+            return value
+        low, high = self.bounds(value)
+        return low if low == high else value
+
     def sign(self, value: int) -> int | None:
         """Return the sign that a size has at all values, None if it differs among them."""
         if not isinstance(value, Size):

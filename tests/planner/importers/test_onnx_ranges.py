@@ -12,10 +12,11 @@ from onnx.reference import ReferenceEvaluator
 from arenite.planner.errors import BindingError, ModelError, SizeError
 from arenite.planner.importers import load
 from arenite.planner.importers.onnx import TensorType, numpy_dtype
+from arenite.planner.importers.onnx.lengths import slice_length
 from arenite.planner.importers.onnx.node import Operand, input_name, single_node_model
 from arenite.planner.importers.onnx.sized import number_at
 from arenite.planner.programs.program import Array, Program
-from arenite.planner.sizes import Dimension, Expression, at, depends
+from arenite.planner.sizes import Dimension, Expression, Ranges, at, depends, same
 from arenite.planner.tensors import DType, TensorKind
 from support.shared_material import shared
 from support.sized_graphs import (
@@ -369,3 +370,9 @@ def test_real_models_are_read_for_a_range(file: str, dims: dict[str, int | Dimen
             for name, each in dims.items()
         }
         assert_same_at_each_size(ranged, [(sizes, load(path, dims=fixed))])
+
+
+def test_a_slice_backwards_to_no_end_takes_all_of_a_rest():
+    n = Dimension("n", 3, 9)
+    length = n.size - n.size // 2 - 1
+    assert same(slice_length(Ranges([n]), length, -1, -(2**63), -1), length)

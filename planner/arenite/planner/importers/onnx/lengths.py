@@ -310,6 +310,8 @@ def from_front(ranges: Ranges, length: int, place: int, low: int, high: int) -> 
     if sign is None and ranges.bounds(place)[0] < 0:
         raise SizeError(f"the end {text(place)} of a slice is below 0 at some sizes only")
     if sign == -1:
+        if not depends(place) and place < -ranges.bounds(length)[1]:
+            return low  # a number that stands for no limit overflows in an expression
         place = place + length
     return ranges.largest(low, ranges.smallest(place, high))
 

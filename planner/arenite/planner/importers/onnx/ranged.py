@@ -130,7 +130,7 @@ class Ranged:
             raise
         types: list[TensorType | None] = []
         for position, found in enumerate(made):
-            shape = shapes[position] if found is not None else ()
+            shape = tuple(map(self.ranges.plain, shapes[position])) if found is not None else ()
             types.append(None if found is None else TensorType(found.dtype, shape))
             if found is not None and tuple(map(int, shape)) != found.shape:
                 raise _disagreement(label, node.output[position], shape, found.shape, "highest")
