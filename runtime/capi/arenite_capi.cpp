@@ -221,7 +221,8 @@ const arenite::program::Step* find_external(const arenite::program::Program& pro
 }
 
 arenite_status make_model(std::shared_ptr<const arenite::MappedFile> file, arenite_model** model) {
-  arenite::validated_tensors(file->program());
+  std::vector<arenite::Room> rooms;
+  arenite::validated_tensors(file->program(), rooms);
   *model = new arenite_model{std::move(file)};
   return ARENITE_OK;
 }

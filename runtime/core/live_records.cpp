@@ -70,6 +70,20 @@ std::size_t LiveRecords::held_until(const Extent& extent) const {
   return covered >= extent.end ? until : 0;
 }
 
+Room LiveRecords::room_around(const Extent& extent) const {
+  const Lives& live = live_[extent.memory];
+  auto above = live.upper_bound(extent.begin);
+  auto below = std::prev(above);
+  Room room{below->first, below->second.end};
+  for (; above != live.end() && above->first == room.high; ++above) {
+    room.high = above->second.end;
+  }
+  for (; below != live.begin() && std::prev(below)->second.end == room.low; --below) {
+    room.low = std::prev(below)->first;
+  }
+  return room;
+}
+
 bool LiveRecords::hold_throughout(const Extent& extent) const {
   return held_until(extent) == num_turns_;
 }

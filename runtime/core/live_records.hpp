@@ -20,6 +20,13 @@ struct Extent {
   std::uint64_t end;
 };
 
+// Bytes of a memory that are live at every turn that touches a tensor, those of it that are
+// touched among them.
+struct Room {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+};
+
 class LiveRecords {
  public:
   // Takes a program whose memories are checked. Throws ProgramError where a record names no
@@ -33,7 +40,9 @@ class LiveRecords {
   bool hold(const Extent& extent) const { return held_until(extent) != 0; }
   // The first turn at which some of them no longer do; 0 if some do not now.
   std::size_t held_until(const Extent& extent) const;
-  // The same for records that are live at every turn.
+  // The live bytes around some that are.
+  Room room_around(const Extent& extent) const;
+  // Whether all of the bytes lie in records that are live at every turn.
   bool hold_throughout(const Extent& extent) const;
 
  private:

@@ -30,9 +30,11 @@ const program::Step& SizedStep::stated(const program::Program& program) const {
                                 : *flatbuffers::GetRoot<program::Step>(copy.data());
 }
 
-Resizing::Resizing(const program::Program& stated, std::vector<std::unique_ptr<Step>>& all_steps,
+Resizing::Resizing(const program::Program& stated, std::vector<SizedPlace> all_places,
+                   std::vector<std::unique_ptr<Step>>& all_steps,
                    std::vector<StridedCopy>& all_feeds, std::vector<StridedCopy>& all_fetches)
     : program(stated),
+      places(std::move(all_places)),
       made(all_steps),
       feeds(all_feeds),
       fetches(all_fetches),
@@ -46,6 +48,7 @@ Resizing::Resizing(const program::Program& stated, std::vector<std::unique_ptr<S
   for (std::size_t i = 0; i < count(program.axes()); ++i) {
     is_changed[program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i))->tensor()] = true;
   }
+  for (const auto& each : places) { is_changed[each.tensor] = true; }
   std::size_t outputs = 0;
   std::size_t number = 0;
   for (std::size_t i = 0; i < program.steps()->size(); ++i) {
@@ -122,6 +125,14 @@ void Resizing::set(std::vector<TensorView>& tensors) {
       settle_size(tensors[i], *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)));
     }
   }
+  for (const auto& each : places) {
+    auto& view = tensors[each.tensor];
+    const auto* before = view.data;
+    each.place(view, *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(each.tensor)),
+               wanted);
+    if (view.data != before) { is_changed[each.tensor] = true; }
+  }
+  for (auto& each : counted) { each.rows.data = tensors[each.tensor].data; }
   for (auto& step : steps) {
     for (const auto& [number, expression] : step.numbers) {
       if (number.read() != wanted[expression]) {
@@ -165,9 +176,9 @@ void Resizing::keep_rows(std::size_t step, Operands& operands,
   for (flatbuffers::uoffset_t i = 0; i < program.dimensions()->size(); ++i) {
     const auto counted_by = program.dimensions()->Get(i)->counted_by();
     if (counted_by < 0 || static_cast<std::size_t>(counted_by) != step) { continue; }
-    const auto tensor =
-        program.steps()->Get(static_cast<flatbuffers::uoffset_t>(step))->outputs()->Get(0);
-    counted.push_back({i, step, tensors[static_cast<std::size_t>(tensor)]});
+    const auto tensor = static_cast<std::size_t>(
+        program.steps()->Get(static_cast<flatbuffers::uoffset_t>(step))->outputs()->Get(0));
+    counted.push_back({i, step, tensor, tensors[tensor]});
     operands.outputs[0] = &counted.back().rows;
   }
 }
@@ -206,7 +217,8 @@ void Resizing::place(std::size_t of_ports) {
 std::size_t Resizing::held_bytes() const {
   std::size_t bytes = block_size + heap_bytes(sizes) + heap_bytes(next) + heap_bytes(values) +
                       heap_bytes(wanted) + heap_bytes(rows) + heap_bytes(rounds) +
-                      heap_bytes(sources) + heap_bytes(written) + is_changed.capacity() / 8;
+                      heap_bytes(places) + heap_bytes(sources) + heap_bytes(written) +
+                      is_changed.capacity() / 8;
   for (const auto& each : steps) {
     bytes += sizeof each + sizeof *each.operands + heap_bytes(each.numbers) + each.copy.size() +
              heap_bytes(each.operands->inputs) + heap_bytes(each.operands->outputs);

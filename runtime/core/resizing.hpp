@@ -34,13 +34,15 @@ struct SizedStep {
 struct CountedSize {
   std::size_t dimension;
   std::size_t step;
-  TensorView rows;  // the step's result with as many rows as it may make
+  std::size_t tensor;
+  TensorView rows;  // the tensor, the step's result, with as many rows as it may make
 };
 
 struct Resizing {
   // All must outlive this object: at its end it destroys the steps and copies whose memory it has.
-  Resizing(const program::Program& program, std::vector<std::unique_ptr<Step>>& steps,
-           std::vector<StridedCopy>& feeds, std::vector<StridedCopy>& fetches);
+  Resizing(const program::Program& program, std::vector<SizedPlace> places,
+           std::vector<std::unique_ptr<Step>>& steps, std::vector<StridedCopy>& feeds,
+           std::vector<StridedCopy>& fetches);
   ~Resizing();
   Resizing(const Resizing&) = delete;
   Resizing& operator=(const Resizing&) = delete;
@@ -70,6 +72,7 @@ struct Resizing {
   std::size_t held_bytes() const;
 
   const program::Program& program;
+  std::vector<SizedPlace> places;
   std::vector<std::unique_ptr<Step>>& made;
   std::vector<StridedCopy>& feeds;
   std::vector<StridedCopy>& fetches;

@@ -49,12 +49,14 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
       tuning_(tuning_of(program())),
       constants_(*file_, tensors_),
       is_guarded_(options.guard) {
-  tensors_ = validated_tensors(program());
+  std::vector<Room> rooms;
+  tensors_ = validated_tensors(program(), rooms);
   take_memories(options);
   threads_ = std::make_unique<SessionThreads>(options.threads);
   bind();
   if (has_dimensions(program())) {
-    resizing_ = std::make_unique<Resizing>(program(), steps_, feeds_, fetches_);
+    auto places = sized_places(program(), tensors_, rooms);
+    resizing_ = std::make_unique<Resizing>(program(), std::move(places), steps_, feeds_, fetches_);
   }
   make_steps();
   make_ports();

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "checking.hpp"
+#include "lanes.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -187,6 +188,60 @@ void check_numbers(const Program& program, const std::vector<std::int64_t>& valu
   }
 }
 
+// By expression, whether it depends on what a step counts in the run.
+std::vector<bool> counted_expressions(const Program& program) {
+  std::vector<bool> found;
+  for (std::size_t i = 0; i < count(program.expressions()); ++i) {
+    const auto& each = *program.expressions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const auto a = static_cast<std::size_t>(each.a());
+    switch (each.operation()) {
+      case Arithmetic::constant: found.push_back(false); break;
+      case Arithmetic::dimension:
+        found.push_back(
+            is_counted(*program.dimensions()->Get(static_cast<flatbuffers::uoffset_t>(a))));
+        break;
+      default: found.push_back(found[a] || found[static_cast<std::size_t>(each.b())]); break;
+    }
+  }
+  return found;
+}
+
+void check_offsets(const Program& program, const std::vector<TensorView>& tensors,
+                   const std::vector<std::int64_t>& values) {
+  if (count(program.offsets()) == 0) { return; }
+  std::set<std::int64_t> fixed;
+  for (std::size_t i = 0; i < count(program.states()); ++i) {
+    fixed.insert(program.states()->Get(static_cast<flatbuffers::uoffset_t>(i))->tensor());
+  }
+  for (const auto* step : *program.steps()) {
+    for (const auto* list : {step->inputs(), step->outputs()}) {
+      if (runs_beside(*step) && list != nullptr) { fixed.insert(list->begin(), list->end()); }
+    }
+  }
+  const auto counted = counted_expressions(program);
+  std::int64_t last = -1;
+  for (std::size_t i = 0; i < program.offsets()->size(); ++i) {
+    const auto& each = *program.offsets()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    if (each.tensor() >= tensors.size()) {
+      refuse("sized offset " + std::to_string(i) + " is of tensor " +
+             std::to_string(each.tensor()) + ", which does not exist");
+    }
+    const auto& view = tensors[each.tensor()];
+    const std::string label =
+        "the offset of tensor " + quoted(program.tensors()->Get(each.tensor())->name());
+    if (each.tensor() <= last) { refuse(label + " is out of order among the sized offsets"); }
+    last = each.tensor();
+    require_expression(program, each.expression(), label);
+    require_value(values[each.expression()], static_cast<std::int64_t>(view.offset), label);
+    if (view.is_constant || view.is_spilled || view.rows != nullptr ||
+        fixed.count(each.tensor()) != 0) {
+      refuse(label + " is of a constant, a state, a tensor that lies row by row, or one that " +
+             "another lane touches");
+    }
+    if (counted[each.expression()]) { refuse(label + " depends on what a step counts in the run"); }
+  }
+}
+
 // Refuses a dimension that no step counts, or whose step has no room for as many as it has.
 void check_counts(const Program& program) {
   for (flatbuffers::uoffset_t i = 0; i < program.dimensions()->size(); ++i) {
@@ -246,9 +301,12 @@ const std::uint8_t* element(const flatbuffers::Vector<T>& vector, std::size_t in
 
 }  // namespace
 
-void check_sizes(const Program& program, const std::vector<TensorView>& tensors) {
+void check_sizes(const Program& program, const std::vector<TensorView>& tensors,
+                 const std::vector<Room>& rooms) {
   if (!has_dimensions(program)) {
-    if (count(program.expressions()) + count(program.axes()) + count(program.numbers()) != 0) {
+    if (count(program.expressions()) + count(program.axes()) + count(program.numbers()) +
+            count(program.offsets()) !=
+        0) {
       refuse("the program has sizes, and no dimensions");
     }
     return;
@@ -260,6 +318,70 @@ void check_sizes(const Program& program, const std::vector<TensorView>& tensors)
   check_axes(program, tensors, values);
   check_numbers(program, values);
   check_counts(program);
+  check_offsets(program, tensors, values);
+  sized_places(program, tensors, rooms);
+}
+
+std::vector<SizedPlace> sized_places(const Program& program, const std::vector<TensorView>& tensors,
+                                     const std::vector<Room>& rooms) {
+  std::vector<std::int64_t> expressions(tensors.size(), -1);
+  std::vector<bool> varies(tensors.size());      // in size or place
+  std::vector<bool> moves_rows(tensors.size());  // those behind the first
+  for (std::size_t i = 0; i < count(program.axes()); ++i) {
+    const auto& axis = *program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    varies[axis.tensor()] = true;
+    moves_rows[axis.tensor()] = moves_rows[axis.tensor()] || axis.axis() != 1;
+  }
+  for (std::size_t i = 0; i < count(program.offsets()); ++i) {
+    const auto& offset = *program.offsets()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    varies[offset.tensor()] = moves_rows[offset.tensor()] = true;
+    expressions[offset.tensor()] = offset.expression();
+  }
+  std::vector<SizedPlace> found;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto& view = tensors[i];
+    if (!varies[i] || view.is_constant || view.rows != nullptr) { continue; }
+    const bool holds_first = rooms[i].low <= view.offset;
+    const bool holds_last = view.offset + view.size <= rooms[i].high;
+    const bool is_moved = expressions[i] >= 0;
+    if (holds_first && holds_last && !is_moved) { continue; }
+    SizedPlace place{i, rooms[i], SizedPlace::Hold::room, view.offset, view.size, expressions[i]};
+    if (!(holds_first && holds_last)) {
+      if (moves_rows[i] && (is_moved ? !holds_last : !holds_first)) {
+        refuse("tensor " +
+               quoted(program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(i))->name()) +
+               " lies elsewhere at other sizes, where bytes are not live");
+      }
+      place.hold = is_moved ? SizedPlace::Hold::last : SizedPlace::Hold::first;
+    }
+    if (view.data != nullptr) { place.base = view.data - view.offset; }
+    found.push_back(place);
+  }
+  return found;
+}
+
+void SizedPlace::place(TensorView& view, const program::Tensor& stated,
+                       const std::vector<std::int64_t>& values) const {
+  bool fits = true;
+  if (hold != Hold::room) {
+    for (std::size_t axis = 0; axis < view.rank(); ++axis) {
+      fits = fits &&
+             view.shape[axis] <= stated.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
+    }
+  }
+  if (expression >= 0 && view.size == 0) {
+    view.data = base + offset;
+  } else if (expression >= 0) {
+    const auto begin = static_cast<std::uint64_t>(values[static_cast<std::size_t>(expression)]);
+    const bool is_inside = hold == Hold::last ? begin + view.size == offset + size
+                                              : begin >= room.low && begin <= room.high &&
+                                                    view.size <= room.high - begin;
+    fits = fits && is_inside && begin % element_size(view.type) == 0;
+    if (fits) { view.data = base + begin; }
+  }
+  if (!fits) {
+    refuse("tensor " + quoted(stated.name()) + " lies at bytes that are not live at these sizes");
+  }
 }
 
 std::vector<std::int64_t> lowest_sizes(const Program& program) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "live_records.hpp"
 #include "program_generated.h"
 #include "tensor_view.hpp"
 
@@ -14,9 +15,11 @@ inline bool has_dimensions(const program::Program& program) {
   return program.dimensions() != nullptr && program.dimensions()->size() != 0;
 }
 
-// Throws ProgramError unless dimensions and expressions are sound, and each axis and number of a
-// step that is an expression exists and has its value at the highest sizes.
-void check_sizes(const program::Program& program, const std::vector<TensorView>& tensors);
+// Throws ProgramError unless dimensions and expressions are sound, each axis, offset and number of
+// a step that is an expression exists and has its value at the highest sizes, and tensors whose
+// size or offset varies have room.
+void check_sizes(const program::Program& program, const std::vector<TensorView>& tensors,
+                 const std::vector<Room>& rooms);
 
 // Whether a step counts the dimension in each run, instead of the caller setting it.
 inline bool is_counted(const program::Dimension& dimension) { return dimension.counted_by() >= 0; }
@@ -49,6 +52,30 @@ std::vector<SizeSource> size_sources(const program::Program& program);
 // `values` is room for the expressions.
 void find_size(const program::Program& program, const SizeSource& source, std::int64_t length,
                std::vector<std::int64_t>& sizes, std::vector<std::int64_t>& values);
+
+// A tensor whose size or offset varies, and where it may lie. Steps may touch its rows at turns at
+// which not all of its bytes are live: then rows must lie at no lower bytes than at the highest
+// sizes, and its last byte where it is there, or at no higher bytes, and its first there.
+struct SizedPlace {
+  enum class Hold { room, first, last };
+
+  std::size_t tensor;
+  Room room;
+  Hold hold;
+  std::uint64_t offset;          // at the highest sizes
+  std::uint64_t size;            // there, too
+  std::int64_t expression = -1;  // of its offset, if that varies
+  std::byte* base = nullptr;     // of its memory
+
+  // Sets the address. Throws ProgramError unless the tensor, whose size is settled, has room.
+  void place(TensorView& view, const program::Tensor& stated,
+             const std::vector<std::int64_t>& values) const;
+};
+
+// Throws ProgramError for a tensor that has no room where it varies.
+std::vector<SizedPlace> sized_places(const program::Program& program,
+                                     const std::vector<TensorView>& tensors,
+                                     const std::vector<Room>& rooms);
 
 // Gives an axis of a tensor another length. Throws ProgramError if the tensor does not fit the
 // bytes that it has at the highest sizes. Its size is not computed before `settle_size`.

@@ -7,6 +7,7 @@
 #include "checking.hpp"
 #include "lanes.hpp"
 #include "rows_read.hpp"
+#include "sizes.hpp"
 #include "updated_inputs.hpp"
 
 namespace arenite {
@@ -43,7 +44,14 @@ TurnChecks::TurnChecks(const program::Program& program, const std::vector<Tensor
       records_(records),
       progress_(program.steps()->size()),
       beside_(program.steps()->size()),
-      moving_(program.memories()->size()) {}
+      moving_(program.memories()->size()) {
+  if (!has_dimensions(program)) { return; }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto& tensor = *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    rooms_.push_back(
+        {0, tensors[i].is_constant ? 0 : program.memories()->Get(tensor.memory())->size()});
+  }
+}
 
 void TurnChecks::check(const RunTurn& turn, std::size_t index) {
   const auto& steps = *program_.steps();
@@ -258,7 +266,15 @@ void TurnChecks::require_live(std::int64_t index, std::size_t turn, const std::s
     refuse(label + ": tensor '" + tensor.name()->str() + "' lies in no record that is live" +
            at(turn));
   }
+  note_room(extent, index);
   require_unmoved(extent, index, turn, label, use);
+}
+
+void TurnChecks::note_room(const Extent& extent, std::int64_t index) {
+  if (rooms_.empty() || view(index).rows != nullptr) { return; }
+  const Room around = records_.room_around(extent);
+  Room& room = rooms_[static_cast<std::size_t>(index)];
+  room = {std::max(room.low, around.low), std::min(room.high, around.high)};
 }
 
 void TurnChecks::require_unmoved(const Extent& extent, std::int64_t index, std::size_t turn,
@@ -283,6 +299,7 @@ void TurnChecks::require_rows_live(std::int64_t index, RowRange rows, std::size_
       refuse(label + ": tensor '" + tensor.name()->str() + "', rows " + interval(some) +
              ", lies in no record that is live" + at(turn));
     }
+    note_room(extent, index);
     require_unmoved(extent, index, turn, label, use);
   };
   if (found.rows == nullptr) {

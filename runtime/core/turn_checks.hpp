@@ -36,6 +36,9 @@ class TurnChecks {
   // another lane may still write, or still read where this one writes it.
   void require_live(std::int64_t tensor, std::size_t turn, const std::string& label, Use use);
 
+  // By tensor, where it may lie at other sizes; of a program without dimensions none.
+  const std::vector<Room>& rooms() const { return rooms_; }
+
  private:
   // A step of another lane.
   struct Beside {
@@ -69,12 +72,14 @@ class TurnChecks {
                          const std::string& label, Use use);
   void require_unmoved(const Extent& extent, std::int64_t tensor, std::size_t turn,
                        const std::string& label, Use use);
+  void note_room(const Extent& extent, std::int64_t tensor);
   std::size_t num_rows(const program::Step& step, const std::string& label) const;
   std::string at(std::size_t turn) const;
 
   const program::Program& program_;
   const std::vector<TensorView>& tensors_;
   const LiveRecords& records_;
+  std::vector<Room> rooms_;
   std::vector<Progress> progress_;  // by step
   std::vector<Beside> beside_;      // by step
   // Steps of another lane by the turn at which something that they touch dies.

@@ -35,7 +35,7 @@ class Checker {
         records_(program),
         turns_(program, tensors, records_) {}
 
-  void check() {
+  std::vector<Room> check() {
     records_.enter(0);
     check_states();
     check_ports(*program_.inputs(), "input");
@@ -49,6 +49,7 @@ class Checker {
     }
     turns_.finish();
     require_live(*program_.outputs(), std::max<std::size_t>(num_turns, 1) - 1);
+    return turns_.rooms();
   }
 
  private:
@@ -321,7 +322,7 @@ void check_spilled(const Program& program, const std::vector<TensorView>& tensor
 
 }  // namespace
 
-std::vector<TensorView> validated_tensors(const Program& program) {
+std::vector<TensorView> validated_tensors(const Program& program, std::vector<Room>& rooms) {
   check_text_and_alignment(program);
   check_memories(program);
   if (program.weights_size() < MappedFile::kSlack) {
@@ -335,8 +336,8 @@ std::vector<TensorView> validated_tensors(const Program& program) {
   }
   check_spilled(program, tensors);
   check_loops(program);
-  Checker(program, tensors).check();
-  check_sizes(program, tensors);
+  rooms = Checker(program, tensors).check();
+  check_sizes(program, tensors, rooms);
   return tensors;
 }
 

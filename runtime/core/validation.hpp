@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "live_records.hpp"
 #include "program_generated.h"
 #include "tensor_view.hpp"
 
@@ -19,9 +20,11 @@ constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << (sizeof(std::size_t) > 4
 // constant or a memory that is not writable, or updates what is not a state, a turn is of
 // a step or of rows that do not exist, something is never made, a tensor or a row of it is used
 // outside the records of its memory that are live, or two records share bytes at a turn.
+// `rooms` is where each tensor may lie at other sizes, in a program with dimensions.
 //
 // Cost: O((tensors + records + operands and rows of all turns) log records).
-std::vector<TensorView> validated_tensors(const program::Program& program);
+std::vector<TensorView> validated_tensors(const program::Program& program,
+                                          std::vector<Room>& rooms);
 
 // Bytes of an element.
 std::size_t element_size(program::Type type);

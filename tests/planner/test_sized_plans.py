@@ -33,9 +33,12 @@ from arenite.planner.operators.imported import (
     Opaque,
 )
 from arenite.planner.placement import (
+    MisplacedPartError,
+    MovingPart,
     OversizedError,
     PermittedOverlap,
     SizedOverlapError,
+    Stair,
     UndefinedSizeError,
     UnprovedSizeError,
     UnreachedSizeError,
@@ -207,6 +210,57 @@ def test_records_that_overlap_have_one_size():
     )
     with pytest.raises(SizedOverlapError, match="'over' may overlap 'below'"):
         verify_sizes(problem, (SEQ,))
+
+
+def _with_part(begin: object, stop: object, end: int = 2) -> UsageRecord:
+    part = MovingPart("part", _tuple(begin), _tuple(stop), 0, end)
+    stairs = (Stair(0, 1024, 0, 1), Stair(1024, 1024, 0, 2))
+    return replace(_record("whole", 2048, ROUNDED), outline=stairs, parts=(part,))
+
+
+@pytest.mark.parametrize(
+    ("begin", "stop", "end", "where"),
+    [
+        (["*", 2, "seq"], ["*", 4, "seq"], 1, None),
+        # Its last byte is the last of the record at every size.
+        (["+", 2048, ["*", -2, "seq"]], 2048, 2, None),
+        (
+            ["+", 2048, ["*", -2, "seq"]],
+            ["+", 2049, ["/", "seq", 512]],
+            1,
+            "bytes 2046 to 2049 of 'whole' at seq=1",
+        ),
+        (["*", 2, "seq"], ["*", 4, "seq"], 2, "bytes 2 to 4 of 'whole' at seq=1"),
+        (["+", "seq", -2], ["*", 4, "seq"], 1, "bytes -1 to 4 of 'whole' at seq=1"),
+        (2048, ["+", 2047, "seq"], 1, "bytes 2048 to 2049 of 'whole' at seq=2"),
+    ],
+)
+def test_a_part_lies_where_its_record_is_needed_at_every_size(tmp_path, begin, stop, end, where):
+    record = _with_part(begin, stop, end)
+    if where is None:
+        verify_sizes(Problem((record,)), (SEQ,))
+        return
+    with pytest.raises(MisplacedPartError, match=where):
+        verify_sizes(Problem((record,)), (SEQ,))
+
+
+def test_a_plan_file_states_what_moves_in_a_record(tmp_path):
+    plan_file = _plan_file()
+    first = replace(
+        plan_file.problem.records[0],
+        parts=(MovingPart("part", ("*", 2, "seq"), ("*", 4, "seq"), 0, 1),),
+    )
+    problem = replace(plan_file.problem, records=(first, *plan_file.problem.records[1:]))
+    path = tmp_path / "plan.json"
+    planfile.write(path, replace(plan_file, problem=problem))
+    document = json.loads(path.read_text())
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    assert planfile.read(path).problem == problem
+    with pytest.raises(StaleRecordsError, match="1 of them moving"):
+        replace(plan_file, problem=problem).check_against(DIGEST, plan_file.problem, (WIDTH, SEQ))
+    document["records"][0]["parts"][0].pop()
+    with pytest.raises(WrongTypeError, match="a part of record 0"):
+        _read(tmp_path, document)
 
 
 def test_a_plan_for_another_range_or_expression_is_stale():

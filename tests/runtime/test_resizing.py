@@ -158,6 +158,33 @@ def last(root: dict) -> int:
     return len(root["expressions"]) - 1
 
 
+def made(root: dict) -> int:
+    """Return the first result of the first step."""
+    return root["steps"][0]["outputs"][0]
+
+
+def with_offset(root: dict, tensor: int, more: int = 0) -> dict:
+    """State the offset of a tensor as an expression."""
+    root["expressions"].append(entry("constant", offset_of(root, tensor) + more))
+    root["offsets"] = [{"tensor": tensor, "expression": last(root)}]
+    return root
+
+
+def offset_of(root: dict, tensor: int) -> int:
+    return root["tensors"][tensor].get("offset", 0) if tensor < len(root["tensors"]) else 0
+
+
+def moving(root: dict, by: int) -> None:
+    """Let the first result lie so many bytes higher for each that n is below 40."""
+    tensor = made(root)
+    at = len(root["expressions"])
+    root["expressions"] += [
+        entry("dimension", 0), entry("constant", -by), entry("multiply", at, at + 1),
+        entry("constant", offset_of(root, tensor) + 40 * by), entry("add", at + 2, at + 3),
+    ]  # fmt: skip
+    root["offsets"] = [{"tensor": tensor, "expression": last(root)}]
+
+
 HOSTILE = {
     "no dimensions": (lambda r: r.update(dimensions=[]), "no dimensions"),
     "a range that is none": (lambda r: r["dimensions"][0].update(low=41), "no range"),
@@ -216,6 +243,18 @@ HOSTILE = {
     "a number of another value": (
         lambda r: r["numbers"][-1].update(expression=0), "its expression is",
     ),
+    "an offset of no tensor": (lambda r: with_offset(r, 9999), "does not exist"),
+    "an offset of another value": (lambda r: with_offset(r, made(r), 3), "its expression is"),
+    "an offset twice": (
+        lambda r: r.update(offsets=with_offset(r, made(r))["offsets"] * 2), "out of order",
+    ),
+    "an offset of a constant": (
+        lambda r: with_offset(r, next(i for i, t in enumerate(r["tensors"]) if "weights" in
+                                      t.get("place", "memory"))), "is of a constant",
+    ),
+    "an offset that leaves the memory": (lambda r: moving(r, 1 << 20), "not live at these sizes"),
+    "an offset below the memory": (lambda r: moving(r, -(1 << 20)), "not live at these sizes"),
+    "an offset inside an element": (lambda r: moving(r, 1), "not live at these sizes"),
     "a number of a step without": (
         lambda r: r["numbers"].insert(0, {"step": 0, "number": 0, "expression": 0}), "no number 0",
     ),

@@ -68,6 +68,9 @@ def test_attention_hides_later_words_at_each_size(rows: int | Dimension, tmp_pat
             expected = arenite.Session(path, dims={"n": num_rows, "m": past}).run(feeds)
             for name, array in expected.items():
                 np.testing.assert_array_equal(found[name], array)
+    most = 1 if rows == 1 else 5
+    highest = arenite.Session(path, dims={"n": most, "m": 7})
+    assert session.arena_bytes <= highest.arena_bytes  # keys and values move in what is kept
 
 
 RECURRENT = {

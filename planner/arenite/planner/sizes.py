@@ -661,13 +661,14 @@ def lowest_sizes(dimensions: Iterable[Dimension]) -> dict[str, int]:
 def bounds(value: int, dimensions: Sequence[Dimension]) -> tuple[int, int]:
     """Return the lowest and the highest that a size is for any values of the dimensions: a proof.
 
-    Terms that share no dimension are proved apart. Where they grow with each dimension the ends of
-    their ranges prove it, and otherwise all their values, one by one.
+    Terms that share no dimension are proved apart. Where they grow with each dimension, or shrink
+    with each, the ends of their ranges prove it, and otherwise all their values, one by one.
 
     Cost: O(terms), or O(terms x values of the dimensions of those that share some).
 
     Raises:
-        SizeError: It does not grow with each dimension, and they have too many values to try.
+        SizeError: It neither grows nor shrinks with each dimension, and they have too many values
+            to try.
     """
     if not isinstance(value, Size):
         return value, value
@@ -779,6 +780,18 @@ class Ranges:
     def same(self, one: int, other: int) -> bool:
         """Tell whether two sizes are equal at all values."""
         return int(one) == int(other) and self.sign(one - other) == 0
+
+    def never_exceeds(self, one: int, other: int) -> bool:
+        """Tell whether a size is proved to be at most another at all values."""
+        rest = other - one
+        if not isinstance(rest, Size):
+            return rest >= 0
+        if int(rest) < 0 or any(at(rest, point) < 0 for point in self.points):
+            return False
+        try:
+            return self.bounds(rest)[0] >= 0
+        except SizeError:
+            return False
 
     def largest(self, one: int, other: int) -> int:
         """Return the larger of two sizes, an expression of both only where it must be."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from arenite.planner.placement.plan import ParameterValue, Plan, SharedObjects
     from arenite.planner.placement.problem import (
         LoadSpan,
+        MovingPart,
         PermittedOverlap,
         Problem,
         Rectangle,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         load_spans,
     )
     from arenite.planner.placement.size_verification import (
+        MisplacedPartError,
         OversizedError,
         SizedOverlapError,
         UndefinedSizeError,
@@ -51,11 +53,11 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "AbandonedError", "Abandoning", "Anytime", "LoadSpan", "MisalignedError", "MovedError",
-    "NegativeOffsetError", "OverCapacityError", "OverlapError", "OversizedError",
-    "ParameterValue", "PermittedOverlap", "Placer", "Plan", "Problem", "Rectangle",
-    "SharedObjects", "SizedOverlapError", "Stair", "Strategy", "StrategyKind",
-    "UndefinedSizeError", "UnprovedSizeError", "UnreachedSizeError", "UsageRecord", "Watch",
-    "WrongBoundError", "WrongCountError", "WrongHeightError", "load_spans", "run", "run_on_hulls",
-    "silent", "size_at", "verify", "verify_sizes",
+    "AbandonedError", "Abandoning", "Anytime", "LoadSpan", "MisalignedError",
+    "MisplacedPartError", "MovedError", "MovingPart", "NegativeOffsetError",
+    "OverCapacityError", "OverlapError", "OversizedError", "ParameterValue", "PermittedOverlap",
+    "Placer", "Plan", "Problem", "Rectangle", "SharedObjects", "SizedOverlapError", "Stair",
+    "Strategy", "StrategyKind", "UndefinedSizeError", "UnprovedSizeError", "UnreachedSizeError",
+    "UsageRecord", "Watch", "WrongBoundError", "WrongCountError", "WrongHeightError",
+    "load_spans", "run", "run_on_hulls", "silent", "size_at", "verify", "verify_sizes",
 ]  # fmt: skip

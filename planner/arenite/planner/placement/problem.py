@@ -39,6 +39,24 @@ class PermittedOverlap:
 
 
 @dataclass(frozen=True, slots=True)
+class MovingPart:
+    """A tensor of a record whose place there depends on dimensions.
+
+    Attributes:
+        begin: Its first byte in the record, as an expression.
+        stop: The byte after its last, not above `begin` where there is no tensor.
+        start: First step at which it is in use.
+        end: First step at which it no longer is.
+    """
+
+    tensor: str
+    begin: Tree
+    stop: Tree
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class UsageRecord:
     """One storage to place.
 
@@ -60,6 +78,7 @@ class UsageRecord:
             make use of it.
         expression: How its bytes depend on dimensions; None if they do not. `size` is then that
             at the highest sizes, and at others the record takes its front part.
+        parts: Tensors that lie at another place in it at each size.
     """
 
     name: str
@@ -74,6 +93,7 @@ class UsageRecord:
     memory: str = ARENA
     outline: tuple[Stair, ...] = ()
     expression: Tree | None = None
+    parts: tuple[MovingPart, ...] = ()
 
     def __post_init__(self) -> None:
         if self.size < 1:

@@ -2,7 +2,8 @@
 
 A plan places each record with its bytes at the highest sizes. If no size of a record, at any
 value of the dimensions, exceeds these bytes, the record lies in their front part, and the checks
-of `verify` hold for all values.
+of `verify` hold for all values. A tensor whose place in its record depends on dimensions must lie,
+at every value, in bytes that the record has at all steps at which the tensor is in use.
 
 ::
 
@@ -10,19 +11,20 @@ of `verify` hold for all values.
     ├── OversizedError          a record takes more than its bytes at some value
     ├── UnreachedSizeError      a record takes less than its bytes at every value
     ├── UndefinedSizeError      an expression is negative, divides by 0 or exceeds 63 bits
+    ├── MisplacedPartError      a part lies in bytes that its record does not have at some step
     ├── SizedOverlapError       a permitted overlap of records whose sizes vary
     └── UnprovedSizeError       too many values to try
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arenite.planner.errors import InvalidPlanError
-from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.placement.problem import MovingPart, Problem, UsageRecord
 from arenite.planner.sizes import Dimension, Tree
 
 _MOST_NUMBER: Final = (1 << 62) - 1
@@ -46,6 +48,10 @@ class UndefinedSizeError(InvalidPlanError):
     """An expression has no value at some value of the dimensions, or none that is a size."""
 
 
+class MisplacedPartError(InvalidPlanError):
+    """A part takes bytes, at some value of the dimensions, that its record has not."""
+
+
 class SizedOverlapError(InvalidPlanError):
     """A record whose size varies overlaps another, or is overlapped."""
 
@@ -57,6 +63,7 @@ class UnprovedSizeError(InvalidPlanError):
 def verify_sizes(problem: Problem, dimensions: Sequence[Dimension]) -> None:
     """Check that the size of every record is what its expression is at most, and never negative.
 
+    Check also that every part lies in bytes of its record, at the steps at which it is in use.
     Bounds of intervals prove it for expressions in which each dimension pulls one way. Otherwise
     all values of the dimensions that the expression names are tried.
 
@@ -80,6 +87,8 @@ def verify_sizes(problem: Problem, dimensions: Sequence[Dimension]) -> None:
         if record.expression is not None and (record.expression, record.size) not in proved:
             budget -= _check(record, record.expression, ranges, budget)
             proved[record.expression, record.size] = None
+        for part in record.parts:
+            budget -= _check_part(record, part, ranges, budget)
 
 
 def size_at(record: UsageRecord, sizes: Mapping[str, int]) -> int:
@@ -93,10 +102,7 @@ def _check(
     record: UsageRecord, expression: Tree, ranges: Mapping[str, Dimension], budget: int
 ) -> int:
     """Check one record, and return how many values were tried."""
-    for name in sorted(_names(expression) - ranges.keys()):
-        raise UndefinedSizeError(
-            f"{record.name!r}: its expression names {name!r}, which has no range", [record.name]
-        )
+    _require_ranges(record, expression, ranges)
     low, high, is_sure = _interval(expression, ranges)
     if max(-low, high) > _MOST_NUMBER:
         raise UndefinedSizeError(f"{record.name!r}: its expression exceeds 2^62", [record.name])
@@ -105,15 +111,7 @@ def _check(
         highest = {name: np.int64(each.high) for name, each in ranges.items()}
         if int(_grid(expression, highest)) == record.size:
             return 0
-    named = [ranges[name] for name in sorted(_names(expression))]
-    tried = math.prod(map(len, named))
-    if tried > min(budget, _MOST_POINTS):
-        raise UnprovedSizeError(
-            f"{record.name!r}: its expression is not monotone, and {', '.join(map(str, named))} "
-            f"have {tried:,} values to try; give a larger step or a smaller range",
-            [record.name],
-        )
-    grid = dict(zip((each.name for each in named), _values(named), strict=True))
+    grid, tried = _all_values(record, _names(expression), ranges, budget)
     found = np.broadcast_to(_grid(expression, grid, record.name), (tried,))
     _refuse_first(record, found < 0, found, grid, UndefinedSizeError, "at least 0 expected")
     _refuse_first(
@@ -129,6 +127,79 @@ def _check(
     return tried
 
 
+def _check_part(
+    record: UsageRecord, part: MovingPart, ranges: Mapping[str, Dimension], budget: int
+) -> int:
+    """Check a part of a record, and return how many values were tried."""
+    for each in (part.begin, part.stop):
+        _require_ranges(record, each, ranges)
+    low, high = _room(record, part, {name: each.high for name, each in ranges.items()})
+    begins, stops = (_interval(each, ranges) for each in (part.begin, part.stop))
+    if begins[2] and stops[2] and begins[0] >= low and stops[1] <= high:
+        return 0
+    names = _names(part.begin) | _names(part.stop)
+    grid, tried = _all_values(record, names, ranges, budget)
+    begin, stop = (
+        np.broadcast_to(_grid(each, grid, record.name), (tried,))
+        for each in (part.begin, part.stop)
+    )
+    wrong = (begin < stop) & ((begin < low) | (stop > high))
+    if np.any(wrong):
+        index = int(np.argmax(wrong))
+        raise MisplacedPartError(
+            f"{part.tensor!r} lies at bytes {int(begin[index])} to {int(stop[index])} of "
+            f"{record.name!r} at {_where(grid, index)}; in steps [{part.start}, {part.end}) that "
+            f"has bytes {low} to {high}",
+            sorted((part.tensor, record.name)),
+        )
+    return tried
+
+
+def _room(record: UsageRecord, part: MovingPart, highest: Mapping[str, int]) -> tuple[int, int]:
+    """Return the bytes around a part that its record has at all its steps, the highest size."""
+    at = int(_grid(part.begin, {name: np.int64(each) for name, each in highest.items()}))
+    low = high = None
+    for stair in sorted(record.stairs, key=lambda each: each.offset):
+        if stair.start > part.start or stair.end < part.end:
+            continue
+        if high != stair.offset:
+            if high is not None and at < high:
+                break
+            low = stair.offset
+        high = stair.offset + stair.size
+    return (0, 0) if low is None or high is None or not low <= at <= high else (low, high)
+
+
+def _require_ranges(record: UsageRecord, tree: Tree, ranges: Mapping[str, Dimension]) -> None:
+    for name in sorted(_names(tree) - ranges.keys()):
+        raise UndefinedSizeError(
+            f"{record.name!r}: its expression names {name!r}, which has no range", [record.name]
+        )
+
+
+def _all_values(
+    record: UsageRecord, names: Iterable[str], ranges: Mapping[str, Dimension], budget: int
+) -> tuple[dict[str, NDArray[np.int64]], int]:
+    """Return all values of some dimensions, and how many there are.
+
+    Raises:
+        UnprovedSizeError: There are more than may be tried.
+    """
+    named = [ranges[name] for name in sorted(names)]
+    tried = math.prod(map(len, named))
+    if tried > min(budget, _MOST_POINTS):
+        raise UnprovedSizeError(
+            f"{record.name!r}: its expression is not monotone, and {', '.join(map(str, named))} "
+            f"have {tried:,} values to try; give a larger step or a smaller range",
+            [record.name],
+        )
+    return dict(zip((each.name for each in named), _values(named), strict=True)), tried
+
+
+def _where(grid: Mapping[str, NDArray[np.int64]], index: int) -> str:
+    return ", ".join(f"{name}={values[index]}" for name, values in grid.items())
+
+
 def _refuse_first(
     record: UsageRecord,
     is_wrong: NDArray[np.bool_],
@@ -140,9 +211,9 @@ def _refuse_first(
     """Return if nothing is wrong; else raise the error for the first values where it is."""
     if np.any(is_wrong):
         index = int(np.argmax(is_wrong))
-        where = ", ".join(f"{name}={values[index]}" for name, values in grid.items())
         raise error(
-            f"{record.name!r} takes {int(found[index])} B at {where}; {expected}", [record.name]
+            f"{record.name!r} takes {int(found[index])} B at {_where(grid, index)}; {expected}",
+            [record.name],
         )
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from arenite.planner.files import write_atomically
 from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.plan import Plan
-from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.problem import MovingPart, PermittedOverlap, Problem, UsageRecord
 from arenite.planner.planfile.bands import Bands, bands_text
 from arenite.planner.planfile.errors import StaleRecordsError, WrongModelError
 from arenite.planner.programs.program import Program
@@ -149,6 +149,10 @@ class PlanFile:
         entry["tensors"] = list(record.tensors)
         if record.overlaps:
             entry["overlaps"] = {overlap.record: overlap.size for overlap in record.overlaps}
+        if record.parts:
+            entry["parts"] = [
+                [each.tensor, each.begin, each.stop, each.start, each.end] for each in record.parts
+            ]
         if record.outline:
             entry["outline"] = [
                 [stair.offset, stair.size, stair.start, stair.end] for stair in record.outline
@@ -229,27 +233,28 @@ def _kinds(memories: Sequence[Memory]) -> list[Memory]:
 
 _Extent: TypeAlias = tuple[
     int, int, int, int, tuple[str, ...], tuple[PermittedOverlap, ...], str, tuple[Stair, ...],
-    Tree | None,
+    Tree | None, tuple[MovingPart, ...],
 ]  # fmt: skip
 
 
 def _extent(record: UsageRecord) -> _Extent:
     return (
         record.size, record.start, record.end, record.alignment, record.tensors, record.overlaps,
-        record.memory, record.outline, record.expression,
+        record.memory, record.outline, record.expression, record.parts,
     )  # fmt: skip
 
 
 def _describe(extent: _Extent | None) -> str:
     if extent is None:
         return "absent"
-    size, start, end, alignment, tensors, overlaps, memory, outline, expression = extent
+    size, start, end, alignment, tensors, overlaps, memory, outline, expression, parts = extent
     may_overlap = "".join(f", {each.size} B of it over {each.record!r}" for each in overlaps)
     stairs = f", an outline of {len(outline)} stairs" if outline else ""
+    moving = f", {len(parts)} of them moving" if parts else ""
     varies = "" if expression is None else f" by {_dump(expression)}"
     return (
         f"{size} B{varies} in steps [{start}, {end}) aligned to {alignment} with "
-        f"{len(tensors)} tensors{may_overlap} in memory {memory!r}{stairs}"
+        f"{len(tensors)} tensors{moving}{may_overlap} in memory {memory!r}{stairs}"
     )
 
 

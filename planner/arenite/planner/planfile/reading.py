@@ -10,7 +10,7 @@ from arenite.planner.errors import ModelError, SizeError, about_file
 from arenite.planner.files import read_json
 from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.plan import ParameterValue, Plan
-from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
+from arenite.planner.placement.problem import MovingPart, PermittedOverlap, Problem, UsageRecord
 from arenite.planner.placement.size_verification import SIGNS, verify_sizes
 from arenite.planner.placement.verification import verify
 from arenite.planner.planfile import values
@@ -42,7 +42,7 @@ _FIELDS = (
 _MODEL_FIELDS = ("name", "sha256", "dims", "shapes")
 _MEMORY_FIELDS = ("name", "capacity", "alignment", "writable", "height", "lower_bound")
 _RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
-_RECORD_OPTIONS = ("memory", "alignment", "overlaps", "outline", "expression")
+_RECORD_OPTIONS = ("memory", "alignment", "overlaps", "outline", "expression", "parts")
 _MOST_NODES = 4096
 _MOST_LEVELS = 64
 _BUDGET = re.compile(r"([1-9][0-9]{0,18}|(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?%)(,(beside|in-turn))?")
@@ -161,10 +161,10 @@ def _dimensions(document: Object) -> tuple[Dimension, ...]:
     return tuple(_range(value, name) for name, value in stated.items())
 
 
-def _expression(entry: Object, where: str, dimensions: Container[str]) -> Tree | None:
-    """Return the expression of a record's size, None if that is the same at all sizes."""
-    if "expression" not in entry:
-        return None
+def _expression(
+    value: object, where: str, dimensions: Container[str], *, may_be_fixed: bool = False
+) -> Tree:
+    """Return an expression of a record: of its size, or of the place of a part."""
     names: set[str] = set()
     rest = [_MOST_NODES]
 
@@ -197,8 +197,8 @@ def _expression(entry: Object, where: str, dimensions: Container[str]) -> Tree |
             return (sign, *(tree(each, level + 1) for each in operands))
         return values.as_number(value, f"a number in the expression of {where}", -MAX_NUMBER)
 
-    found = tree(entry["expression"], 0)
-    if not names:
+    found = tree(value, 0)
+    if not (names or may_be_fixed):
         raise InconsistentError(f"the expression of {where} names no dimension")
     return found
 
@@ -307,7 +307,13 @@ def _record(
             PermittedOverlap(name, values.number(overlaps, name, 1)) for name in overlaps
         ),
         memory=memory,
-        expression=_expression(entry, where, dimensions),
+        expression=(
+            _expression(entry["expression"], where, dimensions) if "expression" in entry else None
+        ),
+        parts=tuple(
+            _part(each, where, dimensions)
+            for each in (values.items(entry, "parts") if "parts" in entry else ())
+        ),
     )
     if "outline" not in entry:
         return record
@@ -315,6 +321,16 @@ def _record(
         return replace(record, outline=_outline(entry, where))
     except ModelError as error:
         raise InconsistentError(error.reason) from error
+
+
+def _part(value: object, where: str, dimensions: Container[str]) -> MovingPart:
+    if not isinstance(value, list) or len(value) != 5 or not isinstance(value[0], str):
+        raise values.wrong_type(
+            f"a part of {where}", value, "a tensor, two expressions and two numbers"
+        )
+    begin, stop = (_expression(each, where, dimensions, may_be_fixed=True) for each in value[1:3])
+    start, end = (values.as_number(number, "a part") for number in value[3:])
+    return MovingPart(value[0], begin, stop, start, end)
 
 
 def _outline(entry: Object, where: str) -> tuple[Stair, ...]:

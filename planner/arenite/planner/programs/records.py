@@ -4,20 +4,14 @@ A tensor lives from the step that writes it to the last that reads it, its stora
 long as any tensor that lies in it. A step's inputs and outputs are live together.
 """
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import pairwise
-
 from arenite.planner.errors import SizeError
-from arenite.planner.operators.bands import Band
-from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.problem import Problem, UsageRecord
+from arenite.planner.programs.outlines import moving_parts, outline, pieces_of
 from arenite.planner.programs.program import Names, Program
 from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, Boundary
-from arenite.planner.programs.uses import Lifetime, Uses
+from arenite.planner.programs.uses import Uses
 from arenite.planner.sizes import Size, Tree, bounds, depends
-from arenite.planner.tensors import TensorKind, alignments
+from arenite.planner.tensors import alignments
 from arenite.planner.units import align_up
 
 
@@ -61,7 +55,8 @@ def liveness(
     for name in program.tensors:
         members.setdefault(program.root(name)[0], []).append(name)
     aligned = alignments(program.memories, alignment)
-    needed = Uses.of(program, by_tensor=True).lifetimes() if outlines else {}
+    needed = Uses.of(program, by_tensor=True).lifetimes() if outlines or program.dimensions else {}
+    pieces = pieces_of(program) if program.dimensions else frozenset[str]()
     records: list[UsageRecord] = []
     for storage, lifetime in lifetimes.items():
         tensor = program.tensors[storage]
@@ -79,8 +74,11 @@ def liveness(
                 tensors=tuple(members[storage]),
                 layout=(tensor.dtype.bits, *map(int, tensor.shape)),
                 memory=tensor.memory,
-                outline=_outline(program, needed, members[storage], size) if outlines else (),
+                outline=(
+                    outline(program, needed, members[storage], size, pieces) if outlines else ()
+                ),
                 expression=_expression(size),
+                parts=tuple(moving_parts(program, needed, members[storage], pieces)),
             )
         )
     names_in_use = Names(program.tensors)
@@ -112,12 +110,7 @@ def _check_sizes(program: Program) -> None:
     There may be fewer rows than the pieces of a band have: those beyond are not made, and those
     that no step reads are never there.
     """
-    pieces = {
-        name
-        for step in program.steps
-        if isinstance(step.operator, Band)
-        for name, _ in step.operator.pieces_by_name(step.inputs, step.outputs)
-    }
+    pieces = pieces_of(program)
     used = {name for step in program.steps for name in (*step.reads, *step.writes)}
     used |= {port.tensor for port in (*program.inputs, *program.outputs)}
     used |= {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
@@ -144,61 +137,3 @@ def _check_sizes(program: Program) -> None:
 
 def _expression(size: int) -> Tree | None:
     return size.expression.tree if isinstance(size, Size) else None
-
-
-def _outline(
-    program: Program, needed: Mapping[str, Lifetime], members: Sequence[str], size: int
-) -> tuple[Stair, ...]:
-    """Return the stairs of a storage, () if all of it is needed throughout.
-
-    A byte is needed from the first to the last step at which some tensor that covers it is. The
-    storage is cut where a tensor begins or ends; neighbouring stretches that are needed at the
-    same steps become one stair. The bytes that rounding adds belong to the last.
-
-    Args:
-        needed: Lifetimes of its tensors.
-        size: Bytes of the storage, rounded up.
-
-    Cost: O(n log n + the stretches in each tensor), n members.
-    """
-    if any(program.tensors[name].kind is TensorKind.STATE for name in members):
-        return ()
-    if any(depends(program.root(name)[1]) for name in members):
-        return ()  # at smaller sizes they begin elsewhere
-    size = int(size)
-    num_steps = max(1, len(program.steps))
-    lives: dict[tuple[int, int], Lifetime] = {}  # by first byte and the one after
-    for name in members:
-        if name in needed and program.tensors[name].size:
-            first = program.root(name)[1]
-            place = (first, first + int(program.tensors[name].size))
-            lives[place] = _joined(lives.get(place), needed[name].among(num_steps))
-    used = int(program.tensors[program.root(members[0])[0]].size)
-    cuts = sorted({0, used, *(byte for place in lives for byte in place)})
-    stretches: list[Lifetime | None] = [None] * (len(cuts) - 1)
-    for (first, last), life in lives.items():
-        for index in range(bisect_left(cuts, first), bisect_left(cuts, last)):
-            stretches[index] = _joined(stretches[index], life)
-    stairs: list[Stair] = []
-    for (first, last), its in zip(pairwise(cuts), stretches, strict=True):
-        if its is not None:
-            stair = Stair(first, (size if last == used else last) - first, *its)
-            below = stairs[-1] if stairs else None
-            if below is not None and _continues(below, stair):
-                stairs[-1] = replace(below, size=below.size + stair.size)
-            else:
-                stairs.append(stair)
-    return () if len(stairs) == 1 and stairs[0].size == size else tuple(stairs)
-
-
-def _joined(one: Lifetime | None, other: Lifetime) -> Lifetime:
-    return other if one is None else Lifetime(min(one.start, other.start), max(one.end, other.end))
-
-
-def _continues(below: Stair, above: Stair) -> bool:
-    """Tell whether a stair begins where the other ends, and lives as long."""
-    return (below.offset + below.size, below.start, below.end) == (
-        above.offset,
-        above.start,
-        above.end,
-    )

@@ -66,7 +66,7 @@ class ProgramTensors:
         self._constant_shapes = constant_shapes
         self._quantisations = quantisations
         self._names = names
-        self._views: dict[tuple[str, tuple[Expression, ...], int], str] = {}
+        self._views: dict[tuple[str, tuple[Expression, ...], Expression], str] = {}
         self.found: dict[str, Tensor] = {}
         self.constants: dict[str, Array] = {}
         for storage in storages.values():
@@ -75,9 +75,10 @@ class ProgramTensors:
 
     def named(self, value: StoredValue) -> str:
         whole = self._whole(value.tensor)
-        if same_lengths(whole.shape, value.stored) and not value.offset:
+        if same_lengths(whole.shape, value.stored) and same(value.offset, 0):
             return whole.name
-        key = (whole.name, tuple(map(Expression.of, value.stored)), value.offset)
+        lengths = tuple(map(Expression.of, value.stored))
+        key = (whole.name, lengths, Expression.of(value.offset))
         if key not in self._views:
             kind = TensorKind.ACTIVATION
             if whole.kind is TensorKind.CONSTANT:

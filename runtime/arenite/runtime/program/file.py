@@ -232,18 +232,21 @@ class _Assembler:
     def _row_tensor(self, name: str, table: int) -> dict[str, Any]:
         whole = self._row_tables.whole(name)
         memory, starts = self._row_variants.starts(name, table, whole.shape)
-        self._sizing.add_tensor(len(self._entries), whole.shape)
+        size = row_bytes(whole)
+        # Rows that lie apart stay where they are at smaller sizes, though they are shorter then.
+        is_whole = name in self._program.tensors
+        offset = None
+        if is_whole and depends(size):
+            memory, offset = self._place_of_tensor(name)
+        elif (is_whole or not depends(size)) and is_contiguous(starts, size):
+            offset = starts[0]
+        self._sizing.add_tensor(len(self._entries), whole.shape, offset or 0)
         entry = {
             "name": name, "type": _TYPES[whole.dtype],
             "shape": [*map(int, whole.shape)], **_quantisation(whole),
             "place": "memory", "memory": self._memory_numbers[memory],
         }  # fmt: skip
-        size = row_bytes(whole)
-        # Rows that lie apart stay where they are at smaller sizes, though they are shorter then.
-        is_whole = name in self._program.tensors or not depends(size)
-        if is_whole and is_contiguous(starts, size):
-            return {**entry, "offset": starts[0]}
-        return {**entry, "rows": starts}
+        return {**entry, "rows": starts} if offset is None else {**entry, "offset": offset}
 
     def _place_of_tensor(self, name: str) -> tuple[str, int]:
         root, offset = self._program.root(name)
@@ -318,7 +321,7 @@ class _Assembler:
             }  # fmt: skip
             entry |= _quantisation(tensor)
             self._tensors[name] = len(self._entries)
-            self._sizing.add_tensor(len(self._entries), tensor.shape)
+            self._sizing.add_tensor(len(self._entries), tensor.shape, entry.get("offset", 0))
             self._entries.append(entry)
         return self._tensors[name]
 

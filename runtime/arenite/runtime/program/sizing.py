@@ -33,10 +33,14 @@ class Sizing:
         self._expressions: dict[tuple[str, int, int], int] = {}
         self._axes: list[dict[str, int]] = []
         self._numbers: list[dict[str, int]] = []
+        self._offsets: list[dict[str, int]] = []
         self._counting: dict[str, int] = {}  # steps, by dimension
 
-    def add_tensor(self, index: int, shape: Iterable[int]) -> None:
-        """Note the axes of a tensor whose lengths depend on sizes."""
+    def add_tensor(self, index: int, shape: Iterable[int], offset: int = 0) -> None:
+        """Note the axes of a tensor whose lengths depend on sizes, and its offset if that does."""
+        if isinstance(offset, Size):
+            expression = self._expression(offset.expression.tree)
+            self._offsets.append({"tensor": index, "expression": expression})
         for axis, length in enumerate(shape):
             if isinstance(length, Size):
                 expression = self._expression(length.expression.tree)
@@ -88,6 +92,7 @@ class Sizing:
             ],
             "axes": self._axes,
             "numbers": self._numbers,
+            **({"offsets": self._offsets} if self._offsets else {}),
         }
 
     def _require_counted(self, step: str, size: Size) -> None:

@@ -11,7 +11,7 @@ from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, AliasKind, Boundar
 from arenite.planner.rewrites.aliasing.loads import Loads
 from arenite.planner.rewrites.aliasing.overlap import overlap_at_peaks
 from arenite.planner.rewrites.aliasing.storages import Storages
-from arenite.planner.sizes import depends, same
+from arenite.planner.sizes import same
 from arenite.planner.tensors import Alias, TensorKind
 
 
@@ -233,10 +233,9 @@ class _Rewrite:
             return part.reason
         if not storages.share_memory(part.inner, part.outer):
             return f"{part.outer!r} lies in another memory"
-        if depends(part.offset):
-            return "its place depends on the sizes of the run"
-        if (storages.offset(part.outer) + part.offset) % self._alignment:
-            return f"byte {part.offset} is not aligned to {self._alignment}"
+        place = storages.offset(part.outer) + part.offset
+        if (reason := storages.why_not_at(place, self._alignment)) is not None:
+            return reason
         if kind is AliasKind.CONCAT and step.inputs.count(part.inner) > 1:
             return "the tensor is joined more than once"
         theirs = storages.is_callers(part.inner), storages.is_callers(part.outer)

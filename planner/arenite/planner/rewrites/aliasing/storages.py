@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from arenite.planner.operators.parts import Part
 from arenite.planner.programs.program import Program, Step
 from arenite.planner.programs.rules import AliasKind, Boundary
+from arenite.planner.sizes import Ranges, Size, depends, same
 from arenite.planner.tensors import Alias, Tensor, TensorKind
 
 
@@ -29,19 +30,24 @@ class _Place:
     def end(self) -> int:
         return self.offset + self.size
 
-    def disturbs(self, other: "_Place") -> bool:
-        """Tell whether both need some byte of one storage for different values at one step."""
+    def disturbs(self, other: "_Place", ranges: Ranges) -> bool:
+        """Tell whether both may need a byte of one storage for different values at one step."""
         return (
-            max(self.offset, other.offset) < min(self.end, other.end)
-            and max(self.written, other.written) <= min(self.needed, other.needed)
+            max(self.written, other.written) <= min(self.needed, other.needed)
             and not self.holds_same(other)
+            and not (self.is_below(other, ranges) or other.is_below(self, ranges))
         )
+
+    def is_below(self, other: "_Place", ranges: Ranges) -> bool:
+        """Tell whether it ends where the other begins, or before, at all sizes."""
+        if not depends(self.offset) and not depends(other.offset):  # no size exceeds the highest
+            return int(self.end) <= other.offset
+        return ranges.never_exceeds(self.end, other.offset)
 
     def holds_same(self, other: "_Place") -> bool:
         """Tell whether bytes that both take are the same bytes of one value."""
-        return (self.value, self.offset - self.value_offset) == (
-            other.value,
-            other.offset - other.value_offset,
+        return self.value == other.value and same(
+            self.offset - self.value_offset, other.offset - other.value_offset
         )
 
 
@@ -55,6 +61,8 @@ class Storages:
     def __init__(self, program: Program, kinds: Collection[AliasKind], boundary: Boundary) -> None:
         self.tensors = dict(program.tensors)
         self._program = program
+        self._ranges = Ranges(program.dimensions)
+        self._counted = {each.name for each in program.dimensions if each.counted_by}
         self._places: dict[str, _Place] = {}
         self._members: dict[str, list[str]] = {}
         self._holders: dict[str, list[str]] = {}  # of each value, all in one storage
@@ -118,6 +126,16 @@ class Storages:
         """Return the first byte of `name` in its storage."""
         return self._places[name].offset
 
+    def why_not_at(self, offset: int, alignment: int) -> str | None:
+        """Return why no part can begin at a byte of a storage, None if one can."""
+        if isinstance(offset, Size) and self._counted & offset.expression.names:
+            return "its place depends on what a step counts in the run"
+        if not self._ranges.never_exceeds(offset % alignment, 0):
+            return f"byte {offset} is not aligned to {alignment}" + " at all sizes" * depends(
+                offset
+            )
+        return None
+
     def is_kept(self, name: str) -> bool:
         """Tell whether the caller or the next run needs the storage's bytes."""
         return self.owner(name) in self._kept
@@ -147,7 +165,8 @@ class Storages:
         inner, outer = self._places[part.inner], self._places[part.outer]
         if self.tensors[inner.root].kind in _BOUND or inner.root in self._program.input_tensors:
             return f"{part.inner!r} is placed already"
-        if inner.offset or inner.size != self._places[inner.root].size:
+        is_first = same(inner.offset, 0)
+        if not is_first or not same(inner.size, self._places[inner.root].size):
             return f"{part.inner!r} is itself a part of {inner.root!r}"
         if outer.root == inner.root:
             return f"{part.inner!r} shares the storage of {part.outer!r} already"
@@ -159,7 +178,9 @@ class Storages:
             used_up = part.moves and place.needed == outer.written and place.holds_same(inner)
             for other in self._members[outer.root]:
                 there = self._places[other]
-                if moved.disturbs(there) and not (used_up and there.holds_same(outer)):
+                if used_up and there.holds_same(outer):
+                    continue
+                if moved.disturbs(there, self._ranges):
                     return f"{other!r} and {name!r} would need the same bytes at one step"
         return None
 
@@ -212,7 +233,8 @@ class Storages:
             moved = replace(place, offset=place.offset + shift)
             used_up = place.needed == step and place.holds_same(above)
             for other in self._members[below.root]:
-                if not (used_up and other == result) and moved.disturbs(self._places[other]):
+                there = self._places[other]
+                if not (used_up and other == result) and moved.disturbs(there, self._ranges):
                     return f"{other!r} and {name!r} would need the same bytes at one step"
         return None
 

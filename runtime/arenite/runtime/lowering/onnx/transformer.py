@@ -253,34 +253,22 @@ def _heads(
     whole = (batch, heads, num_earlier + num_queries, size)
     to = strides(whole, as_written(4))
     length = math.prod(whole)
-    # No tensor can begin at another byte at each size: then keys and values are apart.
-    is_apart = depends(length)
-    names, shapes = ["queries", "present"], [shape, (2, *whole)]
-    places = [[(1, 0)], [(1, length)]]  # of keys and values: output and first element
-    if is_apart:
-        names, shapes = ["queries", "keys", "values", "present"], [shape, whole, whole, shapes[1]]
-        places = [[(1, 0), (3, 0)], [(2, 0), (3, length)]]
-        if not present:
-            names, shapes, places = names[:3], shapes[:3], [each[:1] for each in places]
     moves = [part(0, 0, 0, plain)]
-    for each, targets in enumerate(places):
-        for output, start in targets:
-            moves.append(part(1 + each, output, start + num_earlier * size, to))
-            if earlier is not None and num_earlier:
-                old = (batch, heads, num_earlier, size)
-                moves.append(
-                    Move(
-                        input=1, output=output, shape=old, input_start=each * math.prod(old),
-                        input_strides=strides(old, as_written(4)), output_start=start,
-                        output_strides=to,
-                    )
-                )  # fmt: skip
-    queries, *made = emitted(names, shapes, moves)
+    for each in range(2):
+        start = each * length
+        moves.append(part(1 + each, 1, start + num_earlier * size, to))
+        if earlier is not None and num_earlier:
+            old = (batch, heads, num_earlier, size)
+            moves.append(
+                Move(
+                    input=1, output=1, shape=old, input_start=each * math.prod(old),
+                    input_strides=strides(old, as_written(4)), output_start=start,
+                    output_strides=to,
+                )
+            )  # fmt: skip
+    queries, both = emitted(["queries", "present"], [shape, (2, *whole)], moves)
     if present:
-        t.builder.bind(present, made[-1])
-    if is_apart:
-        return queries, made[0], made[1]
-    (both,) = made
+        t.builder.bind(present, both)
     keys, values = (
         StoredValue(both.tensor, both.dtype, whole, as_written(4), each * length * 4)
         for each in range(2)
@@ -343,11 +331,13 @@ def _causal(t: OnnxTranslation, num_queries: int, num_keys: int) -> StoredValue:
     if rows * columns > _MOST_KEYS**2 // 256:
         raise unsupported("queries * keys", rows * columns, _MOST_KEYS**2 // 256)
     later = np.triu(np.ones((rows, columns), np.float32), most + 1)
+    shape = (num_queries, num_keys)
+    if not later.any():  # a last query alone hides no key, however many there are
+        return t.builder.constant(later, f"{t.target}/later", shape=shape)
     table = t.builder.constant(later * np.float32(_masked_score(t)), f"{t.target}/later")
     if not depends(num_queries) and not depends(num_keys):
         return table
     # With fewer earlier keys, the columns of the table that come later.
-    shape = (num_queries, num_keys)
     move = picked(table, shape, (0, most - past), (1, 1))
     return t.emit(Copy(moves=(move,)), [table], shape=shape, order=table.order,
                   dtype=table.dtype, name=f"{t.target}/hidden")  # fmt: skip

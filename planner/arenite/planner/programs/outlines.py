@@ -1,0 +1,168 @@
+"""Which bytes of a storage are needed when, and what moves in it from size to size.
+
+Tensors that lie in parts of a storage come and go. Where the place of a tensor depends on the
+sizes of a run, an outline counts the bytes that it takes at any of them.
+
+The rows of a tensor lie end to end at every size, so with shorter rows each begins at a lower
+byte. A row then takes bytes of those before it::
+
+    highest size   |---- row 0 ----|---- row 1 ----|---- row 2 ----|
+    smaller size   |- row 0 -|- row 1 -|- row 2 -|
+
+Where the tensor ends at the same byte at every size, a row takes bytes of those behind it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from arenite.planner.operators.bands import Band
+from arenite.planner.placement.outline import Stair
+from arenite.planner.placement.problem import MovingPart
+from arenite.planner.programs.program import Program
+from arenite.planner.programs.uses import Lifetime
+from arenite.planner.sizes import Expression, Tree, bounds, depends, smallest
+from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, row_bytes
+
+
+def pieces_of(program: Program) -> frozenset[str]:
+    """Return the names of tensors that are rows of others."""
+    return frozenset(
+        name
+        for step in program.steps
+        if isinstance(step.operator, Band)
+        for name, pieces in step.operator.pieces_by_name(step.inputs, step.outputs)
+        if pieces.firsts
+    )
+
+
+def outline(
+    program: Program,
+    needed: Mapping[str, Lifetime],
+    members: Sequence[str],
+    size: int,
+    pieces: Collection[str],
+) -> tuple[Stair, ...]:
+    """Return the stairs of a storage, () if all of it is needed throughout.
+
+    A byte is needed from the first to the last step at which some tensor that may cover it is. The
+    storage is cut where a tensor begins or ends; neighbouring stretches that are needed at the
+    same steps become one stair. The bytes that rounding adds belong to the last.
+
+    Args:
+        needed: Lifetimes of its tensors.
+        size: Bytes of the storage, rounded up.
+        pieces: Tensors that are rows of others.
+
+    Cost: O(n log n + the stretches in each tensor), n members.
+    """
+    if any(program.tensors[name].kind is TensorKind.STATE for name in members):
+        return ()
+    size = int(size)
+    used = int(program.tensors[program.root(members[0])[0]].size)
+    num_steps = max(1, len(program.steps))
+    lives: dict[tuple[int, int], Lifetime] = {}  # by first byte and the one after
+    for name in members:
+        if name in needed and program.tensors[name].size:
+            place = _reach(program, name, pieces) or (0, used)
+            lives[place] = _joined(lives.get(place), needed[name].among(num_steps))
+    cuts = sorted({0, used, *(byte for place in lives for byte in place)})
+    stretches: list[Lifetime | None] = [None] * (len(cuts) - 1)
+    for (first, last), life in lives.items():
+        for index in range(bisect_left(cuts, first), bisect_left(cuts, last)):
+            stretches[index] = _joined(stretches[index], life)
+    stairs: list[Stair] = []
+    for (first, last), its in zip(pairwise(cuts), stretches, strict=True):
+        if its is not None:
+            stair = Stair(first, (size if last == used else last) - first, *its)
+            below = stairs[-1] if stairs else None
+            if below is not None and _continues(below, stair):
+                stairs[-1] = replace(below, size=below.size + stair.size)
+            else:
+                stairs.append(stair)
+    return () if len(stairs) == 1 and stairs[0].size == size else tuple(stairs)
+
+
+def moving_parts(
+    program: Program,
+    needed: Mapping[str, Lifetime],
+    members: Sequence[str],
+    pieces: Collection[str],
+) -> Iterator[MovingPart]:
+    """Yield the tensors of a storage whose place depends on the sizes of a run.
+
+    Args:
+        needed: Lifetimes of the tensors.
+        pieces: Tensors that are rows of others.
+    """
+    for name in members:
+        _, offset = program.root(name)
+        if name not in needed or not depends(offset) or _is_row_by_row(program, name, pieces):
+            continue
+        stop = offset + program.tensors[name].size
+        if name in pieces:  # of which there may be fewer rows
+            first, whole, begin = _row(program, name)
+            rows = whole.shape[ROW_AXIS]
+            offset, stop = (
+                begin + smallest(row, rows) * row_bytes(whole)
+                for row in (first, first + program.tensors[name].shape[ROW_AXIS])
+            )
+        life = needed[name].among(max(1, len(program.steps)))
+        yield MovingPart(name, _tree(offset), _tree(stop), *life)
+
+
+def _tree(size: int) -> Tree:
+    return Expression.of(size).tree
+
+
+def _is_row_by_row(program: Program, name: str, pieces: Collection[str]) -> bool:
+    """Tell whether rows took the place of other rows: then they lie there at all sizes."""
+    alias = program.tensors[name].alias
+    return name in pieces and alias is not None and alias.tensor in pieces
+
+
+def _row(program: Program, piece: str) -> tuple[int, Tensor, int]:
+    """Return the first row of a piece, its tensor, and where that begins in the storage."""
+    alias = program.tensors[piece].alias
+    assert alias is not None
+    whole = program.tensors[alias.tensor]
+    return alias.offset // row_bytes(whole), whole, program.root(whole.name)[1]
+
+
+def _reach(program: Program, name: str, pieces: Collection[str]) -> tuple[int, int] | None:
+    """Return the bytes of its storage that a tensor may take at some size, None if any.
+
+    Of a tensor that fits its storage at all sizes.
+    """
+    tensor = program.tensors[name]
+    _, offset = program.root(name)
+    place = int(offset), int(offset) + int(tensor.size)
+    if not depends(offset) or _is_row_by_row(program, name, pieces):
+        return place
+    if name not in pieces:
+        stop = offset + tensor.size
+        if not depends(stop):
+            return place
+        return bounds(offset, program.dimensions)[0], bounds(stop, program.dimensions)[1]
+    _, whole, begin = _row(program, name)
+    stop = begin + whole.size
+    lengths = (whole.shape[ROW_AXIS], row_bytes(whole))
+    if any(bounds(each, program.dimensions)[1] > each for each in lengths):
+        return None
+    if not depends(begin):
+        return begin, place[1]
+    return None if depends(stop) else (place[0], int(stop))
+
+
+def _joined(one: Lifetime | None, other: Lifetime) -> Lifetime:
+    return other if one is None else Lifetime(min(one.start, other.start), max(one.end, other.end))
+
+
+def _continues(below: Stair, above: Stair) -> bool:
+    """Tell whether a stair begins where the other ends, and lives as long."""
+    return (below.offset + below.size, below.start, below.end) == (
+        above.offset,
+        above.start,
+        above.end,
+    )
