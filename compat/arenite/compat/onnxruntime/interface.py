@@ -6,8 +6,8 @@ from typing import Any, TypedDict
 
 import onnx
 
-_INFERRED = "unk__"
-"""Begins the names that inference of shapes makes up."""
+_MADE_UP = "unk__"
+"""Begins the names that inference of shapes gives to lengths."""
 
 
 class Port(TypedDict):
@@ -62,7 +62,7 @@ def _interface(model: onnx.ModelProto) -> Interface:
     return {
         "inputs": [each for each in stated if each["name"] not in constants],
         "initializers": [each for each in stated if each["name"] in constants],
-        "outputs": [_port(each) for each in _inferred_outputs(model)],
+        "outputs": _outputs(model),
         "meta": {
             "custom_metadata_map": {each.key: each.value for each in model.metadata_props},
             "description": model.doc_string,
@@ -76,16 +76,22 @@ def _interface(model: onnx.ModelProto) -> Interface:
     }
 
 
-def _inferred_outputs(model: onnx.ModelProto) -> Any:
-    """Return the outputs with what the graph tells about their shapes."""
-    stated = model.graph.output
-    if all(each.type.tensor_type.HasField("shape") for each in stated):
+def _outputs(model: onnx.ModelProto) -> list[Port]:
+    """Return the outputs, with what the graph tells about types and shapes that they do not state."""
+    stated = [_port(each) for each in model.graph.output]
+    if all(each["is_ranked"] for each in stated):
         return stated
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph.output
     except (onnx.shape_inference.InferenceError, ValueError):  # or above 2 GB
         return stated
-    return inferred
+    for each, other in zip(stated, map(_port, inferred), strict=True):
+        if not each["is_ranked"]:
+            each["type"] = other["type"]
+            each["shape"] = [
+                None if str(length).startswith(_MADE_UP) else length for length in other["shape"]
+            ]
+    return stated
 
 
 def _port(value: onnx.ValueInfoProto) -> Port:
@@ -102,8 +108,7 @@ def _port(value: onnx.ValueInfoProto) -> Port:
 def _length(axis: onnx.TensorShapeProto.Dimension) -> int | str | None:
     if axis.HasField("dim_value") and axis.dim_value >= 0:
         return int(axis.dim_value)
-    name = str(axis.dim_param)
-    return None if name.startswith(_INFERRED) else name or None
+    return str(axis.dim_param) or None
 
 
 def _type_text(stated: onnx.TypeProto) -> str:
