@@ -27,7 +27,7 @@ from arenite.compat.onnxruntime.options import RunOptions, SessionOptions
 from arenite.compat.onnxruntime.values import ELEMENT_TYPES, Array, IOBinding, OrtValue, type_text
 from arenite.compat.sizes import Lengths, Programs
 from arenite.planner import AreniteError
-from arenite.runtime import ProgramError, ResourceError, SessionPort
+from arenite.runtime import MAX_THREADS, ProgramError, ResourceError, SessionPort
 
 if TYPE_CHECKING:
     from arenite.compat.onnxruntime.interface import Interface, Port
@@ -147,7 +147,9 @@ class InferenceSession:
             for each in self._inputs
             if self._dtypes[each.name].kind in "iub" and each.shape in ([], [1])
         ]
-        threads = self._options.intra_op_num_threads or len(os.sched_getaffinity(0))
+        # Threads wait for each other at each step, so the rest of the program needs processors.
+        default = max(1, len(os.sched_getaffinity(0)) // 2)
+        threads = min(self._options.intra_op_num_threads or default, MAX_THREADS)
         programs = Programs(
             model, [folder / each for each in interface["parts"]], threads, scalars,
             frozenset(self._unranked),
