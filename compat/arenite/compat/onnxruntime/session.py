@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from arenite.compat.onnxruntime.interface import Interface, Port
 
 _log = logging.getLogger(__name__)
+_NAMELESS = (None, "?")
+"""What exporters write for an axis without a name."""
 CPU = "CPUExecutionProvider"
 _CAUSE = "Please fix either the inputs/outputs or the model."
 
@@ -345,7 +347,7 @@ class InferenceSession:
 def _free_axes(port: "Port") -> list[tuple[int, str]]:
     """Return the axes of an input that have no length, with their names."""
     return [
-        (axis, each or f"{port['name']}:{axis}")
+        (axis, f"{port['name']}:{axis}" if each in _NAMELESS else str(each))
         for axis, each in enumerate(port["shape"])
         if not isinstance(each, int)
     ]
