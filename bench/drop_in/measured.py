@@ -53,23 +53,29 @@ def measure(
 
 
 def _use_other_kernels() -> None:
-    """Let LiteRT run without XNNPACK and ONNX Runtime without its rewrites of the graph."""
+    """Let LiteRT run without XNNPACK."""
     for name in ("ai_edge_litert.interpreter", "tflite_runtime.interpreter"):
         with suppress(ImportError):
             module = import_module(name)
             kind = module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
             module.Interpreter = partial(module.Interpreter, experimental_op_resolver_type=kind)
+
+
+def _use_one_thread() -> None:
+    """Let ONNX Runtime run with one thread, whose processor time is not that of waiting."""
     with suppress(ImportError):
         import onnxruntime
 
-        class Unchanged(onnxruntime.InferenceSession):  # type: ignore[misc]  # without types
+        class Single(onnxruntime.InferenceSession):  # type: ignore[misc]  # without types
             def __init__(self, path: Any, sess_options: Any = None, *rest: Any, **named: Any):
                 options = sess_options or onnxruntime.SessionOptions()
-                level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-                options.graph_optimization_level = level
+                options.intra_op_num_threads = 1
+                if os.environ.get(OTHER_KERNELS):  # without its rewrites of the graph
+                    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+                    options.graph_optimization_level = level
                 super().__init__(path, options, *rest, **named)
 
-        onnxruntime.InferenceSession = Unchanged
+        onnxruntime.InferenceSession = Single
 
 
 def signal(seconds: float, rate: int) -> Any:
@@ -90,5 +96,6 @@ def _resident(field: str) -> int:
     return int(stated.split()[1]) << 10
 
 
+_use_one_thread()
 if os.environ.get(OTHER_KERNELS):
     _use_other_kernels()

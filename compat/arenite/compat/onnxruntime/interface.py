@@ -77,7 +77,7 @@ def _interface(model: onnx.ModelProto) -> Interface:
 
 
 def _outputs(model: onnx.ModelProto) -> list[Port]:
-    """Return the outputs, with what the graph tells about types and shapes that they do not state."""
+    """Return the outputs, with the types and shapes that the graph tells of those without."""
     stated = [_port(each) for each in model.graph.output]
     if all(each["is_ranked"] for each in stated):
         return stated
