@@ -62,6 +62,16 @@ def test_a_module_is_run_and_compared_with_the_original(folder):
     assert rows[2].split()[2:] == ["3", "3"]
 
 
+def test_tensorflow_has_the_interpreter_alone(folder):
+    (folder / "lite.py").write_text(
+        "import tensorflow as tf\n"
+        "from tensorflow.lite.python.interpreter import Interpreter\n"
+        "assert tf.lite.Interpreter is Interpreter\n"
+        "print(Interpreter.__module__, hasattr(tf, 'keras'))"
+    )
+    assert run(folder, "--tensorflow", "lite.py").stdout == "arenite.compat.tflite False\n"
+
+
 def test_a_program_that_fails_ends_with_its_traceback(folder):
     (folder / "fails.py").write_text("import onnxruntime\nraise KeyError('reason')")
     found = run(folder, "fails.py")

@@ -3,7 +3,8 @@
     python -m arenite.compat PROGRAM.py args
     python -m arenite.compat -m MODULE args
 
-`--compare`, before the program, runs it with the other runtimes too and prints both.
+`--compare`, before the program, runs it with the other runtimes too and prints both. With
+`--tensorflow` the program gets of TensorFlow the interpreter alone, `tensorflow.lite`.
 """
 
 import builtins
@@ -18,17 +19,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TypeAlias
 
-_USAGE = """usage: python -m arenite.compat [--compare] PROGRAM.py [args]
-       python -m arenite.compat [--compare] -m MODULE [args]
+_USAGE = """usage: python -m arenite.compat [--compare] [--tensorflow] PROGRAM.py [args]
+       python -m arenite.compat [--compare] [--tensorflow] -m MODULE [args]
 
-Run a program with onnxruntime, tflite_runtime, ai_edge_litert and the interpreter of tensorflow
-replaced by Arenite. The program's files stay as they are.
+Run a program with onnxruntime, tflite_runtime and ai_edge_litert replaced by Arenite. The
+program's files stay as they are.
 
-  --compare  run it with the original, too, and print time and memory of both
+  --compare     run it with the original, too, and print time and memory of both
+  --tensorflow  replace tensorflow too: of it the program has tensorflow.lite alone
 """
 _ONNXRUNTIME, _TFLITE = "arenite.compat.onnxruntime", "arenite.compat.tflite"
 _REPLACED = {
@@ -46,8 +48,10 @@ _REPLACED = {
 }
 """Modules that are replaced, by name, and ours in their places."""
 _ROOTS = {name.partition(".")[0] for name in _REPLACED}
-_TENSORFLOW = ("tensorflow", "tensorflow.lite", "tensorflow.lite.python",
-               "tensorflow.lite.python.interpreter")  # fmt: skip
+_LITE = ("tensorflow.lite", "tensorflow.lite.python", "tensorflow.lite.python.interpreter")
+"""Modules of TensorFlow that have the interpreter."""
+_COMPARE, _WITH_TENSORFLOW = "--compare", "--tensorflow"
+_ORIGINAL = "--original"  # the other side of a comparison
 _REPORT = "ARENITE_COMPAT_REPORT"
 _KEPT = ("arenite", "onnxruntime", "ai_edge_litert", "tflite_runtime")
 """Packages whose own imports find the other runtimes: ours runs some steps with them."""
@@ -59,7 +63,10 @@ Names: TypeAlias = Mapping[str, object] | None
 class Replacing(MetaPathFinder, Loader):
     """Finds our modules under the names of the other runtimes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tensorflow: bool = False) -> None:
+        self._replaced = dict(_REPLACED)
+        if tensorflow:
+            self._replaced |= {"tensorflow": "", **dict.fromkeys(_LITE, _TFLITE)}
         self._originals: dict[str, ModuleType] = {}
         self._import: Import = builtins.__import__
         self._depth = 0
@@ -73,14 +80,7 @@ class Replacing(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return how one of the replaced modules is loaded, None for all others."""
-        if fullname in _REPLACED or self._is_our_tensorflow(fullname):
-            return ModuleSpec(fullname, self, is_package=True)
-        return None
-
-    @staticmethod
-    def _is_our_tensorflow(name: str) -> bool:
-        """Tell whether TensorFlow is absent, so that its interpreter alone can be had."""
-        return name in _TENSORFLOW and PathFinder.find_spec("tensorflow") is None
+        return ModuleSpec(fullname, self, is_package=True) if fullname in self._replaced else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return a module with the names of ours."""
@@ -90,14 +90,11 @@ class Replacing(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Give a module the names of ours."""
-        name = module.__name__
-        if name in _TENSORFLOW:
-            ours = import_module(_TFLITE)
-            if name == "tensorflow":
-                vars(module)["lite"] = import_module("tensorflow.lite")
-                return
-        else:
-            ours = import_module(_REPLACED[name])
+        source = self._replaced[module.__name__]
+        if not source:
+            vars(module)["lite"] = import_module(_LITE[0])
+            return
+        ours = import_module(source)
         names = {each: found for each, found in vars(ours).items() if not each.startswith("__")}
         if hasattr(ours, "__version__"):
             names["__version__"] = ours.__version__
@@ -152,22 +149,22 @@ class Measured:
 
 def main(arguments: Sequence[str]) -> int:
     """Run a program, and return its exit status."""
-    is_compared = arguments[:1] == ["--compare"]
-    is_original = arguments[:1] == ["--original"]  # the other side of a comparison
-    program = list(arguments[1:] if is_compared or is_original else arguments)
+    program, options = list(arguments), set()
+    while program and program[0] in {_COMPARE, _WITH_TENSORFLOW, _ORIGINAL}:
+        options.add(program.pop(0))
     if not program or program[0] in {"-h", "--help"} or program == ["-m"]:
         sys.stdout.write(_USAGE)
         return 0 if program[:1] in (["-h"], ["--help"]) else 2
     if program[0].startswith("-") and program[0] != "-m":
         sys.stderr.write(f"{_USAGE}\nunknown option {program[0]}\n")
         return 2
-    if not is_original:
-        Replacing().install()
-    if not is_compared and not is_original:
+    if _ORIGINAL not in options:
+        Replacing(tensorflow=_WITH_TENSORFLOW in options).install()
+    if not options & {_COMPARE, _ORIGINAL}:
         _run(program)
         return 0
     ours = _measured(program)
-    if is_original:
+    if _ORIGINAL in options:
         with open(os.environ[_REPORT], "w") as stream:  # noqa: PTH123  # nothing else is imported
             stream.write(f"{ours.status} {ours.seconds} {ours.peak}")
     else:
@@ -215,7 +212,7 @@ def _original(program: Sequence[str]) -> Measured | None:
     """Return what the program takes with the original modules, None if it ends without a trace."""
     with tempfile.NamedTemporaryFile("r") as report:
         subprocess.run(
-            [sys.executable, "-m", "arenite.compat", "--original", *program],
+            [sys.executable, "-m", "arenite.compat", _ORIGINAL, *program],
             env={**os.environ, _REPORT: report.name}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, check=False,
         )  # fmt: skip
