@@ -60,10 +60,10 @@ Resizing::Resizing(const program::Program& stated, std::vector<SizedPlace> all_p
              program.numbers()->Get(static_cast<flatbuffers::uoffset_t>(number))->step() == i;
     };
     while (numbered()) { ++number; }
-    if (first == number && !has_operand(step, is_changed)) { continue; }
-    const std::string label = "step " + quoted(step.name());
-    if (step.kernel_type() == program::Operator::External) {
-      refuse(label + " runs in ONNX Runtime, which is unsupported where shapes depend on sizes");
+    // A step of another runtime is given its tensors before each run.
+    if (step.kernel_type() == program::Operator::External ||
+        (first == number && !has_operand(step, is_changed))) {
+      continue;
     }
     steps.emplace_back();
     auto& sized = steps.back();

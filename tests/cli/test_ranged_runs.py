@@ -38,6 +38,23 @@ def test_a_program_runs_at_the_sizes_of_its_inputs(encoder, tmp_path, run, run_j
     assert run("run", program, "--size", "seq=17", "--poison")[0] == 0
 
 
+LEFT = """(float[n,m] x, int64[n,1] k) => (float[n,1] y)
+{ a = Neg(x) b = GatherElements<axis=1>(a, k) y = Sigmoid(b) }"""
+
+
+def test_sizes_may_be_given_one_by_one_also_to_steps_of_onnx_runtime(tmp_path, run):
+    path = save(tmp_path, parse(LEFT))
+    ranges = ("--dim", "n=1..9", "--dim", "m=2..6")
+    said = " ".join(run("plan", path, *ranges)[1].split())
+    assert "operators left to ONNX Runtime: 1 GatherElements" in said
+    assert "ONNX Runtime allocates in each run, beside the arena: at most what they take" in said
+    code, out, _ = run("run", path, *ranges, "--size", "n=3", "--size", "m=4", "--json")
+    assert (code, json.loads(out)["sizes"]) == (0, {"n": 3, "m": 4})
+    code, _, err = run("run", path, *ranges, "--size", "n=3", "--size", "m=4,n=5")
+    assert code == 2
+    assert "n is 3 and 5; a run has one size" in err
+
+
 @pytest.mark.parametrize("size", ["seq=65", "seq=0", "batch=2"])
 def test_a_run_outside_the_range_is_refused(encoder, run, size):
     code, _, err = run("run", encoder, "--dim", "seq=1..64", "--size", size)

@@ -22,14 +22,10 @@ from support.sized_graphs import (
 )
 from support.tiny_onnx import parse, save, with_random_weights
 
-LEFT_TO_ONNX_RUNTIME = {
-    "einsum", "gather elements", "lstm", "normalisation", "scatter", "triangle",
-}  # fmt: skip
-"""Graphs that are refused: ONNX Runtime runs some step, and would have one size."""
 GRAPHS = {**RULES, **DATA}
 
 
-@pytest.mark.parametrize("case", sorted(GRAPHS.keys() - NOT_COMPUTED - LEFT_TO_ONNX_RUNTIME))
+@pytest.mark.parametrize("case", sorted(GRAPHS.keys() - NOT_COMPUTED))
 def test_results_are_right_at_each_size(case: str, tmp_path: Path) -> None:
     model = with_random_weights(parse(GRAPHS[case]))
     assert_right_at_each_size(model, dimensions_of(GRAPHS[case]), tmp_path)

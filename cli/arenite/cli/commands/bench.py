@@ -76,10 +76,7 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
     help="Seed of the random inputs.",
 )
 @sizes_options
-@size_option(
-    "Sizes to measure at, of a range.  [default: the lowest, the middle and the highest]",
-    multiple=True,
-)
+@size_option("Sizes to measure at, of a range.  [default: the lowest, the middle and the highest]")
 @activations_option
 @json_option
 def bench(

@@ -187,6 +187,8 @@ def _summary(
     rows.append(("strategy", f"{maker}, {duration(outcome.seconds)}{stopped}"))
     if output is not None:
         rows.append(("written", name(str(output))))
+    if plan_file.dimensions and chosen.source.program is not None:
+        rows += [("note", each) for each in chosen.source.program.notes]
     return facts(rows)
 
 

@@ -97,12 +97,11 @@ _value_option = _binding(
 )
 
 
-def size_option(purpose: str, *, multiple: bool) -> Callable[[_F], _F]:
+def size_option(purpose: str) -> Callable[[_F], _F]:
     """Return the option `--size` of values of the dimensions that have a range."""
     return click.option(
-        "--size", "points", type=SIZES, multiple=multiple, metavar="NAME=N[,NAME=N]",
-        help=f"{purpose} Dimensions that are not named have their highest value."
-        f"{' Repeatable.' if multiple else ''}",
+        "--size", "points", type=SIZES, multiple=True, metavar="NAME=N[,NAME=N]",
+        help=f"{purpose} Dimensions that are not named have their highest value. Repeatable.",
     )  # fmt: skip
 
 

@@ -1,10 +1,8 @@
 """Run the steps of a session: ranges of steps in the core, and single steps in ONNX Runtime."""
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
-
-from numpy.typing import NDArray
+from collections.abc import Callable
+from typing import TypeAlias
 
 from arenite.planner.errors import UnsupportedModelError, needing
 from arenite.planner.quiet_onnxruntime import FATAL
@@ -12,61 +10,76 @@ from arenite.runtime import _core
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.targets.onnxruntime.stock import RunFailedError, refusal_types, refusals
 
-Array = NDArray[Any]
 
-
-def onnxruntime_step(
-    label: str,
-    name: str,
-    model: bytes,
-    inputs: Sequence[tuple[str, Array]],
-    outputs: Sequence[tuple[str, Array]],
-    threads: int,
-) -> Callable[[], None]:
-    """Return a function that runs a one-operator ONNX model on these arrays.
-
-    It raises `RunFailedError` if ONNX Runtime fails on their contents.
+class _OnnxRuntimeStep:
+    """A model of one operator that ONNX Runtime runs on tensors of a session.
 
     Args:
         label: Name of the program, for messages.
-        name: Name of the step, for messages.
-        model: Bytes of the ONNX file.
-        inputs: Names in the file, with views into the arena or the weights.
-        outputs: Names in the file, with views into the arena.
+        native: The session of the core.
+        step: The step.
         threads: Number of threads of the kernel.
 
     Raises:
         MissingDependencyError: ONNX Runtime is absent.
-        ProgramError: ONNX Runtime refuses the model, or the arrays for it.
+        ProgramError: ONNX Runtime refuses the model, or the tensors for it.
     """
-    with needing("onnxruntime", "onnx", f"step {name!r}"):
-        import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = FATAL
-    try:
-        with refusals(model):
-            session = onnxruntime.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
-            )
-            binding = session.io_binding()
-            for tensor, array in inputs:
-                binding.bind_input(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-            for tensor, array in outputs:
-                binding.bind_output(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-    except UnsupportedModelError as error:
-        raise ProgramError(f"step {name!r}: {error}", path=label) from error
 
-    gave_up = refusal_types()
-
-    def run() -> None:
+    def __init__(
+        self, label: str, native: _core.Session, step: _core.ExternalStep, threads: int
+    ) -> None:
+        with needing("onnxruntime", "onnx", f"step {step.name!r}"):
+            import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = FATAL
+        self._native, self._step = native, step
+        self._sizes = native.sizes()
+        if self._sizes:  # what a kernel takes at one size is given back, not kept for the next
+            options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+        model = native.view(step.model).tobytes()
         try:
-            session.run_with_iobinding(binding)
-        except gave_up as error:
-            raise RunFailedError(f"step {name!r} failed in ONNX Runtime: {error}") from error
+            with refusals(model):
+                self._session = onnxruntime.InferenceSession(
+                    model, options, providers=["CPUExecutionProvider"]
+                )
+                self._binding = self._session.io_binding()
+                self._bind()
+        except UnsupportedModelError as error:
+            raise ProgramError(f"step {step.name!r}: {error}", path=label) from error
+        self._gave_up = refusal_types()
 
-    return run
+    def _bind(self) -> None:
+        """Give ONNX Runtime the tensors at the present sizes, in the arena or the weights."""
+        binding, step, view = self._binding, self._step, self._native.view
+        for tensor, index in zip(step.input_names, step.inputs, strict=True):
+            array = view(index)
+            binding.bind_input(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        is_empty = True
+        for tensor, index in zip(step.output_names, step.outputs, strict=True):
+            array = view(index)
+            is_empty = is_empty and not array.size
+            binding.bind_output(tensor, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        self._is_empty = is_empty
+
+    def run(self) -> None:
+        """Run the operator.
+
+        Raises:
+            RunFailedError: ONNX Runtime fails on the contents of the tensors.
+        """
+        try:
+            sizes = self._native.sizes()
+            if sizes != self._sizes:
+                self._bind()
+                self._sizes = sizes
+            if not self._is_empty:
+                self._session.run_with_iobinding(self._binding)
+        except self._gave_up as error:
+            raise RunFailedError(
+                f"step {self._step.name!r} failed in ONNX Runtime: {error}"
+            ) from error
 
 
 Segment: TypeAlias = Callable[[], None]
@@ -99,20 +112,11 @@ def _core_segment(native: _core.Session, first: int, last: int) -> Segment:
 def _external_segment(
     native: _core.Session, step: _core.ExternalStep, label: str, threads: int
 ) -> Segment:
-
-    view, turn = native.view, step.turn
-    run = onnxruntime_step(
-        label,
-        step.name,
-        view(step.model).tobytes(),
-        [(n, view(t)) for n, t in zip(step.input_names, step.inputs, strict=True)],
-        [(n, view(t)) for n, t in zip(step.output_names, step.outputs, strict=True)],
-        threads,
-    )
+    external = _OnnxRuntimeStep(label, native, step, threads)
 
     def timed() -> None:
         started = time.perf_counter_ns()
-        run()
-        native.note_nanoseconds(turn, time.perf_counter_ns() - started)
+        external.run()
+        native.note_nanoseconds(step.turn, time.perf_counter_ns() - started)
 
     return timed

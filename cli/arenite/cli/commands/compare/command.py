@@ -122,10 +122,7 @@ _NOT_WITH_BUDGET = frozenset(
 @click.option("--scheduler", metavar="ADDRESS", help="Plan on the Dask cluster of this scheduler.")
 @budget_options
 @reading_options
-@size_option(
-    "Size of a range to compare with a plan of its own.  [default: five along the range]",
-    multiple=True,
-)
+@size_option("Size of a range to compare with a plan of its own.  [default: five along the range]")
 @time_limit_option(_DEFAULT_TIME_LIMIT_S, "Stop each search after S seconds.")
 @seed_option
 @json_option

@@ -63,6 +63,18 @@ def _positive_numbers(text: str) -> tuple[float, ...]:
     return numbers
 
 
+def _together(points: Sequence[Sizes]) -> dict[str, int]:
+    """Return the sizes that several options give, each of one dimension at most once."""
+    found: dict[str, int] = {}
+    for size_name, value in (item for each in points for item in each.items()):
+        if found.setdefault(size_name, value) != value:
+            raise click.BadParameter(
+                f"{size_name} is {found[size_name]} and {value}; a run has one size",
+                param_hint="'--size'",
+            )
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Result:
     """The result of a run.
@@ -152,7 +164,7 @@ class _Result:
 )  # fmt: skip
 @strategy_option
 @sizes_options
-@size_option("Sizes of a model for a range, unless arrays of --input have others.", multiple=False)
+@size_option("Sizes of a model for a range, unless arrays of --input have others.")
 @activations_option
 @json_option
 def run(
@@ -172,7 +184,7 @@ def run(
     trace: Path | None,
     poison: bool,
     requested: str,
-    points: Sizes | None,
+    points: tuple[Sizes, ...],
     activations: Activations | None,
     as_json: bool,
 ) -> None:
@@ -207,8 +219,8 @@ def run(
     ):
         if labels is not None:
             check_labels(labels, session.outputs)
-        if points is not None:
-            session.resize(points)
+        if points:
+            session.resize(_together(points))
         is_random = not feeds and len(session.inputs) > 0
         if is_random:
             inputs = random_feeds(session.inputs, _SEED)

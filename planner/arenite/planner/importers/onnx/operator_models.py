@@ -19,6 +19,7 @@ from arenite.planner.importers.onnx.types import TensorType, write_type
 from arenite.planner.importers.onnx.values import Constants
 from arenite.planner.operators.imported import Imported
 from arenite.planner.programs.program import Program, Step
+from arenite.planner.sizes import depends
 from arenite.planner.tensors import TensorKind
 
 
@@ -64,6 +65,7 @@ def operator_model(program: Program, step: Step) -> OperatorModel | None:
         for position, name in enumerate(step.inputs)
         if name
         and tensors[name].kind is TensorKind.CONSTANT
+        and not any(map(depends, tensors[name].shape))
         and (value := program.constants.as_tensor(name)) is not None
     }
     if any(subgraphs(origin.node)):
@@ -76,6 +78,11 @@ def operator_model(program: Program, step: Step) -> OperatorModel | None:
         for position, name in enumerate(step.inputs)
         if name and position not in values
     }
+    for value in model.graph.input:  # of any length where that depends on a dimension
+        lengths = value.type.tensor_type.shape.dim
+        for length, stated in zip(lengths, tensors[inputs[value.name]].shape, strict=True):
+            if depends(stated):
+                length.ClearField("dim_value")
     outputs = [name for name in step.outputs if name]
     return OperatorModel(
         model.SerializeToString(),

@@ -9,7 +9,6 @@ from arenite.planner import DType, Program, Step, TensorKind
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.importers.onnx import Origin, operator_model
 from arenite.planner.operators import Imported
-from arenite.planner.sizes import depends
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import Order, as_written, channels_last
@@ -49,8 +48,6 @@ def external(builder: ProgramBuilder, step: Step) -> None:
         raise NotLoweredError("its output shape depends on the data")
     tensors = builder.model.tensors
     for name in (*step.reads, *step.writes):
-        if any(map(depends, tensors[name].shape)) or builder.varies(name):
-            raise NotLoweredError(f"tensor {name!r} is another one at each size of the range")
         if tensors[name].dtype not in KNOWN_TYPES:
             raise NotLoweredError(
                 f"tensor {name!r} has the unsupported element type {tensors[name].dtype.label}"
@@ -138,7 +135,13 @@ def _lowered(model: Program) -> Program:
     note = "operators left to ONNX Runtime: " + "; ".join(
         f"{n} {reason}" for reason, n in fallbacks.items()
     )
-    return replace(program, notes=(*program.notes, note))
+    notes = [note]
+    if program.dimensions:
+        notes.append(
+            "for these operators ONNX Runtime allocates in each run, beside the arena: at most "
+            "what they take at the highest sizes, and nothing is kept"
+        )
+    return replace(program, notes=(*program.notes, *notes))
 
 
 def _replaced(model: Program) -> Iterator[tuple[str, str]]:
