@@ -2,14 +2,20 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 import arenite
 from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.programs import session_of
 from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
 from arenite.planner.sizes import Dimension
+from arenite.runtime import ProgramError, Session
+from arenite.runtime.program import program_pieces
 from arenite.strategies import BandsSearch
-from support.banding import COSTS, placed
+from support.banding import COSTS, assert_same_bits, placed
+from support.edited_programs import edited
+from support.running import PoisonedSession
 from support.tiny_onnx import parse, save, with_random_weights
 
 CHAIN = """(float[1,3,h,w] x) => (y)
@@ -53,3 +59,30 @@ def test_shorter_rows_stay_where_they_are_unless_all_are_one_tensor(height, tmp_
     parted = [each for each in root["tensors"] if each["name"] not in program.tensors]
     assert parted
     assert all("rows" in tensor for tensor in parted)
+
+
+KEPT = """(float[1,3,h,w] x) => (y, g)
+    <float[12,3,3,3] a, float[16,12,1,1] b, float[8,12,1,1] c, float[4,24,3,3] d> {
+    p = Conv<pads=[1,1,1,1]>(x, a) g = GlobalAveragePool(p) s = Sigmoid(p)
+    q = Conv(s, b) r = Conv(s, c) t = Concat<axis=1>(q, r) u = MaxPool<kernel_shape=[1,1]>(t)
+    y = Conv<pads=[1,1,1,1]>(u, d) }"""
+"""A tensor from before the band, a concatenation in it, and one that is read after it."""
+
+
+def test_bands_take_no_more_than_at_the_highest_size_alone(tmp_path):
+    dims = {"h": Dimension("h", 8, 32, 8), "w": Dimension("w", 8, 32, 8)}
+    _, fixed = banded(tmp_path, {"h": 32, "w": 32}, KEPT)
+    _, found = banded(tmp_path, dims, KEPT)
+    assert found.root["memories"][0]["size"] == fixed.root["memories"][0]["size"]
+    assert any(each["kernel_type"] == "Copy" for each in found.root["steps"])
+    assert found.root["offsets"]  # rows that die one after another end where they did
+    with pytest.raises(ProgramError, match="lies elsewhere at other sizes"):
+        Session.of_pieces([edited(found, lambda root: root.update(offsets=[]))], "hostile")
+    with PoisonedSession(program_pieces(found)) as session:
+        for height, width in ((8, 8), (32, 8), (16, 24), (8, 32), (32, 32)):
+            x = np.random.default_rng(0).standard_normal((1, 3, height, width))
+            feeds = {"x": x.astype(np.float32)}
+            model = lower_model(tmp_path / "tiny.onnx", Reading(dims={"h": height, "w": width}))
+            with session_of(model.program) as alone:
+                expected = alone.run(feeds)
+            assert_same_bits(session.run(feeds), expected)

@@ -11,6 +11,7 @@ from arenite.planner.programs.records import liveness
 from arenite.planner.programs.rules import AliasKind, Rules
 from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
 from arenite.planner.rewrites.aliasing.rewrite import has_parts, share
+from arenite.planner.rewrites.anchoring import anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ def derive(
         aliases = tuple(each for each in rules.aliases if each is not AliasKind.OVERLAP)
         rules = replace(rules, aliases=aliases)
     program = share(program, rules.aliases, rules.boundary, rules.alignment)
+    if program.dimensions and rules.outlines:
+        program = anchor(program)
     problem = records(program, rules)
     if AliasKind.OVERLAP in rules.aliases:
         problem = permit_overlaps(program, problem)

@@ -84,12 +84,12 @@ MovedRows: TypeAlias = dict[int, tuple[int, int]]
 """For each row of a result, the first and last row of an input that give it elements."""
 
 
-@cache
 def moved_rows(
     moves: tuple[Move, ...], inputs: tuple[tuple[int, ...], ...], result: tuple[int, ...]
 ) -> tuple[MovedRows, ...] | None:
     """Return, of each input, the rows that moves take to each row of the result.
 
+    Where lengths depend on sizes these are the rows at all sizes, as far as there are such.
     None where elements of a row are moved to several rows by one stride: along an axis of a move
     either the row stays the same or the place in the row does, on each side.
     """
@@ -107,6 +107,9 @@ def moved_rows(
     return found
 
 
+_known_moved_rows = cache(moved_rows)
+
+
 def _row_pairs(move: Move, input_row: int, output_row: int) -> list[tuple[int, int]] | None:
     """Return the pairs of rows, of the input and of the result, between which elements move.
 
@@ -115,15 +118,24 @@ def _row_pairs(move: Move, input_row: int, output_row: int) -> list[tuple[int, i
         output_row: Elements of a row of the result.
     """
     axes = _split_at_rows(move, input_row, output_row)
-    pairs = [(0, 0)]
-    spans = [[move.input_start % input_row] * 2, [move.output_start % output_row] * 2]
+    if axes is None:
+        return None
+    rows = input_row, output_row
+    starts = move.input_start, move.output_start
+    # The same rows at all sizes, if all that is moved is inside them.
+    first = [int(start) // int(row) for start, row in zip(starts, rows, strict=True)]
+    places = [start - number * row for start, number, row in zip(starts, first, rows, strict=True)]
+    spans = [[place, place] for place in places]
+    pairs = [(first[0], first[1])]
     for length, *strides in axes:
         steps = [0, 0]
-        for side, (stride, row) in enumerate(zip(strides, (input_row, output_row), strict=True)):
-            if stride % row == 0:
+        for side, (stride, row) in enumerate(zip(strides, rows, strict=True)):
+            if same(stride % row, 0):
                 steps[side] = stride // row
             else:
                 spans[side][stride > 0] += stride * (length - 1)
+        if any(map(depends, steps)):
+            return None
         if any(steps):
             pairs = [
                 (taken + i * steps[0], made + i * steps[1])
@@ -131,24 +143,33 @@ def _row_pairs(move: Move, input_row: int, output_row: int) -> list[tuple[int, i
                 for i in range(length)
             ]
     fits = all(
-        span[0] >= 0 and span[1] < row
-        for span, row in zip(spans, (input_row, output_row), strict=True)
+        _is_never_below_0(span[0]) and _is_never_below_0(row - 1 - span[1])
+        for span, row in zip(spans, rows, strict=True)
     )
-    if not fits:
-        return None
-    first = (move.input_start // input_row, move.output_start // output_row)
-    return [(first[0] + taken, first[1] + made) for taken, made in pairs]
+    return pairs if fits else None
 
 
-def _split_at_rows(move: Move, input_row: int, output_row: int) -> list[tuple[int, int, int]]:
-    """Return length and strides of the axes, those that run on from row to row in two."""
+def _is_never_below_0(size: int) -> bool:
+    """Tell whether a number that no dimension changes is at least 0."""
+    return not depends(size) and size >= 0
+
+
+def _split_at_rows(
+    move: Move, input_row: int, output_row: int
+) -> list[tuple[int, int, int]] | None:
+    """Return length and strides of the axes, those that run on from row to row in two.
+
+    None if they would be split in other ways at other sizes.
+    """
     found: list[tuple[int, int, int]] = []
     axes = zip(move.shape, move.input_strides, move.output_strides, strict=True)
     for length, taken, made in axes:
-        inner = length
+        inner: int | None = length
         for stride, row in ((taken, input_row), (made, output_row)):
-            if 0 < stride < row < stride * length and row % stride == 0:
-                inner = math.gcd(inner, row // stride)
+            if inner is not None and 0 < stride < row < stride * length and same(row % stride, 0):
+                inner = _common_divisor(inner, row // stride)
+        if inner is None:
+            return None
         if length == 1:
             continue
         if inner < length:
@@ -156,6 +177,15 @@ def _split_at_rows(move: Move, input_row: int, output_row: int) -> list[tuple[in
         if inner > 1:
             found.append((inner, taken, made))
     return found
+
+
+def _common_divisor(one: int, other: int) -> int | None:
+    """Return the greatest one at all sizes, None if it is not known."""
+    if not depends(one) and not depends(other):
+        return math.gcd(one, other)
+    if same(one % other, 0):
+        return other
+    return one if same(other % one, 0) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,11 +270,12 @@ class Copy(RuntimeOperator):
         inputs = tuple(each.shape for each in operands.inputs if each is not None)
         if result is None or len(inputs) < len(operands.inputs):
             return None
-        if any(map(depends, itertools.chain(result.shape, *inputs))):
-            return None  # which rows are moved where depends on sizes
         if not all(is_one_image(each) for each in operands.inputs):
             return None
-        return moved_rows(self.moves, inputs, result.shape)
+        # Equal sizes may be those of different expressions, so they are no keys.
+        is_sized = any(map(depends, itertools.chain(result.shape, *inputs)))
+        find = moved_rows if is_sized else _known_moved_rows
+        return find(self.moves, inputs, result.shape)
 
 
 def _row_parts(operands: Operands) -> tuple[Part, ...]:

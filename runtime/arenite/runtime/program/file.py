@@ -240,7 +240,7 @@ class _Assembler:
             memory, offset = self._place_of_tensor(name)
         elif (is_whole or not depends(size)) and is_contiguous(starts, size):
             offset = starts[0]
-        self._sizing.add_tensor(len(self._entries), whole.shape, offset or 0)
+        self._sizing.add_tensor(len(self._entries), whole.shape, 0 if offset is None else offset)
         entry = {
             "name": name, "type": _TYPES[whole.dtype],
             "shape": [*map(int, whole.shape)], **_quantisation(whole),
