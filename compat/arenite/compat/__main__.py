@@ -32,21 +32,20 @@ program's files stay as they are.
   --compare     run it with the original, too, and print time and memory of both
   --tensorflow  replace tensorflow too: of it the program has tensorflow.lite alone
 """
-_ONNXRUNTIME, _TFLITE = "arenite.compat.onnxruntime", "arenite.compat.tflite"
+_ONNXRUNTIME, _TFLITE = ("arenite.compat.onnxruntime",), ("arenite.compat.tflite",)
+_NATIVE = (*_ONNXRUNTIME, "arenite.compat.onnxruntime.capi.onnxruntime_pybind11_state")
 _REPLACED = {
     "onnxruntime": _ONNXRUNTIME,
-    "onnxruntime.capi": f"{_ONNXRUNTIME}.capi",
-    "onnxruntime.capi._pybind_state": f"{_ONNXRUNTIME}.capi.onnxruntime_pybind11_state",
-    "onnxruntime.capi.onnxruntime_inference_collection": f"{_ONNXRUNTIME}.session",
-    "onnxruntime.capi.onnxruntime_pybind11_state": (
-        f"{_ONNXRUNTIME}.capi.onnxruntime_pybind11_state"
-    ),
+    "onnxruntime.capi": ("arenite.compat.onnxruntime.capi",),
+    "onnxruntime.capi._pybind_state": _NATIVE,
+    "onnxruntime.capi.onnxruntime_inference_collection": _ONNXRUNTIME,
+    "onnxruntime.capi.onnxruntime_pybind11_state": _NATIVE,
     "tflite_runtime": _TFLITE,
     "tflite_runtime.interpreter": _TFLITE,
     "ai_edge_litert": _TFLITE,
     "ai_edge_litert.interpreter": _TFLITE,
 }
-"""Modules that are replaced, by name, and ours in their places."""
+"""Modules that are replaced, by name, and those of ours whose names they have."""
 _ROOTS = {name.partition(".")[0] for name in _REPLACED}
 _LITE = ("tensorflow.lite", "tensorflow.lite.python", "tensorflow.lite.python.interpreter")
 """Modules of TensorFlow that have the interpreter."""
@@ -64,9 +63,9 @@ class Replacing(MetaPathFinder, Loader):
     """Finds our modules under the names of the other runtimes."""
 
     def __init__(self, *, tensorflow: bool = False) -> None:
-        self._replaced = dict(_REPLACED)
+        self._replaced: dict[str, tuple[str, ...]] = dict(_REPLACED)
         if tensorflow:
-            self._replaced |= {"tensorflow": "", **dict.fromkeys(_LITE, _TFLITE)}
+            self._replaced |= {"tensorflow": (), **dict.fromkeys(_LITE, _TFLITE)}
         self._originals: dict[str, ModuleType] = {}
         self._import: Import = builtins.__import__
         self._depth = 0
@@ -90,15 +89,13 @@ class Replacing(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Give a module the names of ours."""
-        source = self._replaced[module.__name__]
-        if not source:
+        sources = self._replaced[module.__name__]
+        if not sources:
             vars(module)["lite"] = import_module(_LITE[0])
-            return
-        ours = import_module(source)
-        names = {each: found for each, found in vars(ours).items() if not each.startswith("__")}
-        if hasattr(ours, "__version__"):
-            names["__version__"] = ours.__version__
-        vars(module).update(names)
+        for source in sources:
+            ours = vars(import_module(source))
+            names = {each for each in ours if not each.startswith("__")} | {"__version__"}
+            vars(module).update({each: ours[each] for each in names if each in ours})
 
     def _import_for(
         self,

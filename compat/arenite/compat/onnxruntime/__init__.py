@@ -19,12 +19,12 @@ from arenite.compat.onnxruntime.options import (
     SessionOptions,
 )
 from arenite.compat.onnxruntime.session import CPU, InferenceSession, ModelMetadata, NodeArg
-from arenite.compat.onnxruntime.values import IOBinding, OrtValue
+from arenite.compat.onnxruntime.values import IOBinding, OrtValue, OrtValueVector
 
 __all__ = [
     "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
-    "ModelMetadata", "NodeArg", "OrtValue", "RunOptions", "SessionOptions", "capi",
-    "disable_telemetry_events", "enable_telemetry_events", "get_all_providers",
+    "ModelMetadata", "NodeArg", "OrtValue", "OrtValueVector", "RunOptions", "SessionOptions",
+    "capi", "disable_telemetry_events", "enable_telemetry_events", "get_all_providers",
     "get_available_providers", "get_build_info", "get_device", "get_version_string",
     "preload_dlls", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed",
 ]  # fmt: skip
@@ -60,7 +60,7 @@ def get_version_string() -> str:
 
 def get_build_info() -> str:
     """Return what runs the models."""
-    return "Arenite"
+    return "Build Info: Arenite"
 
 
 def set_default_logger_severity(severity: int) -> None:

@@ -125,7 +125,7 @@ class SessionOptions:
         self, dim_denotation: str, dim_value: int
     ) -> NoReturn:
         """Refuse a length by denotation."""
-        self._refuse("add_free_dimension_override_by_denotation; use ..._by_name")
+        self._refuse("add_free_dimension_override_by_denotation")
 
     def _refuse(self, what: str) -> NoReturn:
         raise Unsupported(f"SessionOptions.{what} is unsupported by Arenite")

@@ -102,6 +102,9 @@ class InferenceSession:
                 f"sess_options is a {type(sess_options).__name__}; give SessionOptions"
             )
         self._options = sess_options or SessionOptions()
+        for name in ("enable_profiling", "optimized_model_filepath"):
+            if getattr(self._options, name):
+                _log.warning("%s has no effect: Arenite writes no such file", name)
         self._lock = threading.RLock()
         self.set_providers(providers, provider_options)
         self._model_path: str | None = None

@@ -136,6 +136,10 @@ class OrtValue:
         return False
 
 
+class OrtValueVector(list[OrtValue]):
+    """Several values."""
+
+
 class Named(Protocol):
     """An input or output."""
 
@@ -249,6 +253,10 @@ class IOBinding:
     def get_outputs(self) -> list[OrtValue]:
         """Return the outputs of the last run."""
         return list(self._results)
+
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        """Return the outputs of the last run."""
+        return OrtValueVector(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Array]:
         """Return copies of the outputs of the last run."""
