@@ -12,6 +12,7 @@ from arenite.planner.errors import SizeError
 from arenite.planner.sizes import (
     Dimension,
     Expression,
+    Ranges,
     Size,
     at,
     bounds,
@@ -242,3 +243,9 @@ def test_an_expression_that_is_no_sum_has_no_text() -> None:
 def _tree(value: int) -> object:
     assert isinstance(value, Size)
     return value.expression.tree
+
+
+def test_the_sign_of_a_largest_is_known():
+    n, m = Dimension("n", 1, 9), Dimension("m", 2, 6)
+    assert Ranges([n, m]).sign(largest(n.size, m.size)) == 1
+    assert isinstance(bounds(largest(n.size, m.size), [n, m])[0], int)

@@ -268,10 +268,12 @@ class _Extreme(_Labelled):
         return f"{'max' if self.is_largest else 'min'}({self.one}, {self.other})"
 
     def evaluate(self, values: _Values) -> Any:
+        one, other = self.one.evaluate(values), self.other.evaluate(values)
+        if isinstance(one, int) and isinstance(other, int):
+            return max(one, other) if self.is_largest else min(one, other)
         import numpy as np
 
-        choose = np.maximum if self.is_largest else np.minimum
-        return choose(self.one.evaluate(values), self.other.evaluate(values))
+        return np.maximum(one, other) if self.is_largest else np.minimum(one, other)
 
     @property
     def tree(self) -> Tree:
