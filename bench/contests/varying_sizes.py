@@ -1,6 +1,7 @@
 """One program for all sizes of a range, beside a program for each size and ONNX Runtime."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -21,12 +22,14 @@ from arenite.pipeline.making.programs import random_array
 from arenite.planner.sizes import Dimension, at
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Kernels
+from bench.harness.allocations import counter
 from bench.harness.contest import TABLE, Asked, Row, contest, note, option
 from bench.harness.inputs import SHARED_ONNX, zoo_file
 from bench.harness.measuring import Spread, interleaved, mean_processor_seconds, paired_ratios
 
 _RUNS = "Runs at random sizes"
 _LATENCIES = "Latency at a size, over that of the program for this size alone"
+_ALLOCATIONS = "Allocations at random sizes"
 _SECONDS = 0.1
 _ROUNDING = 1e-3
 """Of the largest element, as an output differs from ONNX Runtime's at most."""
@@ -40,6 +43,7 @@ class _Case:
 
     Attributes:
         dims: Its dimensions; a name of an input and an axis where they have none.
+        values: Inputs of one integer, fixed in our program.
     """
 
     name: str
@@ -61,6 +65,11 @@ class _Case:
         }
         return Reading(dims=fixed, values=self.values)
 
+    @property
+    def fixed(self) -> dict[str, NDArray[Any]]:
+        """The inputs that our program does not have."""
+        return {name: np.array(int(value)) for name, value in self.values.items()}
+
     def random_sizes(self, generator: random.Random) -> dict[str, int]:
         return {each.name: generator.choice(each.values) for each in self.ranges}
 
@@ -75,9 +84,11 @@ def _cases(folder: Path) -> Iterator[_Case]:
     def zoo(label: str, name: str, *dims: Dimension) -> _Case:
         return _Case(label, zoo_file(name, folder), {each.name: each for each in dims})
 
-    def real(label: str, stem: str, **dims: int | Dimension) -> Iterator[_Case]:
+    def real(
+        label: str, stem: str, values: Mapping[str, float] | None = None, **dims: int | Dimension
+    ) -> Iterator[_Case]:
         if stem in shared:
-            yield _Case(label, shared[stem], dims)
+            yield _Case(label, shared[stem], dims, values or {})
         else:
             note(f"{label}: left out: {stem}.onnx is not in {SHARED_ONNX}")
 
@@ -87,6 +98,8 @@ def _cases(folder: Path) -> Iterator[_Case]:
                     batch=1, tokens=tokens)  # fmt: skip
     yield zoo("sound, temporal convolutions", "temporal-open", Dimension("samples", 800, 8000, 8))
     yield zoo("speech, GRU", "gru-open", Dimension("frames", 1, 200))
+    yield from real("voice detector, Silero", "silero_vad_16k_op15", {"sr": 16000},
+                    batch=Dimension("batch", 1, 8), sequence=576)  # fmt: skip
     yield zoo("detector, YOLOv8n's layers", "yolov8n-open", Dimension("pixels", 64, 320, 32))
     yield zoo("detector that selects its boxes", "detector-open",
               Dimension("height", 64, 320, 32), Dimension("width", 64, 320, 32))  # fmt: skip
@@ -108,7 +121,7 @@ def resident(key):
     with open("/proc/self/status") as stream:
         return next(int(line.split()[1]) << 10 for line in stream if line.startswith(key))
 
-engine, path, sizes_path = sys.argv[1:4]
+engine, path, sizes_path, values = sys.argv[1:5]
 with open(sizes_path) as stream:
     given = json.load(stream)
 if engine == "arenite":
@@ -123,7 +136,8 @@ else:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    run = lambda feeds: session.run(None, feeds)
+    fixed = {name: np.array(int(value)) for name, value in json.loads(values).items()}
+    run = lambda feeds: session.run(None, feeds | fixed)
 random = np.random.default_rng(0)
 marks = []
 for number, shapes in enumerate(given):
@@ -138,6 +152,32 @@ for number, shapes in enumerate(given):
 json.dump({"before": before, "peak": resident("VmHWM:"), "marks": marks}, sys.stdout)
 """
 
+_COUNTED = """
+import ctypes, json, sys
+import numpy as np
+from arenite.runtime import Session
+counter = ctypes.CDLL(sys.argv[1])
+counter.stop.restype = ctypes.c_long
+
+def counted(run, *given):
+    counter.start()
+    run(*given)
+    return counter.stop()
+
+with open(sys.argv[3]) as stream:
+    given = json.load(stream)
+session = Session(sys.argv[2])
+native, random = session._native, np.random.default_rng(0)
+found = {"resizing": 0, "running": 0, "control": counted(bytearray, 1 << 20)}
+for sizes in given:
+    found["resizing"] += counted(native.resize, sizes)
+    found["resizing"] -= counted(native.resize, sizes)  # the call alone, of the same sizes
+    for port in session.inputs:
+        port.view[...] = random.integers(0, 2, port.shape)
+    found["running"] += counted(native.run, 0, native.num_turns)
+json.dump(found, sys.stdout)
+"""
+
 
 @contest(
     {
@@ -146,6 +186,7 @@ json.dump({"before": before, "peak": resident("VmHWM:"), "marks": marks}, sys.st
             "sizes compared": "", "equal": "", "as ONNX Runtime": "", "resize, us": ".1f",
             "steps": "", "growth over runs, B": "", "peak, MB": ".2f", "ONNX Runtime, MB": ".2f",
         },
+        _ALLOCATIONS: {"model": "", "runs": "", "in resizing": "", "in running": ""},
         _LATENCIES: {"model": "", "sizes": "", "ms": ".3f", "ratio": ".3f"},
     },
     models="networks of the zoo, ../shared",
@@ -162,11 +203,12 @@ def varying_sizes(asked: Asked) -> Iterator[Row]:
 
     Each model is built once for its range, and runs at random sizes in a fresh process, as ONNX
     Runtime does at the same sizes; resident memory is compared after a quarter of the runs and
-    after all of them. At some random sizes, the lowest and the highest, outputs must equal those
-    of the program that is built for this size alone, bit for bit; both have direct kernels then,
-    as Winograd's tiles are chosen by size. They are compared with ONNX Runtime's but for rounding,
-    by which two boxes of equal scores may change places. The arena must be that of the fixed size
-    at the highest.
+    after all of them. In another process, requests to the heap are counted while a session takes
+    these sizes and runs. At some random sizes, the lowest and the highest, outputs must equal
+    those of the program that is built for this size alone, bit for bit; both have direct kernels
+    then, as Winograd's tiles are chosen by size. They are compared with ONNX Runtime's but for
+    rounding, by which two boxes of equal scores may change places. The arena must be that of the
+    fixed size at the highest.
     """
     for case in _cases(asked.folder):
         if asked.given.case is None or asked.given.case in case.name:
@@ -186,16 +228,17 @@ def _measured(case: _Case, asked: Asked) -> Iterator[Row]:
         compared = [_compared(case, session, peer, each, asked) for each in sizes]
         equal, alike = map(sum, zip(*compared, strict=True))
         asked.require(equal == len(sizes), f"{case.name}: outputs equal at all sizes")
-        shapes = []
+        shapes, values = [], []
         for _ in range(asked.given.runs):
             session.resize(case.random_sizes(generator))
+            values.append([session.sizes[each.name] for each in session.dimensions])
             shapes.append({p.name: (p.shape, p.dtype.name) for p in session.inputs})
         resize = _resize_seconds(session, sizes)
         steps, arena = len(session.backends()), session.arena_bytes
     listed = asked.folder / "shapes.json"
     listed.write_text(json.dumps(shapes), encoding="utf-8")
     ours, theirs = (
-        _in_process(engine, path, listed)
+        _in_process(engine, path, listed, case.values)
         for engine, path in (("arenite", ranged), ("onnxruntime", case.path))
     )
     highest = {each.name: each.high for each in case.ranges}
@@ -209,6 +252,7 @@ def _measured(case: _Case, asked: Asked) -> Iterator[Row]:
         "peak, MB": (ours["peak"] - ours["before"]) / 1e6,
         "ONNX Runtime, MB": (theirs["peak"] - theirs["before"]) / 1e6,
     }  # fmt: skip
+    yield _allocations(case, ranged, values, asked)
     yield from _latencies(case, asked)
 
 
@@ -235,8 +279,8 @@ def _compared(
     same = {name: _same(found[name], expected[name]) for name in expected}
     for name in (name for name, holds in same.items() if not holds):
         note(f"{case.name}: {name!r} differs at {sizes}")
-    theirs = {port.name for port in peer.get_inputs()}
-    reference = peer.run([*found], {name: each for name, each in feeds.items() if name in theirs})
+    theirs, given = {port.name for port in peer.get_inputs()}, feeds | case.fixed
+    reference = peer.run([*found], {name: each for name, each in given.items() if name in theirs})
     alike = {
         name: _is_alike(found[name], other) for name, other in zip(found, reference, strict=True)
     }
@@ -267,13 +311,34 @@ def _resize_seconds(session: Session, sizes: list[dict[str, int]]) -> float:
     return mean_processor_seconds(all_of_them, _SECONDS) / len(sizes)
 
 
-def _in_process(engine: str, path: Path, shapes: Path) -> dict[str, Any]:
+def _in_process(
+    engine: str, path: Path, shapes: Path, values: Mapping[str, float]
+) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-c", _CHILD, engine, path, shapes],
+        [sys.executable, "-c", _CHILD, engine, path, shapes, json.dumps(dict(values))],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def _allocations(
+    case: _Case, program: Path, sizes: list[list[int]], asked: Asked
+) -> dict[str, Any]:
+    """Return how often memory is asked for at these sizes, which the dimensions have in turn."""
+    library, listed = counter(asked.folder), asked.folder / "sizes.json"
+    listed.write_text(json.dumps(sizes), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNTED, library, program, listed],
+        env=os.environ | {"LD_PRELOAD": str(library)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    asked.require(found["control"] > 0, f"{case.name}: allocations are counted")
+    asked.require(found["resizing"] + found["running"] == 0, f"{case.name}: no allocations")
+    return {
+        TABLE: _ALLOCATIONS, "model": case.name, "runs": len(sizes),
+        "in resizing": found["resizing"], "in running": found["running"],
+    }  # fmt: skip
 
 
 def _latencies(case: _Case, asked: Asked) -> Iterator[Row]:

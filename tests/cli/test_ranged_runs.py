@@ -9,6 +9,7 @@ import arenite
 from arenite.pipeline.base import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.planner.sizes import Dimension
+from arenite.runtime import ProgramError, Session
 from arenite.strategies import find
 from support.edited_programs import edited
 from support.tiny_onnx import parse, save
@@ -114,3 +115,18 @@ def test_a_benchmark_does_not_set_what_a_run_counts(tmp_path, run_json):
     quick = ("--rounds", "1", "--seconds", "0.01", "--against", "none")
     measured = run_json("bench", model, *quick)
     assert (measured["dimensions"], measured["sizes"]) == ([], [])
+
+
+def test_a_program_that_fails_at_some_size_is_not_written(encoder, tmp_path, run, monkeypatch):
+    resize = Session.resize
+
+    def refused(session, sizes):
+        if 1 < sizes["seq"] < 64:
+            raise ProgramError("step 'x': too few rows")
+        resize(session, sizes)
+
+    monkeypatch.setattr(Session, "resize", refused)
+    code, _, err = run("build", encoder, "--dim", "seq=1..64", "-o", tmp_path / "made.arena")
+    assert code == 1
+    assert "too few rows" in err
+    assert not (tmp_path / "made.arena").exists()

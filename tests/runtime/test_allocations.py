@@ -12,6 +12,7 @@ from arenite.planner.programs.costs import LEAST
 from arenite.runtime.program import write_assembly
 from arenite.runtime.rewrites import Loading, WeightBudget
 from arenite.strategies import find_policy
+from bench.harness import allocations
 from support.coded_programs import KINDS, build_coded, network
 from support.detectors import DETECTORS
 from support.ranged_programs import NETWORKS, range_of
@@ -20,31 +21,6 @@ from support.tflite_layers import detector, integer_lstm, spectrum
 from support.tiny_onnx import parse, save, with_random_weights
 from support.trading import CARRIED, assembled, traded
 
-COUNTER = r"""
-#include <cstddef>
-#include <atomic>
-extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-static std::atomic<long> count{0};
-static std::atomic<bool> counts{false};
-static void note() { if (counts) ++count; }
-void start() { count = 0; counts = true; }
-long stop() { counts = false; return count; }
-void* malloc(std::size_t n) { note(); return __libc_malloc(n); }
-void* calloc(std::size_t a, std::size_t b) { note(); return __libc_calloc(a, b); }
-void* realloc(void* p, std::size_t n) { note(); return __libc_realloc(p, n); }
-void* memalign(std::size_t a, std::size_t n) { note(); return __libc_memalign(a, n); }
-void* aligned_alloc(std::size_t a, std::size_t n) { note(); return __libc_memalign(a, n); }
-int posix_memalign(void** p, std::size_t a, std::size_t n) {
-  note();
-  *p = __libc_memalign(a, n);
-  return *p == nullptr ? 12 : 0;
-}
-}
-"""
 RESIZING = """
 import ctypes, json, sys
 from arenite.runtime import Session
@@ -121,12 +97,7 @@ int64[5] s = {1,2,3,16,16}, int64[4] u = {1,6,16,16}, float[4] k = {1,1,2,2}>
 @pytest.fixture(scope="module")
 def counter(tmp_path_factory) -> Path:
     """A library that counts what is asked of the heap, to be loaded before all others."""
-    folder = tmp_path_factory.mktemp("counter")
-    source = folder / "counter.cpp"
-    source.write_text(COUNTER)
-    library = folder / "counter.so"
-    subprocess.run(["g++", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
-    return library
+    return allocations.counter(tmp_path_factory.mktemp("counter"))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from arenite.pipeline.base.errors import PlanTargetError, UnloadableError
 from arenite.pipeline.base.memories import spread_as
 from arenite.pipeline.base.placing import Outcome
+from arenite.pipeline.base.ranges import along
 from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
 from arenite.pipeline.targets.choice import ARENITE
@@ -31,7 +32,7 @@ from arenite.planner.errors import MissingDependencyError, OrderError, about_fil
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import StaleRecordsError
 from arenite.planner.programs import in_memories
-from arenite.planner.sizes import Sizes, at, highest_sizes
+from arenite.planner.sizes import Ranges, Sizes, at, highest_sizes
 from arenite.runtime import ProgramError, Session, SessionMemory
 from arenite.runtime.program import Code, program_pieces, write_assembly
 from arenite.runtime.rewrites import Activations
@@ -91,6 +92,9 @@ def write_program(
         try:
             with Session(temporary) as session:
                 held.append(session.memory())
+                free = [each for each in session.dimensions if not each.counted_by]
+                for sizes in (*Ranges(free).points, *along(free, _TRIED)) if free else ():
+                    session.resize(sizes)
         except ProgramError as error:
             raise UnloadableError(compiled.source.name, error.reason) from error
 
@@ -119,6 +123,9 @@ def code_of(*, huffman: bool = True) -> Code:
 
     return code
 
+
+_TRIED = 9
+"""Sizes along a range at which a program's steps are made before it is written."""
 
 CALLER = "caller"
 """Memory of inputs and outputs that are the caller's; a session takes a buffer or makes one."""
