@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import arenite
 from arenite.pipeline.session import Session
 from support.command_models import SMALL_UNET
 from support.edited_programs import program_of
@@ -87,6 +88,35 @@ def test_a_model_that_infers_is_fitted_by_a_policy_where_bands_do_not_get_there(
     with Session(output) as session, Session(model) as entire:
         feeds = some_feeds(session.inputs)
         assert session.run(feeds)["y"].tobytes() == entire.run(feeds)["y"].tobytes()
+
+
+AGAIN = """(float[1,64,n] x) => (float[1,256,n] y)
+{ a = Concat<axis=1>(x, x, x, x) b = Exp(a) c = ReduceSum<keepdims=1>(b)
+  d = Concat<axis=1>(x, x, x, x) e = Tanh(d) f = ReduceMax<keepdims=1>(e) g = Mul(c, f)
+  h = Mul(a, g) y = Mul(h, c) }"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "text", "shape", "figure"),
+    [
+        ("joint", CARRIED.replace("16,16] x", "n,n] x"), (2, 8, "n", "n"), "spilled_bytes"),
+        ("greedy-chains", AGAIN, (1, 64, "n"), "steps_again"),
+    ],
+)
+def test_a_policy_holds_for_all_sizes_of_a_range(policy, text, shape, figure, run_json, tmp_path):
+    model = save(tmp_path, with_random_weights(parse(text)))
+    output = tmp_path / "small.arena"
+    ranged = ("--dim", "n=4..16:4")
+    whole = run_json("plan", model, *ranged)["height"]
+    found = run_json("fit", model, *ranged, "--budget", "85%", "--policy", policy, "-o", output)
+    assert found["height"] <= 0.85 * whole
+    assert found[figure]
+    with Session(output) as session:
+        for n in (16, 4, 12):
+            x = np.random.default_rng(n).standard_normal([n if a == "n" else a for a in shape])
+            with arenite.Session(model, dims={"n": n}) as alone:
+                expected = alone.run({"x": x.astype(np.float32)})["y"]
+            assert session.run({"x": x.astype(np.float32)})["y"].tobytes() == expected.tobytes()
 
 
 def test_rows_are_spilled_where_neither_bands_nor_the_policy_get_there(

@@ -185,6 +185,11 @@ def test_one_plan_is_compared_with_plans_of_single_sizes(encoder, tmp_path, run,
     assert found["sizes"][-1]["heights"]["best"] == found["height"]
     (found,) = run_json(*asked, "--size", "seq=7", "--size", "seq=511")["models"]
     assert [each["sizes"] for each in found["sizes"]] == [{"seq": 7}, {"seq": 511}]
+    (report,) = arenite.compare(
+        encoder, strategies=["best"], target="generic", dims={"seq": "1..512"}, bands=False,
+        sizes=[{"seq": 7}, {"seq": 511}],
+    ).reports  # fmt: skip
+    assert [each.as_json() for each in report.sizes] == found["sizes"]
     page = tmp_path / "page.html"
     code, out, _ = run(*asked, "--size", "seq=7", "-o", page)
     assert code == 0

@@ -16,6 +16,7 @@ from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.making.planning import PlannedModel, plan_model
 from arenite.pipeline.making.programs import code_of
 from arenite.planner import Boundary, Budget, Strategy
+from arenite.planner.sizes import Sizes
 from arenite.planner.units import parse_size
 from arenite.runtime.rewrites import Activations, WeightBudget
 from arenite.strategies import find, known
@@ -203,6 +204,7 @@ def compare(
     shapes: StatedShapes | None = None,
     values: Mapping[str, float] | None = None,
     bands: bool = True,
+    sizes: Sequence[Sizes] = (),
     processes: int | None = None,
     time_limit_s: float = 5.0,
 ) -> Comparison:
@@ -216,6 +218,8 @@ def compare(
         models: Models, or folders of models.
         strategies: Names of strategies; all by default.
         bands: Also find the frontier of memory against time in bands of rows.
+        sizes: Sizes of a range, `{"seq": 64}`, that get plans of their own beside the one for all;
+            five along the range by default. `sizes` of a report has what each takes.
         processes: Most models that are planned at once; by default the number of processors.
         time_limit_s: Seconds after which each search keeps its best result.
 
@@ -233,7 +237,7 @@ def compare(
         if each.name in wanted
     )
     tasks = [
-        Task(path, each, chosen, with_bands=bands)
+        Task(path, each, chosen, with_bands=bands, sizes=tuple(sizes))
         for path, each in zip(paths, readings_of(reading, paths), strict=True)
     ]
     found = dict(compare_each(tasks, num_processes=processes))
