@@ -211,12 +211,17 @@ def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class RandomCalibration:
-    """What `onnxruntime.quantization` reads its inputs from."""
+    """What `onnxruntime.quantization` reads its inputs from.
 
-    def __init__(self, model: onnx.ModelProto) -> None:
+    Args:
+        model: A model of one input.
+        length: Length of its open axes.
+    """
+
+    def __init__(self, model: onnx.ModelProto, length: int = 1) -> None:
         generator = np.random.default_rng(0)
         value = model.graph.input[0]
-        shape = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
+        shape = [axis.dim_value or length for axis in value.type.tensor_type.shape.dim]
         self._feeds = iter(
             [{value.name: generator.uniform(-1, 1, shape).astype(np.float32)} for _ in range(4)]
         )
@@ -254,6 +259,23 @@ def quantised_networks(folder: Path, networks: Sequence[str]) -> Iterator[Path]:
                 activation_type=activations, weight_type=QuantType.QInt8, per_channel=per_channel,
             )  # fmt: skip
             yield path
+
+
+def open_network(name: str, length: int, folder: Path) -> Path:
+    """Write a network of the zoo whose axes are open as a QDQ model, and return its path.
+
+    Args:
+        length: Length of the open axes of inputs that the ranges of tensors are found with.
+    """
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+
+    logging.disable(logging.WARNING)
+    source, path = zoo_file(name, folder), folder / f"{name}-qdq-int8.onnx"
+    quantize_static(
+        source, path, RandomCalibration(onnx.load(source), length), quant_format=QuantFormat.QDQ,
+        activation_type=QuantType.QInt8, weight_type=QuantType.QInt8, per_channel=True,
+    )  # fmt: skip
+    return path
 
 
 def dynamic_transformer(folder: Path) -> Path:

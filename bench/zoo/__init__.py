@@ -79,6 +79,9 @@ OPEN: dict[str, Callable[[], onnx.ModelProto]] = {
     "bert-mini-open": partial(opened, bert_mini, 128, 64, "tokens"),
     "yolov8n-open": partial(opened, yolov8n, 320, 256, "pixels"),
     "detector-open": detector,
+    "mobilenet-v2-open": partial(
+        opened, partial(mobilenet_v2, classes=1000, width=0.35), 224, 160, "pixels"
+    ),
     "gru-open": partial(opened, partial(recurrent, "GRU", "forward", 128), 100, 50, "frames"),
     "temporal-open": partial(opened, temporal, 8000, 4000, "samples"),
     "vocoder-open": partial(opened, vocoder, 32, 16, "frames"),

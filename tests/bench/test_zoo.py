@@ -81,7 +81,7 @@ def test_a_network_whose_length_is_open_runs_at_several(name: str) -> None:
         found = session.run(None, {stated.name: np.full(shape, 0.5, np.float32)})
         assert all(np.isfinite(each).all() for each in found)
         sizes.add(sum(each.size for each in found))
-    assert len(sizes) == 2
+    assert len(sizes) == (1 if name == "mobilenet-v2-open" else 2)  # classes, whatever the image
 
 
 def test_a_network_with_other_weights_at_another_size_cannot_be_opened() -> None:
