@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.session import Session
 from arenite.pipeline.targets.c import lower_model_for_c
 from arenite.planner.programs.costs import Costs, Link
@@ -40,10 +41,11 @@ def exported(
     *,
     order: FindOrder | None = None,
     extension: Extension | None = None,
+    reading: Reading | None = None,
     **options: Any,
 ) -> CExport:
     """Return a model as C, by the best plan; for CMSIS-NN's kernels if there is an extension."""
-    lowered = lower_model_for_c(path)
+    lowered = lower_model_for_c(path, reading)
     if extension is not None:
         steps = for_cmsis_nn(lowered.program, lowered.shifted, extension)
         lowered = replace(lowered, program=steps)
@@ -56,9 +58,10 @@ class Bands:
     """A model that may run in bands of rows."""
 
     path: Path
+    reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
-        self._lowered = lowered = lower_model_for_c(self.path)
+        self._lowered = lowered = lower_model_for_c(self.path, self.reading)
         program = derive(lowered.program, lowered.rules_in_bands, best_order()).program
         ordered = lowered.program.reordered([step.name for step in program.steps])
         self._banding = StripsSearch(

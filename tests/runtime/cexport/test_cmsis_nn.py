@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
+from arenite.planner.sizes import Dimension
 from arenite.runtime.cexport.base.options import Extension
 from arenite.runtime.cexport.export import CExport
 from arenite.runtime.cexport.steps.cmsis_nn_operators import (
@@ -38,6 +40,7 @@ from support.exported_c import (
 from support.operator_models import S8, U8, binary, conv, dense, depthwise, pool, softmax
 from support.quantised_chain import mobile, residual
 from support.shared_material import shared
+from support.tiny_onnx import parse, save, with_random_weights
 
 NONE, DSP, MVE = Extension.NONE, Extension.DSP, Extension.MVE
 
@@ -348,3 +351,36 @@ def test_what_it_is_handed_lies_where_the_plan_says(tmp_path: Path) -> None:
     for call in calls:
         _, source, result, buffer = call.split(", ")
         assert len({source, result, buffer}) == 3
+
+
+QUANTISED = """(float[1,3,h,12] x) => (y)
+    <float s = {0.02}, int8 z = {3}, float q = {0.004}, int8 o = {0}, int8[8,3,3,3] u,
+    int8[8,1,3,3] w, int8[8,8,1,1] v> {
+    a = QuantizeLinear(x, s, z) b = DequantizeLinear(a, s, z)
+    c = DequantizeLinear(u, q, o) d = Conv<pads=[1,1,1,1], strides=[2,2]>(b, c)
+    e = QuantizeLinear(d, s, z) f = DequantizeLinear(e, s, z)
+    g = DequantizeLinear(w, q, o) i = Conv<group=8, pads=[1,1,1,1]>(f, g)
+    j = QuantizeLinear(i, s, z) k = DequantizeLinear(j, s, z)
+    l = DequantizeLinear(v, q, o) m = Conv(k, l) n = QuantizeLinear(m, s, z)
+    p = DequantizeLinear(n, s, z) r = Add(p, f) t = QuantizeLinear(r, s, z)
+    y = DequantizeLinear(t, s, z) }"""
+
+
+@pytest.mark.parametrize("extension", Extension)
+def test_a_range_of_sizes_has_the_bits_of_each_size(
+    extension: Extension, double: Double, tmp_path: Path
+) -> None:
+    path = save(tmp_path, with_random_weights(parse(QUANTISED)))
+
+    def machine(size: int | Dimension) -> Machine:
+        reading = Reading({"h": size})
+        export = exported(path, extension=extension, reading=reading, rounding="double")
+        assert {"cmsis_conv_s8", "cmsis_depthwise_s8", "cmsis_add_s8"} <= set(export.kernels)
+        return Machine.of(export, double.library(export, tmp_path / str(size), extension))
+
+    ranged = machine(Dimension("h", 1, 20))
+    for h in (20, 1, 7):
+        fixed = machine(h)
+        inputs = drawn(fixed.export, h)
+        expected = fixed.run(inputs)["y"]
+        np.testing.assert_array_equal(ranged.run(inputs, {"h": h})["y"], expected)

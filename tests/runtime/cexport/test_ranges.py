@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.c import ALIASES, ALIGNMENT
 from arenite.planner import Program
 from arenite.planner.importers.onnx import read_onnx
@@ -25,9 +26,10 @@ from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.steps import writer
 from arenite.runtime.operators.elementwise import Unary
 from arenite.strategies import find
-from support.exported_c import Machine, compiled, drawn
+from support.exported_c import Bands, Machine, compiled, drawn
+from support.exported_c import exported as whole_export
 from support.sized_programs import of_text, ranged
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 N = Dimension("n", 3, 9)
 STEPPED = Dimension("n", 4, 32, 4)
@@ -91,6 +93,34 @@ def test_all_sizes_have_the_bits_of_source_for_that_size(name, tmp_path):
         inputs = {key: np.abs(each) if each.dtype.kind == "i" else each
                   for key, each in drawn(fixed, n).items()}  # fmt: skip
         expected, found = own.run(inputs), machine.run(inputs, {"n": n})
+        for key, array in expected.items():
+            np.testing.assert_array_equal(found[key], array)
+
+
+BANDED = """(float[1,3,h,w] x) => (y, m)
+    <float[16,3,3,3] a, float[16,16,3,3] b, float[8,16,3,3] c, float[4,8,1,1] d, float e = {0}> {
+    p = Conv<pads=[1,1,1,1]>(x, a) q = Relu(p) r = Conv<pads=[1,1,1,1], strides=[2,2]>(q, b)
+    s = Relu(r) t = Conv<pads=[1,1,1,1]>(s, c) u = Conv(t, d)
+    y = MaxPool<kernel_shape=[2,2], strides=[2,2]>(u) k = Greater(y, e) l = NonZero(k)
+    m = Transpose<perm=[1,0]>(l) }"""
+
+
+def test_turns_of_bands_follow_the_sizes_and_counts_of_a_run(tmp_path):
+    path = save(tmp_path, with_random_weights(parse(BANDED)))
+    dims = Reading({"h": Dimension("h", 4, 32), "w": Dimension("w", 4, 24)})
+    bands = Bands(path, dims)
+    export = bands.within(bands.least)
+    assert b"run_turn(arena, turn, n_h, n_w, &n_l);" in export.files["tiny.c"]
+    machine = Machine.of(export, compiled(export, tmp_path / "all", "-fsanitize=undefined"))
+    whole = whole_export(path, reading=dims)
+    assert export.arena_bytes < whole.arena_bytes / 2
+    own = Machine.of(whole, compiled(whole, tmp_path / "whole"))
+    for h, w in ((32, 24), (4, 4), (5, 24), (17, 9), (30, 8), (31, 23)):
+        sizes = {each.name: each.high for each in whole.interface.dimensions} | {"h": h, "w": w}
+        (port,) = whole.interface.at(sizes).inputs
+        x = np.random.default_rng(h).standard_normal(port.tensor.shape).astype(np.float32)
+        expected, found = own.run({"x": x}, sizes), machine.run({"x": x}, sizes)
+        assert expected["m"].size
         for key, array in expected.items():
             np.testing.assert_array_equal(found[key], array)
 

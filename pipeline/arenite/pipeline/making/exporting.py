@@ -98,11 +98,6 @@ def write_c(request: CRequest) -> ExportedC:
         raise OptionsError(
             f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
         )
-    if request.extension is not None and request.reading.ranges:
-        raise OptionsError(
-            f"--kernels cmsis-nn takes one size: {request.reading.ranges[0]} is a range, for our "
-            "own kernels"
-        )
     own = lowered = lower_model_for_c(request.model, request.reading)
     if request.extension is not None:
         steps = for_cmsis_nn(own.program, own.shifted, request.extension)
@@ -116,11 +111,6 @@ def write_c(request: CRequest) -> ExportedC:
         size = request.budget.bytes_of(plan.height)
         assert size is not None
         if plan.height > size:
-            if request.reading.ranges:
-                raise OptionsError(
-                    f"--budget: the arena for {request.reading.ranges[0]} takes {plan.height} B, "
-                    f"above {size} B; bands of rows are for one size"
-                )
             compiled, plan = _within(request, lowered, size)
     checked: list[Vectors] = []
 

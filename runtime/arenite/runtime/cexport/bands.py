@@ -1,5 +1,6 @@
 """Programs of which steps run in bands of rows: a table of turns, and what each calls."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -8,7 +9,8 @@ from arenite.planner.operators import Band, Pieces
 from arenite.planner.programs import RowStep
 from arenite.planner.tensors import ROW_AXIS, num_rows, row_bytes
 from arenite.runtime.cexport.base.errors import NotWrittenError
-from arenite.runtime.cexport.base.layout import ArenaLayout
+from arenite.runtime.cexport.base.layout import ArenaLayout, Interface
+from arenite.runtime.cexport.base.ranges import SizeVariables
 from arenite.runtime.cexport.base.text import comment
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers
 from arenite.runtime.program.rows import RowTables
@@ -73,30 +75,49 @@ class Turns:
     Attributes:
         layout: Where tensors and their rows lie.
         written: The file.
+        interface: States the dimensions.
         table: For each turn the index of its step, its first row and the one after its last.
         cases: For each step what it is and its calls.
     """
 
     layout: ArenaLayout
     written: CFileParts
+    interface: Interface
     table: list[tuple[int, int, int]] = field(default_factory=list)
     cases: list[list[str]] = field(default_factory=list)
     _banded: dict[str, int] = field(default_factory=dict)
+    _sizes: SizeVariables = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sizes = self._variables()
 
     @classmethod
-    def of(cls, layout: ArenaLayout, written: CFileParts) -> "Turns":
+    def of(cls, layout: ArenaLayout, written: CFileParts, interface: Interface) -> "Turns":
         """Return the turns of a program, none so far.
 
         Args:
             layout: Where its tensors lie.
             written: The file.
+            interface: States its dimensions.
         """
         tables = RowTables(layout.program)
         rows = {
             name: tuple(tables.rows(name, lambda piece: ("", layout.offset(piece)))[1])
             for name in tables.shapes
         }
-        return cls(layout.with_rows({name: tables.whole(name) for name in rows}, rows), written)
+        program = layout.program
+        if program.dimensions:  # what lies in one piece has rows side by side at each size
+            rows = {
+                name: tuple(map(int, starts))
+                for name, starts in rows.items()
+                if name not in program.tensors
+                or program.tensors[name].shape != tables.shapes[name]
+            }
+        found = layout.with_rows({name: tables.whole(name) for name in tables.shapes}, rows)
+        if tables.shapes:
+            counts = {name: (each, f"*{count}") for name, (each, count) in layout.counts.items()}
+            found = replace(found, has_tables=True, counts=counts)
+        return cls(found, written, interface)
 
     def add(self, number: int, step: Step) -> None:
         """Add a turn of a banded step; what it calls is written with the first.
@@ -108,7 +129,7 @@ class Turns:
         assert isinstance(band, Band)
         if band.step not in self._banded:
             self._banded[band.step] = len(self.cases)
-            self._add_case(f"{band.label} {comment(band.step)}", self._calls(number, band, step))
+            self._add_case(f"{band.label} {comment(band.step)}", self.calls(number, step))
         self.table.append((self._banded[band.step], band.first, band.first + band.rows))
 
     def add_whole(self, step: Step, calls: Sequence[str]) -> None:
@@ -117,25 +138,64 @@ class Turns:
 
     def _add_case(self, title: str, calls: Sequence[str]) -> None:
         if not any(_THIRD_ROWS in call for call in calls):
-            self.cases.append([f"/* {title} */", *calls])
+            self.cases.append([f"/* {title} */", *map(self._sizes.filled, calls)])
             return
         name, arguments = f"turn_{len(self.cases)}", "uint8_t *arena"
         given = "arena"
         if any("first, end" in call for call in calls):
             arguments, given = f"{arguments}, int32_t first, int32_t end", "arena, first, end"
+        sizes = self._variables()
+        calls = [sizes.filled(call) for call in calls]
+        calls = [*sizes.lines, *calls]
+        more = self._parameters(calls)
         self.written.layers += [
-            f"KERNEL {name}({arguments})", "{", *(f"    {call}" for call in calls), "}",
+            f"KERNEL {name}({', '.join([arguments, *more.values()])})",
+            "{", *(f"    {call}" for call in calls), "}",
         ]  # fmt: skip
-        self.cases.append([f"/* {title} */", f"{name}({given});"])
+        self.cases.append([f"/* {title} */", f"{name}({', '.join([given, *more])});"])
 
-    def _calls(self, number: int, band: Band, step: Step) -> list[str]:
+    def _variables(self) -> SizeVariables:
+        """Return the sizes in a function that is handed its dimensions, and pointers to counts."""
+        dimensions, variables = self.interface.dimensions, self.interface.variables
+        names = [
+            f"(*{name})" if dimension.counted_by else name
+            for dimension, name in zip(dimensions, variables, strict=True)
+        ]
+        return SizeVariables(dimensions, names)
+
+    def _parameters(self, lines: Sequence[str]) -> dict[str, str]:
+        """Return the names of the dimensions and counts in some lines, and their declarations."""
+        interface, text = self.interface, "\n".join(lines)
+        return {
+            name: f"int32_t {'*' if dimension.counted_by else ''}{name}"
+            for dimension, name in zip(interface.dimensions, interface.variables, strict=True)
+            if re.search(rf"\b{name}\b", text)
+        }
+
+    def _lines(self) -> list[str]:
+        return [*self._sizes.lines, *(line for each in self.cases for line in each)]
+
+    def call(self) -> str:
+        """Return the call of one of the turns."""
+        used = self._parameters(
+            [*self._sizes.lines, *(line for each in self.cases for line in each)]
+        )
+        given = [f"&{name}" if "*" in text else name for name, text in used.items()]
+        return f"run_turn({', '.join(['arena', 'turn', *given])});"
+
+    def calls(self, number: int, step: Step) -> list[str]:
+        """Return what a turn of a banded step calls.
+
+        Raises:
+            NotWrittenError: The step cannot be written by rows.
+        """
+        band = step.operator
+        assert isinstance(band, Band)
         sums, num_rows = "", self._rows_of(band.outputs[0])
         if band.sums:
             sums = f"arena + {self.layout.offset(step.outputs[-1])}"
             num_rows = self._rows_of(band.inputs[0])
-        original = replace(
-            step, operator=band.operator, inputs=_names(band.inputs), outputs=_names(band.outputs)
-        )
+        original = whole_step(step, band)
         return _write(self.layout, original, number, self.written, num_rows, sums)
 
     def _rows_of(self, pieces: Pieces | None) -> int:
@@ -161,9 +221,11 @@ class Turns:
         yield line.rstrip(",")
         yield "};"
         yield ""
-        yield "static void run_turn(uint8_t *arena, int32_t turn)"
+        more = self._parameters(self._lines()).values()
+        yield f"static void run_turn({', '.join(['uint8_t *arena', 'int32_t turn', *more])})"
         yield "{"
         yield "    const int32_t first = turns[turn].first, end = turns[turn].end;"
+        yield from (f"    {line}" for line in self._sizes.lines)
         yield "    switch (turns[turn].step) {"
         last = len(self.cases) - 1
         for number, (title, *calls) in enumerate(self.cases):
@@ -171,6 +233,14 @@ class Turns:
             yield from (f"        {line}" for line in (title, *calls, "break;"))
         yield "    }"
         yield "}"
+
+
+def whole_step(step: Step, band: Band) -> Step:
+    """Return the step that makes all rows, of which a step makes some."""
+    return replace(
+        step, name=band.step, operator=band.operator, inputs=_names(band.inputs),
+        outputs=_names(band.outputs),
+    )  # fmt: skip
 
 
 def _names(operands: tuple[Pieces | None, ...]) -> tuple[str, ...]:

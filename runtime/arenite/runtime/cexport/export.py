@@ -73,14 +73,13 @@ def export_c(
     constants = compiled.program.constants
     written = CFileParts(FlashConstants(name), rounding, is_mostly_narrow(constants.values()))
     interface = Interface.of(name, layout, compiled.alignment)
-    names = [source.variable(each) for each in interface.parameters]
     counted = [each.name for each in interface.dimensions if each.counted_by]
-    variables = SizeVariables(interface.dimensions, names, counted)
-    layout = replace(layout, counts=_counts(program, names))
+    variables = SizeVariables(interface.dimensions, interface.variables, counted)
+    layout = replace(layout, counts=_counts(program, interface.variables))
     _check_ports(layout, variables)
-    calls = _written_steps(layout, written, variables)
+    calls = _written_steps(layout, written, interface, variables)
     if interface.dimensions:
-        check_sizes(layout, written)
+        check_sizes(Turns.of(layout, written, interface).layout, written)
     digest = plan_digest(compiled.source.problem, plan)
     about = source.Provenance(
         compiled.source.name, compiled.source.digest, digest, rounding,
@@ -165,7 +164,7 @@ def _check_ports(layout: ArenaLayout, variables: SizeVariables) -> None:
 
 
 def _written_steps(
-    layout: ArenaLayout, written: CFileParts, variables: SizeVariables
+    layout: ArenaLayout, written: CFileParts, interface: Interface, variables: SizeVariables
 ) -> list[source.StepCalls]:
     """Return the calls of each step.
 
@@ -175,11 +174,10 @@ def _written_steps(
     found: list[source.StepCalls] = []
     refused: list[tuple[str, str, str]] = []
     known = writers()
-    turns = Turns.of(layout, written)
-    layout = replace(layout, has_tables=turns.layout.has_tables)
+    turns = Turns.of(layout, written, interface)
+    layout = replace(layout, has_tables=turns.layout.has_tables, counts=turns.layout.counts)
     for number, step in enumerate(layout.program.steps):
         writer = StepWriter(layout, step, number, written)
-        calls: list[str] = []
         try:
             if isinstance(step.operator, Band):
                 turns.add(number, step)
@@ -188,24 +186,23 @@ def _written_steps(
             if write is None:
                 raise NotWrittenError("no C kernel for this operator")
             write(writer)
+            if layout.has_tables:
+                turns.add_whole(step, writer.calls)
+                continue
             calls = [variables.filled(each) for each in writer.calls]
-            calls = [*variables.late(), *calls]
+            found.append(source.StepCalls(step, (*variables.late(), *calls)))
             variables.uncounted.difference_update(layout.counts.get(step.name, ())[:1])
         except NotWrittenError as reason:
             refused.append((step.name, step.operator.label, str(reason)))
         except (ArithmeticError, LookupError, ValueError) as error:  # operands that cannot be
             why = f"malformed operator: {error}"
             refused.append((step.name, step.operator.label, why))
-        if layout.has_tables:
-            turns.add_whole(step, calls)
-        else:
-            found.append(source.StepCalls(step, tuple(calls)))
     if refused:
         raise NotExportedError(refused)
     written.layers += turns.definitions()
-    return (
-        [source.StepCalls(layout.program.steps[0], (), len(turns.table))] if turns.table else found
-    )
+    if not turns.table:
+        return found
+    return [source.StepCalls(layout.program.steps[0], (turns.call(),), len(turns.table))]
 
 
 def plan_digest(problem: Problem, plan: Plan) -> str:

@@ -20,7 +20,7 @@ class ArenaLayout:
         height: Bytes of the arena.
         shifted: Tensors of bytes without a sign in the model, here stored less 128.
         rows: First byte of each row of the tensors whose rows lie at places of their own.
-        has_tables: Whether kernels take tables of rows, of every tensor, as some have such places.
+        has_tables: Whether kernels take rows that may have such places.
         working: First byte of the working memory of steps that have some, by their number.
         counts: The dimension that a step counts and its name in C, by the name of the step.
     """
@@ -49,7 +49,7 @@ class ArenaLayout:
     ) -> "ArenaLayout":
         """Return the layout with tensors that are not in the program, but rows of them are."""
         program = replace(self.program, tensors={**tensors, **self.program.tensors})
-        return replace(self, program=program, rows=rows, has_tables=bool(rows))
+        return replace(self, program=program, rows=rows)
 
     def is_constant(self, name: str) -> bool:
         """Tell whether a tensor lies among the weights, not in the arena."""
@@ -194,6 +194,11 @@ class Interface:
         """Names of the dimensions in C."""
         taken = "arena", "dims"
         return distinct([*taken, *(each.name for each in self.dimensions)], "size")[len(taken) :]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the dimensions in NAME.c, where kernels may have those of `parameters`."""
+        return tuple(f"n_{each}" for each in self.parameters)
 
     @property
     def arguments(self) -> tuple[str, ...]:

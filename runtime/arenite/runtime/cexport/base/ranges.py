@@ -51,6 +51,11 @@ def program_at(program: Program, sizes: Sizes) -> Program:
     return _mapped(program, lambda size: at(size, sizes))
 
 
+def value_at(value: Any, sizes: Sizes) -> Any:
+    """Return a tuple or a dataclass with all its sizes as integers."""
+    return _changed(value, lambda size: at(size, sizes))
+
+
 def text_at(text: str, sizes: Sizes) -> str:
     """Return a text with its sizes as numbers."""
     return _MARK.sub(lambda found: str(_value(json.loads(found[1]), sizes)), text)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,34 +113,34 @@ def _lines(
     yield from written.functions
     yield from written.layers
     yield ""
-    pairs = list(zip(interface.dimensions, interface.parameters, strict=True))
-    yield f"int {name}_run(uint8_t *arena{_arguments(interface, variable, _counted)})"
+    pairs = list(zip(interface.dimensions, interface.variables, strict=True))
+    yield f"int {name}_run(uint8_t *arena{_arguments(interface, interface.variables, 'to_')})"
     yield "{"
     yield f"    {macro}_ASSERT(arena != NULL);"
     yield f"    {macro}_ASSERT((uintptr_t)arena % {macro}_ARENA_ALIGN == 0);"
     yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
     yield "        return 1;"
-    for dimension, parameter in pairs:
+    for dimension, variable in pairs:
         if dimension.counted_by:
             continue
-        yield f"    if ({_outside(dimension, variable(parameter))})"
+        yield f"    if ({_outside(dimension, variable)})"
         yield "        return 3;"
-    counts = [parameter for dimension, parameter in pairs if dimension.counted_by]
-    yield from (f"    int32_t {variable(parameter)} = 0;" for parameter in counts)
+    counts = [variable for dimension, variable in pairs if dimension.counted_by]
+    yield from (f"    int32_t {variable} = 0;" for variable in counts)
     yield from (f"    {line}" for line in sizes)
     for index, each in enumerate(steps):
         if each.turns:
             yield f"    for (int32_t turn = 0; turn < {each.turns}; ++turn) {{"
-            yield "        run_turn(arena, turn);"
+            yield from (f"        {call}" for call in each.calls)
             yield f"        {macro}_STEP(turns[turn].step);"
             yield "    }"
             continue
         yield f"    /* {index}: {each.step.operator.label} {comment(each.step.name)} */"
         yield from (f"    {call}" for call in each.calls)
         yield f"    {macro}_STEP({index});"
-    for parameter in counts:
-        yield f"    if ({_counted(parameter)} != NULL)"
-        yield f"        *{_counted(parameter)} = {variable(parameter)};"
+    for variable in counts:
+        yield f"    if (to_{variable} != NULL)"
+        yield f"        *to_{variable} = {variable};"
     yield "    return 0;"
     yield "}"
     yield ""
@@ -150,25 +150,17 @@ def _lines(
     yield "}"
 
 
-def variable(parameter: str) -> str:
-    """Return the name of a dimension in NAME.c, where kernels may have its own name."""
-    return f"n_{parameter}"
+def _arguments(interface: Interface, names: Sequence[str], to: str = "") -> str:
+    """Return the arguments of a run behind the arena: sizes, and where it puts its counts.
 
-
-def _counted(parameter: str) -> str:
-    """Return the name of the argument that says where NAME.c puts a count."""
-    return f"count_{parameter}"
-
-
-def _arguments(
-    interface: Interface,
-    size: Callable[[str], str] = lambda name: name,
-    count: Callable[[str], str] = lambda name: name,
-) -> str:
-    """Return the arguments of a run behind the arena: sizes, and where it puts its counts."""
+    Args:
+        interface: States the dimensions.
+        names: Names of their arguments.
+        to: What the names of counts begin with.
+    """
     return "".join(
-        f", int32_t *{count(name)}" if dimension.counted_by else f", int32_t {size(name)}"
-        for dimension, name in zip(interface.dimensions, interface.parameters, strict=True)
+        f", int32_t *{to}{name}" if dimension.counted_by else f", int32_t {name}"
+        for dimension, name in zip(interface.dimensions, names, strict=True)
     )
 
 
@@ -288,7 +280,7 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
         "   States are in the arena, so several arenas are several instances of the model.",
         f"   Returns 0, or 1 for an arena that is null or not aligned{refused}{outside}."
         f"{_COUNTS if any(each.counted_by for each in interface.dimensions) else ''} */",
-        f"int {name}_run(uint8_t *arena{_arguments(interface)});",
+        f"int {name}_run(uint8_t *arena{_arguments(interface, interface.parameters)});",
         "",
         "/* Set the states to their initial values: call it before the first run. A model without",
         "   states needs no call. */",

@@ -23,8 +23,8 @@ _DEFINED = re.compile(
 """What a part defines: a macro, a structure or a function."""
 
 FEATURES = (
-    "ROW_TABLES", "SINGLE_ROUNDING", "HALVES_TO_EVEN", "FILTER_ZERO_POINTS", "PLANNED_FOR_DSP",
-    "PLANNED_FOR_MVE",
+    "ROW_TABLES", "SIZED_ROWS", "SINGLE_ROUNDING", "HALVES_TO_EVEN", "FILTER_ZERO_POINTS",
+    "PLANNED_FOR_DSP", "PLANNED_FOR_MVE",
 )  # fmt: skip
 """Macros that the kernels test, each 0 or 1."""
 

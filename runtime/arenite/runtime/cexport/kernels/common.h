@@ -5,8 +5,49 @@
 #define KERNEL static void
 #endif
 
-/* Rows of a tensor: `stride` bytes apart or, where rows lie anywhere, at `offsets`. */
-#if ROW_TABLES
+/* Rows of a tensor: `stride` bytes apart or, where rows lie anywhere, at `offsets`; of tensors of
+   several sizes either. */
+#if SIZED_ROWS
+typedef struct {
+    const uint8_t *base;
+    const int32_t *offsets;
+    int32_t stride;
+} in_rows;
+
+typedef struct {
+    uint8_t *base;
+    const int32_t *offsets;
+    int32_t stride;
+} out_rows;
+
+static inline in_rows sized_in_rows(const uint8_t *base, const int32_t *offsets, int32_t stride)
+{
+    in_rows found;
+    found.base = base;
+    found.offsets = offsets;
+    found.stride = stride;
+    return found;
+}
+
+static inline out_rows sized_out_rows(uint8_t *base, const int32_t *offsets, int32_t stride)
+{
+    out_rows found;
+    found.base = base;
+    found.offsets = offsets;
+    found.stride = stride;
+    return found;
+}
+
+static inline const uint8_t *in_row(in_rows rows, int32_t index)
+{
+    return rows.base + (rows.offsets != NULL ? rows.offsets[index] : index * rows.stride);
+}
+
+static inline uint8_t *out_row(out_rows rows, int32_t index)
+{
+    return rows.base + (rows.offsets != NULL ? rows.offsets[index] : index * rows.stride);
+}
+#elif ROW_TABLES
 typedef struct {
     const uint8_t *base;
     const int32_t *offsets;

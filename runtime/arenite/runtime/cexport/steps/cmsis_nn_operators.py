@@ -1,13 +1,17 @@
 """Leaves the steps that CMSIS-NN has kernels for to it."""
 
-from collections.abc import Callable, Mapping
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from arenite.planner import DType, Program, Step, Tensor
 from arenite.planner.operators import Operands, Operator
+from arenite.planner.sizes import Expression, Sizes, highest_sizes, same_lengths
 from arenite.planner.units import align_up
 from arenite.runtime.cexport.base.options import Extension
+from arenite.runtime.cexport.base.ranges import value_at
 from arenite.runtime.operators.base import NO_PADDING, Pair, RuntimeOperator, Sides
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
@@ -193,11 +197,36 @@ def _buffer(
         return None
     if not (_is_quantised(source) and _is_quantised(result)):
         return None
-    if max(source.shape + result.shape) >= _MOST or 0 in source.shape + result.shape:
-        return None
     if isinstance(step.operator, Pool2D) and source.name in shifted:
         return None  # its averages would round halves of other numbers away from zero
-    return find(program, step, source, result, extension)
+    found: list[int] = []
+    for sizes in _all_sizes(program, (*source.shape, *result.shape)):
+        own = replace(step, operator=value_at(step.operator, sizes))
+        one, other = (
+            replace(each, shape=value_at(each.shape, sizes)) for each in (source, result)
+        )
+        if max(one.shape + other.shape) >= _MOST or 0 in one.shape + other.shape:
+            return None
+        needed = find(program, own, one, other, extension)
+        if needed is None:
+            return None
+        found.append(needed)
+    return max(found, default=None)
+
+
+_MOST_SIZES = 4096
+"""Combinations of sizes that the working memory of a step is found for."""
+
+
+def _all_sizes(program: Program, lengths: tuple[int, ...]) -> Iterator[Sizes]:
+    """Yield all sizes that lengths depend on; none if there are too many."""
+    names = frozenset().union(*(Expression.of(each).names for each in lengths))
+    dimensions = [each for each in program.dimensions if each.name in names]
+    if math.prod(map(len, dimensions)) > _MOST_SIZES:
+        return
+    names_in_order = [each.name for each in dimensions]
+    for values in itertools.product(*(each.values for each in dimensions)):
+        yield highest_sizes(program.dimensions) | dict(zip(names_in_order, values, strict=True))
 
 
 def _is_quantised(tensor: Tensor) -> bool:
@@ -269,10 +298,11 @@ def _binary(
 ) -> int | None:
     operator = step.operator
     assert isinstance(operator, Binary)
-    other = program.tensors[step.inputs[1]]
     if operator.function not in (BinaryFunction.ADD, BinaryFunction.MULTIPLY):
         return None
-    if not _is_quantised(other) or not source.shape == other.shape == result.shape:
+    one, other, made = (program.tensors[name] for name in (*step.inputs[:2], step.outputs[0]))
+    shapes_agree = all(same_lengths(each.shape, made.shape) for each in (one, other))
+    if not _is_quantised(other) or not shapes_agree:
         return None
     return 0
 

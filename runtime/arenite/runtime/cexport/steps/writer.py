@@ -20,7 +20,7 @@ from arenite.runtime.cexport.base.text import number
 
 _ROWS = {
     "IN_ROWS": "in_rows", "OUT_ROWS": "out_rows", "in_rows_at": "in_rows",
-    "out_rows_at": "out_rows",
+    "out_rows_at": "out_rows", "sized_in_rows": "in_rows", "sized_out_rows": "out_rows",
 }  # fmt: skip
 _MOST_CALLS = 64
 """Planes of a batch that are written as calls, one after the other."""
@@ -180,7 +180,7 @@ class StepWriter:
         """
         if self.layout.has_tables:
             table = self._row_table(tensor, stride, plane, bytes_each, count, shift)
-            return f"in_rows_at({table})"
+            return f"{'sized_in_rows' if self.is_ranged else 'in_rows_at'}({table})"
         return f"IN_ROWS({self.address(tensor, plane, bytes_each)}{shift}, {stride})"
 
     def rows_to(
@@ -189,7 +189,7 @@ class StepWriter:
         """Return the rows of a result; `stride` in bytes."""
         if self.layout.has_tables:
             table = self._row_table(tensor, stride, plane, bytes_each, shift=shift)
-            return f"out_rows_at({table})"
+            return f"{'sized_out_rows' if self.is_ranged else 'out_rows_at'}({table})"
         return f"OUT_ROWS({self.address(tensor, plane, bytes_each)}{shift}, {stride})"
 
     def _row_table(
@@ -198,11 +198,15 @@ class StepWriter:
     ) -> str:  # fmt: skip
         """Return the place and the offsets of rows, in a program some rows of which lie apart.
 
+        For a range of sizes, rows side by side have no offsets but the bytes of a row.
+
         Raises:
             NotWrittenError: The kernel counts other rows than those of the tensor.
         """
-        self.need("ROW_TABLES")
+        self.need("SIZED_ROWS" if self.is_ranged else "ROW_TABLES")
         starts = self.layout.rows.get(tensor.name)
+        if starts is None and self.is_ranged:
+            return f"{self.address(tensor, plane, bytes_each)}{shift}, NULL, {stride}"
         if starts is None:
             base = self.address(tensor, plane, bytes_each) + shift
             count = (bytes_each or tensor.size) // stride if stride else count
@@ -212,7 +216,8 @@ class StepWriter:
         else:
             base = f"arena + {starts[0]}"
             starts = tuple(start - starts[0] for start in starts)
-        return f"{base}, {self.constant(np.asarray(starts, np.int32), 'rows')}"
+        table = f"{base}, {self.constant(np.asarray(starts, np.int32), 'rows')}"
+        return f"{table}, 0" if self.is_ranged else table
 
     def constant(self, array: Array, hint: str) -> str:
         """Return the name of an array in flash."""
@@ -283,7 +288,8 @@ class StepWriter:
         if self.num_rows:
             if arguments[-2:] != (0, self.num_rows):
                 raise NotWrittenError("bands of rows are unsupported for this operator")
-            arguments = (*arguments[:-2], "first", "end")
+            end = f"end < {self.num_rows} ? end : {self.num_rows}" if self.is_ranged else "end"
+            arguments = (*arguments[:-2], "first", end)
         num_rows = 0
         named: list[str] = []
         given: list[str] = []
@@ -347,10 +353,13 @@ class StepWriter:
     def checked_call(self, kernel: str, *arguments: str) -> None:
         """Add a call of a kernel that calls CMSIS-NN, and may be refused by it."""
         self.file.kernels.add(kernel)
-        self.calls += [
+        named = [self._local_layers[each] for each in arguments if each in self._local_layers]
+        lines = [
+            *(line for each in named for line in each.splitlines()),
             f"if ({kernel}({', '.join(arguments)}) != ARM_CMSIS_NN_SUCCESS)",
             "    return 2;",
         ]
+        self.calls += ["{", *(f"    {line}" for line in lines), "}"] if named else lines
 
     def plain_call(self, call: str) -> None:
         """Add a call of a function of C's own library."""
