@@ -85,7 +85,7 @@ class _Program:
         known["ARENITE_CACHE"] = str(asked.folder / f"{self.path.stem}.cache")
         if other_kernels:
             known[OTHER_KERNELS] = "1"
-        how = ["-m", "arenite.compat"] if ours else []
+        how = ["-m", "arenite.compat"] if ours else ["measured.py"] if other_kernels else []
         done = subprocess.run(
             [self.environment / "bin" / "python", "-W", "ignore", *how, self.path, folder],
             capture_output=True, text=True, check=False, env=known, cwd=self.path.parent,
@@ -110,14 +110,17 @@ def _lay_out(site: Path) -> None:
 
 
 def _difference(one: _Took, other: _Took) -> float:
-    """Return the largest difference of two results, over the largest magnitude of that array."""
+    """Return the largest difference of two results, over the largest magnitude of that array.
+
+    Of names it is the share of those that differ.
+    """
     largest = 0.0
     for name, expected in one.results.items():
         found = other.results[name]
         if found.shape != expected.shape:
             return float("inf")
         if expected.dtype.kind in "US":
-            largest = max(largest, float((found != expected).any()))
+            largest = max(largest, float((found != expected).mean()))
         elif expected.size:
             scale = float(np.abs(expected.astype(float)).max()) or 1.0
             gap = np.abs(found.astype(float) - expected.astype(float)).max()
@@ -138,7 +141,6 @@ def _difference(one: _Took, other: _Took) -> float:
         option("--environments", type=Path, metavar="FOLDER",
                help="virtual environments of the programs, made where they are missing"),
         option("--program", action="append", default=[], metavar="NAME",
-               choices=sorted(each.stem for each in _FOLDER.glob("[!_]*.py")),
                help="only this program; may be repeated"),
     ],
 )  # fmt: skip
@@ -147,13 +149,16 @@ def drop_in(asked: Asked) -> Iterator[Row]:
 
     Each program of bench/drop_in runs in an environment with its packages, in turn as it is and by
     `python -m arenite.compat`, in fresh processes. The difference of results is the largest of any
-    output, over the largest magnitude of this output; that among the original's kernels is the
-    same for LiteRT with and without XNNPACK, or ONNX Runtime with and without its rewrites. The
+    output, over the largest magnitude of this output, of names the share that differs; that among
+    the original's kernels is the same for LiteRT with and without XNNPACK, or ONNX Runtime with
+    and without its rewrites. The
     time of a call is processor time. The memory of models is the peak less what was resident
     before the models were loaded. The first call includes loading them, of a model that was built
     before, or with building it.
     """
-    names = [each.stem for each in sorted(_FOLDER.glob("[!_]*.py")) if each.stem != "measured"]
+    names = [
+        each.stem for each in sorted(_FOLDER.glob("*.py")) if "\n# packages:" in each.read_text()
+    ]
     for name in chosen(asked.given.program, names, "program"):
         environments = asked.given.environments or asked.folder
         program = _Program(_FOLDER / f"{name}.py", environments.absolute() / name)
@@ -166,7 +171,11 @@ def drop_in(asked: Asked) -> Iterator[Row]:
 
 
 def _row(program: _Program, asked: Asked) -> Row:
-    other = program.run(asked, ours=False, other_kernels=True)
+    try:
+        other = program.run(asked, ours=False, other_kernels=True)
+    except RuntimeError as error:
+        note(f"{program.path.stem}: the original has no other kernels: {error}")
+        other = None
     built = program.run(asked, ours=True)
     ours, originals = [], []
     for _ in range(asked.rounds):
@@ -176,11 +185,11 @@ def _row(program: _Program, asked: Asked) -> Row:
     def middle(took: list[_Took], field: str) -> float:
         return float(np.median([getattr(each, field) for each in took]))
 
-    difference, among = _difference(originals[0], ours[0]), _difference(originals[0], other)
     ratios = paired_ratios([each.call_s for each in ours], [each.call_s for each in originals])
+    among = None if other is None else _difference(originals[0], other)
     return {
         "program": program.title,
-        "difference": difference, "among the original's kernels": among,
+        "difference": _difference(originals[0], ours[0]), "among the original's kernels": among,
         "time over the original's": ratios,
         "call, ms": middle(ours, "call_s") * 1e3,
         "original, ms": middle(originals, "call_s") * 1e3,

@@ -5,6 +5,7 @@ They import only this module and the package that they run, and know nothing of 
 
 import json
 import os
+import runpy
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -97,5 +98,7 @@ def _resident(field: str) -> int:
 
 
 _use_one_thread()
-if os.environ.get(OTHER_KERNELS):
+if __name__ == "__main__":  # `measured.py PROGRAM FOLDER`: with other kernels, to compare with
+    del sys.argv[0]
     _use_other_kernels()
+    runpy.run_path(sys.argv[0], run_name="__main__")

@@ -39,7 +39,8 @@ class TfliteContents(Mapping[str, Array]):
 
     Raises:
         ModelFormatError: The file is damaged.
-        UnsupportedModelError: It has control flow, or channels with zero points of their own.
+        UnsupportedModelError: It has other control flow than IF, or channels with zero points of
+            their own.
         MissingDependencyError: The schema package is absent.
     """
 
@@ -47,15 +48,10 @@ class TfliteContents(Mapping[str, Array]):
         self._data = data
         subgraphs = decode(data)
         variables = Variables.of(subgraphs)
-        model = model_of(name, subgraphs, variables)
         if variables.refusal is not None:
             culprit, reason = variables.refusal
             raise UnsupportedModelError(culprit, f"{reason}; the model is planned, but not run")
-        for number, operator in enumerate(subgraphs[0].operators):
-            if operator.entries and number not in variables.skipped:
-                raise UnsupportedModelError(
-                    operator.op_type, "control flow is planned, but not run"
-                )
+        model = model_of(name, subgraphs, variables, to_run=True)
         self._locations = model.locations
         self._variables = model.variables
         self._operators = model.operators
@@ -64,7 +60,6 @@ class TfliteContents(Mapping[str, Array]):
 
         self._schema: Any = tflite
         self._model: Any = tflite.Model.GetRootAs(data, 0)
-        self._subgraph: Any = self._model.Subgraphs(0)
         tensors = {n: self._quantised(tensor) for n, tensor in self._tensors.items()}
         steps = tuple(map(self._with_options, model.program.steps))
         states = [n for n, tensor in tensors.items() if tensor.kind is TensorKind.STATE]
@@ -103,8 +98,9 @@ class TfliteContents(Mapping[str, Array]):
 
     def _with_options(self, step: Step) -> Step:
         assert isinstance(step.operator, Imported)
-        _, number = self._operators[step.name]
-        return replace(step, operator=replace(step.operator, origin=self._options(number)))
+        place = self._operators.get(step.name)  # none of the choice of an IF
+        options = {} if place is None else self._options(place)
+        return replace(step, operator=replace(step.operator, origin=options))
 
     def _constant(self, name: str) -> Array | None:
         tensor = self._tensors[name]
@@ -181,10 +177,11 @@ class TfliteContents(Mapping[str, Array]):
             raise ModelFormatError(f"tensor {name!r}: zero point {zeros[0]} is out of range")
         return Quantisation(scales, zeros[0], axis)
 
-    def _options(self, step: int) -> Options:
-        """Return the options of the operator at a step, by the schema's names."""
+    def _options(self, place: Place) -> Options:
+        """Return the options of an operator, by the schema's names."""
         try:
-            operator = self._subgraph.Operators(step)
+            subgraph = self._model.Subgraphs(place[0])
+            operator = subgraph.Operators(place[1])
             if operator.CustomOptionsLength():
                 code = self._model.OperatorCodes(operator.OpcodeIndex()).CustomCode() or b""
                 return custom_options(
@@ -196,18 +193,20 @@ class TfliteContents(Mapping[str, Array]):
                 return {}
             options = kind()
             options.Init(table.Bytes, table.Pos)
-            return {**_fields(options), **self._intermediates(operator)}
+            return {**_fields(options), **self._intermediates(subgraph, operator)}
         except DAMAGE as error:
-            raise ModelFormatError(f"operator {step}: the options are outside the file") from error
+            raise ModelFormatError(
+                f"operator {place[1]}: the options are outside the file"
+            ) from error
 
-    def _intermediates(self, operator: Any) -> dict[str, int | float]:
+    def _intermediates(self, subgraph: Any, operator: Any) -> dict[str, int | float]:
         """Return the quantisation of the intermediate results of a recurrent operator."""
         found: dict[str, int | float] = {}
         for position in range(min(operator.IntermediatesLength(), _MAX_INTERMEDIATES)):
             index = operator.Intermediates(position)
-            if not 0 <= index < self._subgraph.TensorsLength():
+            if not 0 <= index < subgraph.TensorsLength():
                 raise IndexError(index)
-            stated = self._subgraph.Tensors(index).Quantization()
+            stated = subgraph.Tensors(index).Quantization()
             if stated is not None and stated.ScaleLength() and stated.ZeroPointLength():
                 found[f"Intermediate{position}Scale"] = stated.Scale(0)
                 found[f"Intermediate{position}ZeroPoint"] = stated.ZeroPoint(0)

@@ -23,6 +23,12 @@ outputs, as in TFLite Micro's kernel, and live from its enter to its exit, while
 and body rewrite all else each time round. What is live around the operator is live at
 every step in between.
 
+To be run, an IF becomes both branches and a choice of their outputs, as no step is skipped::
+
+    IF_3/then/...       read IF_3's inputs
+    IF_3/else/...       read IF_3's inputs
+    IF_3/0              SELECT_V2 of the verdict and both first outputs, writes IF_3's first output
+
 TFLite Micro (`MarkAllocationLifetimes`) also counts a scope for each operator entered. It
 keeps an operator's inputs and outputs for the whole stretch, which is never less.
 """
@@ -94,14 +100,22 @@ def read_tflite_model(path: Path) -> TfliteModel:
 
 
 def model_of(
-    name: str, subgraphs: tuple[FileSubgraph, ...], variables: Variables | None = None
+    name: str,
+    subgraphs: tuple[FileSubgraph, ...],
+    variables: Variables | None = None,
+    *,
+    to_run: bool = False,
 ) -> TfliteModel:
     """Return the model of that name from its decoded subgraphs, the entry first.
 
     Args:
         variables: Variables to read as states; by default they stay handles without bytes.
+        to_run: Whether an IF becomes a choice between the outputs of its branches.
+
+    Raises:
+        UnsupportedModelError: It is to be run, and has other control flow than IF.
     """
-    return _Unfolding(subgraphs, variables or Variables()).model(name)
+    return _Unfolding(subgraphs, variables or Variables(), to_run=to_run).model(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +141,11 @@ class _Scope:
 class _Unfolding:
     """Unfolds the subgraphs of one file into one list of steps."""
 
-    def __init__(self, subgraphs: tuple[FileSubgraph, ...], variables: Variables) -> None:
+    def __init__(
+        self, subgraphs: tuple[FileSubgraph, ...], variables: Variables, *, to_run: bool
+    ) -> None:
         self._subgraphs = subgraphs
+        self._to_run = to_run
         self._variables = variables
         self._operators: dict[str, Place] = {}
         self._tensors: dict[str, Tensor] = {}
@@ -157,8 +174,14 @@ class _Unfolding:
         }
         return TfliteModel(program, self._locations, self._operators, states)
 
-    def _enter(self, index: int, ancestors: tuple[int, ...]) -> _Scope:
-        """Give the subgraph's tensors the names of a new entry."""
+    def _enter(
+        self, index: int, ancestors: tuple[int, ...], inputs: Sequence[str] | None = None
+    ) -> _Scope:
+        """Give the subgraph's tensors the names of a new entry.
+
+        Args:
+            inputs: Names of the tensors that its inputs are; None to make tensors of them.
+        """
         subgraph = self._subgraphs[index]
         label = _label(subgraph, index)
         if index in ancestors:
@@ -169,11 +192,29 @@ class _Unfolding:
         prefix = "" if index == 0 else f"{label}/" if entry == 1 else f"{label}@{entry}/"
         if index not in self._kinds:
             self._kinds[index] = kinds(subgraph, is_first=index == 0)
-        names = {
-            position: self._name(index, position, kind, prefix)
-            for position, kind in self._kinds[index].items()
-        }
+        names = {} if inputs is None else self._bound(subgraph, label, inputs)
+        for position, kind in self._kinds[index].items():
+            if position not in names:
+                names[position] = self._name(index, position, kind, prefix)
         return _Scope(subgraph, names, (*ancestors, index))
+
+    def _bound(self, subgraph: FileSubgraph, label: str, names: Sequence[str]) -> dict[int, str]:
+        """Return the name of each input of a subgraph, which is a tensor outside of it."""
+        if len(subgraph.inputs) != len(names):
+            raise ModelFormatError(
+                f"{label}: entered with {len(names)} operands, {len(subgraph.inputs)} expected"
+            )
+        found = {}
+        for position, name in zip(subgraph.inputs, names, strict=True):
+            tensor = subgraph.tensors[position]
+            inner = tensor_of(tensor.name, tensor, TensorKind.ACTIVATION)
+            if not name or (inner.shape, inner.dtype) != (
+                self._tensors[name].shape,
+                self._tensors[name].dtype,
+            ):
+                raise UnsupportedModelError(label, f"its input {tensor.name!r} is not {name!r}")
+            found[position] = name
+        return found
 
     def _name(self, index: int, position: int, kind: TensorKind, prefix: str) -> str:
         """Return the tensor's name, adding it if this entry has its own."""
@@ -213,6 +254,8 @@ class _Unfolding:
                 if index == 0 and operator.op_type == ASSIGN and self._variables.by_handle:
                     inputs, outputs = inputs[1:], inputs[:1]
                 self._append(name, kind, inputs, outputs)
+            elif self._to_run:
+                self._unfold_choice(name, operator, scope)
             elif operator.op_type in _LOOPS:
                 self._unfold_loop(name, operator, scope)
             else:
@@ -220,6 +263,23 @@ class _Unfolding:
                 for entry in operator.entries:
                     ends += self._unfold_entry(name, operator, entry, inputs, scope)
                 self._append(f"{name}/exit", Imported(f"{operator.op_type}/exit"), ends, outputs)
+
+    def _unfold_choice(self, name: str, operator: FileOperator, scope: _Scope) -> None:
+        """Append both branches of an IF, and the choice of their outputs."""
+        if operator.op_type != "IF":
+            raise UnsupportedModelError(operator.op_type, "control flow is planned, but not run")
+        verdict, *inputs = scope.named(operator.inputs)
+        branches = []
+        for role, index in operator.entries:
+            inner = self._enter(index, scope.ancestors, inputs)
+            self._unfold(inner, f"{name}/{role}/")
+            branches.append(inner.outputs)
+        outputs = scope.named(operator.outputs)
+        if any(len(each) != len(outputs) for each in branches):
+            raise ModelFormatError(f"{name}: its branches have other outputs than it has")
+        for position, (output, *chosen) in enumerate(zip(outputs, *branches, strict=True)):
+            choice = tflite_operator("SELECT_V2", {})
+            self._append(f"{name}/{position}", choice, (verdict, *chosen), (output,))
 
     def _unfold_loop(self, name: str, operator: FileOperator, scope: _Scope) -> None:
         inputs, carried = scope.named(operator.inputs), scope.named(operator.outputs)
