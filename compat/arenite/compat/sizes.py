@@ -9,6 +9,7 @@ for a range has a program for each size, of which a few are open.
 import logging
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -139,6 +140,7 @@ class Programs:
         missed = self._missed.get(str(values), [])
         if str(fixed) not in self._open and lengths not in missed:
             missed = [*missed, lengths]
+        reasons: set[str] = set()
         for ranged in self._ranged(lengths, values, missed):
             try:
                 made = self._run_program(ranged, inputs)
@@ -147,6 +149,10 @@ class Programs:
             except AreniteError as error:  # another range, or none, may do
                 _log.info("%s: %s: %s", self.model.name, ranged, error)
                 self._open.pop(str(ranged), None)
+                reason = re.sub(r"\d+", "", str(error))
+                if reason in reasons:  # which other limits do not help
+                    break
+                reasons.add(reason)
                 continue
             if ranged != self._range:
                 self._range, self._missed[str(values)] = ranged, missed
