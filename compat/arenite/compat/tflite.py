@@ -236,7 +236,7 @@ class Interpreter:
         count = self._stated.num_tensors(subgraph_index)
         return [self._get_tensor_details(index, subgraph_index) for index in range(count)]
 
-    def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> Details:
+    def _get_tensor_details(self, tensor_index: int, subgraph_index: int = 0) -> Details:
         self._check(tensor_index, subgraph_index)
         found = self._stated.details(int(tensor_index), subgraph_index)
         is_fixed = (found["shape_signature"] >= 0).all()

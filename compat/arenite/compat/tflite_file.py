@@ -1,6 +1,7 @@
 """Tensors, operators and signatures of a TFLite file, described as LiteRT does.
 
-Only pages of the file that are asked for are read: its weights are in the program already.
+The file is mapped and read in place, by the field numbers of TFLite's schema, without a package:
+where its program was built before, a start shall not take longer than LiteRT's.
 """
 
 import mmap
@@ -8,13 +9,11 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.planner.errors import MissingDependencyError
 from arenite.runtime import Session
 
 Array: TypeAlias = NDArray[Any]
@@ -33,7 +32,9 @@ TYPES: Mapping[int, tuple[str, type]] = {
 TYPE_NAMES = {np.dtype(kind): name for name, kind in TYPES.values() if kind is not np.object_}
 
 _IDENTIFIER = b"TFL3"
-_DAMAGE = (struct.error, IndexError, OverflowError, TypeError, ValueError)
+_DAMAGE = (struct.error, IndexError, OverflowError, ValueError)
+_CUSTOM = 32
+_INDEX_TYPES = {1: np.int32, 2: np.uint16, 3: np.uint8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,56 @@ class Signature:
     outputs: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of a FlatBuffer; its fields go by their numbers in the schema."""
+
+    data: Any
+    start: int
+
+    def place(self, field: int) -> int:
+        """Return where a field is, 0 if it is left out."""
+        fields = self.start - int(struct.unpack_from("<i", self.data, self.start)[0])
+        (size,) = struct.unpack_from("<H", self.data, fields)
+        if 4 + 2 * field >= size:
+            return 0
+        (offset,) = struct.unpack_from("<H", self.data, fields + 4 + 2 * field)
+        return self.start + offset if offset else 0
+
+    def number(self, field: int, form: str = "i") -> int:
+        """Return a number, 0 if it is left out."""
+        place = self.place(field)
+        return int(struct.unpack_from(f"<{form}", self.data, place)[0]) if place else 0
+
+    def table(self, field: int) -> Self | None:
+        """Return a table, None if it is left out."""
+        place = self.place(field)
+        return self._at(place) if place else None
+
+    def _at(self, place: int) -> Self:
+        (offset,) = struct.unpack_from("<I", self.data, place)
+        return type(self)(self.data, place + offset)
+
+    def array(self, field: int, kind: type) -> Array:
+        """Return the numbers of a vector in the file, none if it is left out."""
+        place = self.place(field)
+        if not place:
+            return np.empty(0, kind)
+        start = self._at(place).start
+        (count,) = struct.unpack_from("<I", self.data, start)
+        return np.frombuffer(self.data, kind, count, start + 4)
+
+    def tables(self, field: int) -> list[Self]:
+        """Return the tables of a vector."""
+        offsets = self.array(field, np.uint32)
+        start = self._at(self.place(field)).start + 4 if offsets.size else 0
+        return [self._at(start + 4 * index) for index in range(offsets.size)]
+
+    def text(self, field: int) -> str:
+        """Return a text, empty if it is left out."""
+        return self.array(field, np.uint8).tobytes().decode(errors="replace")
+
+
 class TfliteFile:
     """A TFLite file.
 
@@ -54,7 +105,6 @@ class TfliteFile:
     Raises:
         ValueError: It is no TFLite file, or damaged.
         OSError: It cannot be read.
-        MissingDependencyError: The schema package is absent.
     """
 
     def __init__(self, content: bytes | Path) -> None:
@@ -62,83 +112,70 @@ class TfliteFile:
         if len(self.content) < 8 or self.content[4:8] != _IDENTIFIER:
             raise ValueError("The model is not a valid Flatbuffer buffer")
         try:
-            import tflite
-        except ImportError as error:
-            raise MissingDependencyError("tflite", "tflite", "reading a TFLite model") from error
-        self._schema: ModuleType = tflite
-        try:
-            self._model: Any = tflite.Model.GetRootAs(self.content, 0)
-            self._subgraphs = [
-                self._model.Subgraphs(i) for i in range(self._model.SubgraphsLength())
-            ]
-            self.signatures: Mapping[str, Signature] = dict(
-                map(_signature, map(self._model.SignatureDefs, range(self._num_signatures())))
-            )
+            self._model = _Table(self.content, struct.unpack_from("<I", self.content, 0)[0])
+            self._subgraphs = self._model.tables(2)
+            self._tensors = [each.tables(0) for each in self._subgraphs]
+            self.signatures: Mapping[str, Signature] = {
+                each.text(2): Signature(each.number(4, "I"), _names(each, 0), _names(each, 1))
+                for each in self._model.tables(7)
+            }
             self.inputs()
         except _DAMAGE as error:
             raise ValueError("The model is not a valid Flatbuffer buffer") from error
-
-    def _num_signatures(self) -> int:
-        return int(self._model.SignatureDefsLength())
 
     @property
     def num_subgraphs(self) -> int:
         """Number of subgraphs."""
         return len(self._subgraphs)
 
-    def inputs(self, subgraph: int = 0) -> list[int]:
-        """Return the indices of the inputs."""
-        found = self._subgraphs[subgraph]
-        return [found.Inputs(i) for i in range(found.InputsLength())]
+    def inputs(self) -> list[int]:
+        """Return the indices of the inputs of the first subgraph."""
+        return self._indices(1)
 
-    def outputs(self, subgraph: int = 0) -> list[int]:
-        """Return the indices of the outputs."""
-        found = self._subgraphs[subgraph]
-        return [found.Outputs(i) for i in range(found.OutputsLength())]
+    def outputs(self) -> list[int]:
+        """Return the indices of the outputs of the first subgraph."""
+        return self._indices(2)
+
+    def _indices(self, field: int) -> list[int]:
+        found: list[int] = self._subgraphs[0].array(field, np.int32).tolist()
+        return found
 
     def num_tensors(self, subgraph: int = 0) -> int:
         """Return the number of tensors."""
-        return int(self._subgraphs[subgraph].TensorsLength())
-
-    def is_variable(self, index: int) -> bool:
-        """Tell whether a tensor of the first subgraph is kept from one run to the next."""
-        return bool(self._subgraphs[0].Tensors(index).IsVariable())
+        return len(self._tensors[subgraph])
 
     def details(self, index: int, subgraph: int = 0) -> Details:
         """Return a tensor's description: `shape` is that of the file."""
-        tensor = self._subgraphs[subgraph].Tensors(index)
-        shape = _lengths(tensor.ShapeLength(), tensor.ShapeAsNumpy)
-        signature = _lengths(tensor.ShapeSignatureLength(), tensor.ShapeSignatureAsNumpy)
-        name = (tensor.Name() or b"").decode(errors="replace")
-        kind = TYPES.get(tensor.Type(), ("", np.object_))[1]
-        found = _described(index, name, shape, kind)
+        tensor = self._tensors[subgraph][index]
+        kind = TYPES.get(tensor.number(1, "b"), ("", np.object_))[1]
+        found = _described(index, tensor.text(3), tensor.array(0, np.int32).copy(), kind)
+        signature = tensor.array(7, np.int32)
         if signature.size:
-            found["shape_signature"] = signature
-        stated = tensor.Quantization()
-        if stated is not None and stated.ScaleLength():
-            scales = np.array(stated.ScaleAsNumpy())
+            found["shape_signature"] = signature.copy()
+        stated = tensor.table(4)
+        if stated is not None and (scales := stated.array(2, np.float32)).size:
             zeros = np.zeros(scales.size, np.int32)  # where the file states none
-            if stated.ZeroPointLength():
-                zeros[:] = stated.ZeroPointAsNumpy()
+            if (given := stated.array(3, np.int64)).size:
+                zeros[:] = given
             if scales.size == 1:
                 found["quantization"] = float(scales[0]), int(zeros[0])
             found["quantization_parameters"] |= {
-                "scales": scales,
+                "scales": scales.copy(),
                 "zero_points": zeros,
-                "quantized_dimension": stated.QuantizedDimension(),
+                "quantized_dimension": stated.number(6),
             }
-        found["sparsity_parameters"] = _sparsity(tensor.Sparsity())
+        found["sparsity_parameters"] = _sparsity(tensor.table(6))
         return found
 
     def constant(self, index: int, subgraph: int = 0) -> Array | None:
         """Return the elements of a constant, None of other tensors."""
-        tensor = self._subgraphs[subgraph].Tensors(index)
-        buffer = self._model.Buffers(tensor.Buffer())
-        if buffer.DataLength():
-            data = buffer.DataAsNumpy()
-        elif buffer.Offset() > 1 and buffer.Size():
-            data = np.frombuffer(self.content, np.uint8, buffer.Size(), buffer.Offset())
-        else:
+        tensor = self._tensors[subgraph][index]
+        buffer = self._model.tables(4)[tensor.number(2, "I")]
+        data = buffer.array(0, np.uint8)
+        if not data.size and buffer.number(1, "Q") > 1:  # behind the FlatBuffer
+            offset, size = buffer.number(1, "Q"), buffer.number(2, "Q")
+            data = np.frombuffer(self.content, np.uint8, size, offset)
+        if not data.size:
             return None
         described = self.details(index, subgraph)
         try:
@@ -150,16 +187,14 @@ class TfliteFile:
 
     def operators(self) -> list[Details]:
         """Return the operators of the first subgraph."""
-        graph = self._subgraphs[0]
+        codes = [_operator_name(each) for each in self._model.tables(1)]
         found = []
-        for index in range(graph.OperatorsLength()):
-            operator = graph.Operators(index)
-            inputs = _lengths(operator.InputsLength(), operator.InputsAsNumpy)
-            outputs = _lengths(operator.OutputsLength(), operator.OutputsAsNumpy)
+        for index, operator in enumerate(self._subgraphs[0].tables(3)):
+            inputs, outputs = (operator.array(field, np.int32).copy() for field in (1, 2))
             found.append(
                 {
                     "index": index,
-                    "op_name": self._code(operator.OpcodeIndex()),
+                    "op_name": codes[operator.number(0, "I")],
                     "inputs": inputs,
                     "outputs": outputs,
                     "operand_types": self._kinds(inputs),
@@ -169,16 +204,7 @@ class TfliteFile:
         return found
 
     def _kinds(self, indices: Array) -> list[type]:
-        return [self.details(int(index))["dtype"] for index in indices if index >= 0]
-
-    def _code(self, index: int) -> str:
-        code = self._model.OperatorCodes(index)
-        builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
-        builtins = self._schema.BuiltinOperator
-        if builtin == builtins.CUSTOM:
-            return str((code.CustomCode() or b"").decode(errors="replace"))
-        names = (name for name, value in vars(builtins).items() if value == builtin)
-        return next(names, f"BUILTIN_{builtin}")
+        return [self.details(index)["dtype"] for index in indices.tolist() if index >= 0]
 
     def with_all_results(self) -> tuple[bytes, list[int]]:
         """Return the file with the results of all its operators as outputs, and these.
@@ -188,11 +214,11 @@ class TfliteFile:
         """
         graph = self._subgraphs[0]
         outputs = self.outputs()
-        for operator in map(graph.Operators, range(graph.OperatorsLength())):
-            for index in map(operator.Outputs, range(operator.OutputsLength())):
+        for operator in graph.tables(3):
+            for index in operator.array(2, np.int32).tolist():
                 if index >= 0 and index not in outputs and self._is_plain(index):
                     outputs.append(index)
-        field = graph._tab.Pos + graph._tab.Offset(8)  # noqa: SLF001  # no reader states where
+        field = graph.place(2)
         data = bytearray(self.content)
         data += bytes(-len(data) % 4)
         struct.pack_into("<I", data, field, len(data) - field)
@@ -200,7 +226,8 @@ class TfliteFile:
 
     def _is_plain(self, index: int) -> bool:
         kind = self.details(index)["dtype"]
-        return kind not in (np.object_, np.bytes_) and not self.is_variable(index)
+        is_variable = self._tensors[0][index].number(5, "?")
+        return kind not in (np.object_, np.bytes_) and not is_variable
 
 
 def _mapped(path: Path) -> mmap.mmap:
@@ -230,47 +257,47 @@ def _described(index: int, name: str, shape: Array, kind: type) -> Details:
     }
 
 
-def _lengths(count: int, array: Any) -> Array:
-    return np.array(array(), np.int32) if count else np.empty(0, np.int32)
+def _names(signature: _Table, field: int) -> dict[str, int]:
+    """Return the tensors of a signature by name."""
+    entries = signature.tables(field)
+    return dict(sorted((each.text(0), each.number(1, "I")) for each in entries))
 
 
-def _signature(stated: Any) -> tuple[str, Signature]:
-    def names(count: int, at: Any) -> dict[str, int]:
-        entries = map(at, range(count))
-        return dict(sorted((each.Name().decode(), each.TensorIndex()) for each in entries))
+def _operator_name(code: _Table) -> str:
+    builtin = max(code.number(3), code.number(0, "b"))
+    if builtin == _CUSTOM:
+        return code.text(1)
+    from tflite import BuiltinOperator  # late, as programs seldom ask
 
-    key = (stated.SignatureKey() or b"").decode()
-    inputs = names(stated.InputsLength(), stated.Inputs)
-    outputs = names(stated.OutputsLength(), stated.Outputs)
-    return key, Signature(stated.SubgraphIndex(), inputs, outputs)
+    names = (name for name, value in vars(BuiltinOperator).items() if value == builtin)
+    return next(names, f"BUILTIN_{builtin}")
 
 
-def _sparsity(stated: Any) -> Details:
+def _sparsity(stated: _Table | None) -> Details:
     """Return how the elements of a sparse tensor are stored, nothing of a dense one."""
     if stated is None:
         return {}
-    levels = []
-    for level in map(stated.DimMetadata, range(stated.DimMetadataLength())):
-        if level.Format() == 0:
-            levels.append({"format": 0, "dense_size": level.DenseSize()})
+    levels: list[Details] = []
+    for level in stated.tables(2):
+        if level.number(0, "b") == 0:
+            levels.append({"format": 0, "dense_size": level.number(1)})
             continue
-        segments = _index_vector(level.ArraySegments(), level.ArraySegmentsType())
-        indices = _index_vector(level.ArrayIndices(), level.ArrayIndicesType())
+        segments, indices = _index_vector(level, 2), _index_vector(level, 4)
         levels.append({"format": 1, "array_segments": segments, "array_indices": indices})
     found: Details = {"dim_metadata": levels}
-    if stated.TraversalOrderLength():
-        found["traversal_order"] = np.array(stated.TraversalOrderAsNumpy())
-    if stated.BlockMapLength():
-        found["block_map"] = np.array(stated.BlockMapAsNumpy())
+    for name, field in (("traversal_order", 0), ("block_map", 1)):
+        if (numbers := stated.array(field, np.int32)).size:
+            found[name] = numbers.copy()
     return found
 
 
-def _index_vector(table: Any, kind: int) -> Array:
-    import tflite
-
-    found = {1: tflite.Int32Vector, 2: tflite.Uint16Vector, 3: tflite.Uint8Vector}[kind]()
-    found.Init(table.Bytes, table.Pos)
-    return np.array(found.ValuesAsNumpy(), np.int32)
+def _index_vector(level: _Table, field: int) -> Array:
+    """Return a vector of a level, whose type is the field before it."""
+    vector = level.table(field + 1)
+    kind = _INDEX_TYPES.get(level.number(field, "B"))
+    if vector is None or kind is None:
+        return np.empty(0, np.int32)
+    return vector.array(0, kind).astype(np.int32)
 
 
 class ProgramPorts:
@@ -282,13 +309,13 @@ class ProgramPorts:
         self.signatures: Mapping[str, Signature] = {}
         self.num_subgraphs = 1
 
-    def inputs(self, subgraph: int = 0) -> list[int]:
+    def inputs(self) -> list[int]:
         """Return the indices of the inputs."""
-        return list(range(self._num_inputs))[subgraph:]
+        return list(range(self._num_inputs))
 
-    def outputs(self, subgraph: int = 0) -> list[int]:
+    def outputs(self) -> list[int]:
         """Return the indices of the outputs."""
-        return list(range(self._num_inputs, len(self._ports)))[subgraph:]
+        return list(range(self._num_inputs, len(self._ports)))
 
     def num_tensors(self, subgraph: int = 0) -> int:
         """Return the number of inputs and outputs."""
