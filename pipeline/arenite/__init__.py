@@ -49,12 +49,27 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _version() -> str:
+    """Return the version, by the name of the folder of metadata.
+
+    `importlib.metadata` takes longer to import than a program to open.
+    """
+    import os
+    import sys
+
+    for folder in filter(os.path.isdir, sys.path):
+        for name in (each.name for each in os.scandir(folder)):
+            if name.startswith("arenite-") and name.endswith(".dist-info"):
+                return name.removeprefix("arenite-").removesuffix(".dist-info")
+    from importlib import metadata
+
+    return metadata.version("arenite")
+
+
 def __getattr__(name: str) -> object:
     found: object
     if name == "__version__":
-        from importlib import metadata
-
-        found = metadata.version("arenite")
+        found = _version()
     elif name == "AreniteError":
         from arenite.planner import errors
 

@@ -11,6 +11,7 @@ from arenite.compat.tflite import (
     Interpreter,
     InterpreterWithCustomOps,
     OpResolverType,
+    experimental,
     load_delegate,
 )
 from support.tflite_operator import Given, operator_model, weights
@@ -285,6 +286,7 @@ def test_delegates_are_ignored_with_a_warning():
     with pytest.warns(UserWarning, match=r"libedgetpu.so.1.* is ignored"):
         delegate = load_delegate("libedgetpu.so.1", {"device": "usb"})
     assert isinstance(delegate, Delegate)
+    assert experimental.load_delegate is load_delegate
     with pytest.warns(UserWarning, match="delegates are ignored"):
         Interpreter(model_content=network(), experimental_delegates=[delegate])
     with pytest.raises(ValueError, match="custom_op_registerers"):

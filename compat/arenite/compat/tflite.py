@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,10 @@ class Delegate:
 def load_delegate(library: str, options: Mapping[Any, Any] | None = None) -> Delegate:
     """Return a delegate that is accepted and ignored, with a warning."""
     return Delegate(library, options)
+
+
+experimental = SimpleNamespace(load_delegate=load_delegate, OpResolverType=OpResolverType)
+"""The names of `tensorflow.lite.experimental`."""
 
 
 class Interpreter:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from arenite.planner import Strategy
 from arenite.runtime import Session as ProgramSession
 from arenite.runtime import SessionOptions
 
 if TYPE_CHECKING:
     from arenite.pipeline.base.reading import StatedDims, StatedShapes
+    from arenite.planner import Strategy
 
 _MODELS = {".onnx", ".tflite", ".lite"}
 
@@ -49,7 +49,7 @@ class Session(ProgramSession):
         self,
         path: Path | str,
         *,
-        strategy: Strategy | None = None,
+        strategy: "Strategy | None" = None,
         dims: "StatedDims | None" = None,
         shapes: "StatedShapes | None" = None,
         values: Mapping[str, float] | None = None,
