@@ -58,7 +58,7 @@ def _version() -> str:
     import sys
 
     for folder in filter(os.path.isdir, sys.path):
-        for name in (each.name for each in os.scandir(folder)):
+        for name in os.listdir(folder):  # noqa: PTH208  # nothing that takes time to import
             if name.startswith("arenite-") and name.endswith(".dist-info"):
                 return name.removeprefix("arenite-").removesuffix(".dist-info")
     from importlib import metadata
