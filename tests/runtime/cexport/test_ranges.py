@@ -111,6 +111,7 @@ def test_turns_of_bands_follow_the_sizes_and_counts_of_a_run(tmp_path):
     bands = Bands(path, dims)
     export = bands.within(bands.least)
     assert b"run_turn(arena, turn, n_h, n_w, &n_l);" in export.files["tiny.c"]
+    assert b"*tiny_input_x(uint8_t *arena, int32_t h, int32_t w)" in export.files["tiny.h"]
     machine = Machine.of(export, compiled(export, tmp_path / "all", "-fsanitize=undefined"))
     whole = whole_export(path, reading=dims)
     assert export.arena_bytes < whole.arena_bytes / 2

@@ -149,8 +149,6 @@ def _check_ports(layout: ArenaLayout, variables: SizeVariables) -> None:
                 refused.append(
                     (port.name, kind, f"element type {tensor.dtype.label} is unsupported")
                 )
-            elif depends(layout.offset(port.tensor)):
-                refused.append((port.name, kind, "a place that depends on sizes is unsupported"))
             else:
                 try:
                     variables.check(tensor.size)

@@ -112,9 +112,10 @@ class CPort:
         port: The model's.
         tensor: The tensor that holds it.
         name: In C.
-        offset: First byte in the arena.
+        offset: First byte in the arena; a size where it depends on those of the run.
         shape: Its lengths as sizes where they depend on those of the run, else ().
         is_counted: Whether they depend on what a run counts.
+        is_moved: Whether its place depends on sizes.
     """
 
     port: Port
@@ -123,15 +124,17 @@ class CPort:
     offset: int
     shape: tuple[int, ...] = ()
     is_counted: bool = False
+    is_moved: bool = False
 
     @property
     def c_type(self) -> str:
         return TYPES[self.tensor.dtype.label]
 
     def at(self, sizes: Sizes) -> "CPort":
-        """Return the port at some sizes."""
+        """Return the port at some sizes; it still tells whether its place depends on them."""
         shape = tuple(at(each, sizes) for each in self.shape or self.tensor.shape)
-        return replace(self, tensor=replace(self.tensor, shape=shape))
+        tensor = replace(self.tensor, shape=shape)
+        return replace(self, tensor=tensor, offset=at(self.offset, sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,15 @@ class Interface:
         return tuple(f"n_{each}" for each in self.parameters)
 
     @property
+    def given(self) -> dict[str, str]:
+        """Names in C of the dimensions that the caller sets, by their own."""
+        return {
+            dimension.name: name
+            for dimension, name in zip(self.dimensions, self.parameters, strict=True)
+            if not dimension.counted_by
+        }
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         """What callers hand a run behind the arena: sizes, and where it puts its counts."""
         return tuple(
@@ -216,7 +228,7 @@ def _ports(
     found = []
     for port, name in zip(ports, names, strict=True):
         tensor, offset = program.tensors[port.tensor], layout.offset(port.tensor)
-        made = CPort(port, tensor, name, offset)
+        made = CPort(port, tensor, name, offset, is_moved=depends(offset))
         if any(map(depends, tensor.shape)):
             highest = replace(tensor, shape=tuple(map(int, tensor.shape)))
             counted = {each.name for each in program.dimensions if each.counted_by}

@@ -290,7 +290,7 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
     )
     for kind, ports in (("input", interface.inputs), ("output", interface.outputs)):
         for each in ports:
-            yield from _accessor(name, kind, each)
+            yield from _accessor(interface, kind, each)
             if each.shape:
                 yield from _sizes(interface, kind, each)
     yield from ("#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {macro}_H */")
@@ -304,7 +304,7 @@ def _macros(port: CPort, prefix: str) -> Iterator[str]:
         order = f", stored with the model's axes in the order {list(port.port.axes)}"
     highest = " at the highest sizes" if port.shape else ""
     yield f"/* {comment(port.port.name)}: {tensor.dtype.label} {shape}{highest}{order}. */"
-    yield f"#define {prefix}_OFFSET {port.offset}"
+    yield f"#define {prefix}_OFFSET {int(port.offset)}"
     yield f"#define {prefix}_BYTES {tensor.size}"
     yield f"#define {prefix}_ELEMENTS {tensor.num_elements}"
     yield f"#define {prefix}_RANK {len(tensor.shape)}"
@@ -314,14 +314,19 @@ def _macros(port: CPort, prefix: str) -> Iterator[str]:
         yield f"#define {prefix}_ZERO_POINT {stated.zero_point}"
 
 
-def _accessor(name: str, kind: str, port: CPort) -> Iterator[str]:
-    macro = f"{name.upper()}_{kind.upper()}_{port.name.upper()}_OFFSET"
+def _accessor(interface: Interface, kind: str, port: CPort) -> Iterator[str]:
+    """Yield the function that returns where a port lies, at the sizes of a run if that depends."""
+    name = interface.name
+    variables = SizeVariables(interface.dimensions, interface.parameters)
+    sizes = tuple(interface.given.values()) if port.is_moved else ()
+    place = f"{name.upper()}_{kind.upper()}_{port.name.upper()}_OFFSET"
+    if port.is_moved:
+        place = variables.of(port.offset)
     through = "" if port.c_type in ("int8_t", "uint8_t") else "(void *)"
-    yield f"static inline {port.c_type} *{name}_{kind}_{port.name}(uint8_t *arena)"
-    yield "{"
-    yield f"    return ({port.c_type} *){through}(arena + {macro});"
-    yield "}"
-    yield ""
+    arguments = ", ".join(["uint8_t *arena", *(f"int32_t {each}" for each in sizes)])
+    yield f"static inline {port.c_type} *{name}_{kind}_{port.name}({arguments})"
+    line = f"return ({port.c_type} *){through}(arena + {place});"
+    yield from _body(sizes, [*variables.lines, line])
 
 
 def _ranges(interface: Interface) -> Iterator[str]:
@@ -355,17 +360,17 @@ def _sizes(interface: Interface, kind: str, port: CPort) -> Iterator[str]:
         variables = SizeVariables(interface.dimensions, interface.parameters)
         lines = [f"return {variables.of(size)};"]
         yield f"static inline int32_t {prefix}_{name}({given})"
-        yield from _body(interface, [*variables.lines, *lines])
+        yield from _body(interface.parameters, [*variables.lines, *lines])
     variables = SizeVariables(interface.dimensions, interface.parameters)
     lines = [f"dims[{axis}] = {variables.of(size)};" for axis, size in enumerate(port.shape)]
     yield f"static inline void {prefix}_dims(int32_t *dims, {given})"
-    yield from _body(interface, [*variables.lines, *lines])
+    yield from _body(interface.parameters, [*variables.lines, *lines])
 
 
-def _body(interface: Interface, lines: Sequence[str]) -> Iterator[str]:
+def _body(parameters: Sequence[str], lines: Sequence[str]) -> Iterator[str]:
     text = "\n".join(lines)
     yield "{"
-    for name in interface.parameters:
+    for name in parameters:
         if not re.search(rf"\b{name}\b", text):
             yield f"    (void){name};"
     yield from (f"    {line}" for line in lines)

@@ -106,14 +106,14 @@ def _runs(interface: Interface, vectors: Vectors | None, suffix: str) -> Iterato
     yield f"    {name}_reset(arena);"
     if vectors is None:
         for each in interface.inputs:
-            yield f"    memset({name}_input_{each.name}(arena), 0, {each.tensor.size});"
+            yield f"    memset({_place(interface, 'input', each)}, 0, {each.tensor.size});"
         yield from _counts(interface, "    ")
         yield f"    if ({name}_run(arena{arguments}) != 0)"
         yield "        return -1;"
         return
     yield f"    for (int32_t run = 0; run < {len(vectors.outputs)}; ++run) {{"
     for each in interface.inputs:
-        yield from _rotated(name, each, suffix)
+        yield from _rotated(interface, each, suffix)
     yield from _counts(interface, "        ")
     yield f"        if ({name}_run(arena{arguments}) != 0)"
     yield "            return -1;"
@@ -144,11 +144,18 @@ def _array(symbol: str, port: CPort, array: NDArray[Any]) -> Iterator[str]:
     yield ""
 
 
-def _rotated(name: str, port: CPort, suffix: str) -> Iterator[str]:
+def _place(interface: Interface, kind: str, port: CPort) -> str:
+    """Return the call that returns where an input or an output lies."""
+    sizes = [str(interface.sizes[name]) for name in interface.given] if port.is_moved else []
+    return f"{interface.name}_{kind}_{port.name}({', '.join(['arena', *sizes])})"
+
+
+def _rotated(interface: Interface, port: CPort, suffix: str) -> Iterator[str]:
     """Yield the copy of an input, rotated by some elements more with every run."""
+    name = interface.name
     count = port.tensor.num_elements
     yield f"        for (int32_t i = 0; i < {count}; ++i)"
-    yield f"            {name}_input_{port.name}(arena)[i] ="
+    yield f"            {_place(interface, 'input', port)}[i] ="
     yield f"                {name}_given_{port.name}{suffix}[(i + run * {ROTATION}) % {count}];"
 
 
@@ -158,7 +165,7 @@ def _needs_difference(interface: Interface, vectors: Vectors) -> bool:
 
 def _comparison(interface: Interface, port: CPort, vectors: Vectors, suffix: str) -> Iterator[str]:
     name, count = interface.name, str(port.tensor.num_elements)
-    found = f"{name}_output_{port.name}(arena)[i]"
+    found = f"{_place(interface, 'output', port)}[i]"
     symbol = f"{name}_expected_{port.name}{suffix}"
     stride = count
     if port.is_counted:
