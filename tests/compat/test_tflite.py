@@ -142,6 +142,26 @@ def test_open_lengths_follow_a_resize(both):
     assert ours.get_output_details()[0]["shape"].tolist() == [1, 4]
 
 
+def test_many_sizes_take_programs_for_ranges(monkeypatch):
+    built = []
+
+    def build_and_note(task, model, output, options):
+        built.append(options["shapes"]["x"][0] if options else None)
+        build_here(task, model, output, options)
+
+    monkeypatch.setattr(cache, "_run", build_and_note)
+    monkeypatch.setenv("ARENITE_CACHE", "off")
+    interpreter = Interpreter(model_content=network())
+    for rows in (2, 3, 5, 6, 7, 8, 1, 20, 4):
+        interpreter.resize_tensor_input(0, [rows, 4])
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, np.repeat(ROWS, rows, 0))
+        interpreter.invoke()
+        assert interpreter.get_output_details()[0]["shape"].tolist() == [rows, 4]
+        assert interpreter.get_tensor(2).tolist() == [[-1, 0, -3, 0]] * rows
+    assert list(dict.fromkeys(built)) == [None, 2, 3, "1..8:1", "1..64:1"]
+
+
 def test_signatures_are_run_by_name(both):
     ours, theirs = both(network())
     assert ours.get_signature_list() == theirs.get_signature_list()

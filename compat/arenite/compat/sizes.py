@@ -195,7 +195,7 @@ class Programs:
                 missed = [*missed, *corners]
         varied = [name for name in lengths if any(each[name] != lengths[name] for each in missed)]
         if varied:
-            for dims in _ranges(missed, varied, known is not None):
+            for dims in ranges_of(missed, varied, known is not None):
                 yield self._options({**lengths, **dims}, values)
 
     def _run_program(
@@ -242,7 +242,7 @@ def _corners(options: Mapping[str, Any]) -> tuple[Lengths, Lengths]:
     )
 
 
-def _ranges(
+def ranges_of(
     seen: Sequence[Lengths], varied: Sequence[str], has_grown: bool
 ) -> Iterator[dict[str, int | str]]:
     """Yield ranges of the lengths that vary, wide ones first.

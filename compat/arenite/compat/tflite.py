@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from arenite.compat.cache import Model, open_program
+from arenite.compat.sizes import ranges_of
 from arenite.compat.tflite_file import (
     TYPE_NAMES,
     Array,
@@ -31,6 +32,8 @@ from arenite.runtime import MAX_THREADS, Session
 
 Shape = tuple[int, ...]
 _TFLITE = ".tflite"
+_MOST_FIXED = 3
+"""Shapes of the inputs that have a program each; then one is built for a range of sizes."""
 
 
 @enum.unique
@@ -115,6 +118,10 @@ class Interpreter:
         self._session: Session | None = None
         self._feeds: dict[int, Array] = {}
         self._is_ready = False
+        # Lengths of the inputs so far, and the lengths of the last program that varies in size.
+        self._seen: list[dict[str, int]] = []
+        self._range: dict[str, int | str] | None = None
+        self._takes_ranges = True
         self._stated: TfliteFile | ProgramPorts
         try:
             self._read(Path(model_path) if model_path else model_content)
@@ -122,7 +129,7 @@ class Interpreter:
                 content, outputs = self._stated.with_all_results()
                 self._model = Model.of(content, _TFLITE)
                 self._outputs = {index: place for place, index in enumerate(outputs)}
-            if not self._has_open_lengths():
+            if isinstance(self._stated, TfliteFile) and not self._has_open_lengths():
                 self._session = self._open()
         except OSError as error:
             raise ValueError(f"Could not open '{model_path}'. {error.strerror}") from error
@@ -134,7 +141,7 @@ class Interpreter:
             raise TypeError(f"model_content is a {type(given).__name__}; give bytes")
         self._model = Model.of(given, _TFLITE)
         if self._model.suffix == Model.ARENA:
-            self._session = self._open()
+            self._session = open_program(self._model, {}, threads=self._threads)
             self._stated = ProgramPorts(self._session)
         else:
             self._stated = TfliteFile(given)
@@ -147,9 +154,40 @@ class Interpreter:
 
     def _open(self) -> Session:
         """Return a session for the present shapes of the inputs."""
+        if found := self._open_ranged():
+            return found
         shapes = {self._inputs[index]["name"]: shape for index, shape in self._shapes.items()}
         options = {"shapes": shapes} if shapes else {}
         return open_program(self._model, options, threads=self._threads)
+
+    def _open_ranged(self) -> Session | None:
+        """Return a session of a program for a range; None for the first shapes, or without one."""
+        shapes = {each["name"]: self._shape(index) for index, each in self._inputs.items()}
+        lengths = {
+            f"{name}:{axis}": length
+            for name, shape in shapes.items()
+            for axis, length in enumerate(shape)
+        }
+        if lengths not in self._seen:
+            self._seen.append(lengths)
+        if len(self._seen) <= _MOST_FIXED or not self._takes_ranges:
+            return None
+        varied = [name for name in lengths if len({each[name] for each in self._seen}) > 1]
+        known = [] if self._range is None else [self._range]
+        for ranges in (*known, *ranges_of(self._seen, varied, has_grown=bool(known))):
+            stated = {
+                name: [ranges.get(f"{name}:{axis}", length) for axis, length in enumerate(shape)]
+                for name, shape in shapes.items()
+            }
+            try:
+                found = open_program(self._model, {"shapes": stated}, threads=self._threads)
+                found.resize({name: lengths[name] for name in ranges})
+            except AreniteError:
+                continue
+            self._range = ranges
+            return found
+        self._takes_ranges = False
+        return None
 
     def allocate_tensors(self) -> None:
         """Make the interpreter ready to run, for the present shapes of the inputs.
