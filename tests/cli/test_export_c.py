@@ -104,12 +104,12 @@ def test_alignment_is_the_users(model, tmp_path, run_json):
 
 def test_a_model_without_kernels_is_refused_before_anything_is_written(tmp_path, refused):
     path = tmp_path / "sums.tflite"
-    axis = weights(np.array(1, np.int32))
+    inputs = [Given((2, 1), "int32"), Given((2, 3)), weights(np.array([4, 3], np.int32))]
     path.write_bytes(
-        operator_model("CUMSUM", [Given((3, 4)), axis], [Given((3, 4))], ("CumsumOptions", {}))
+        operator_model("SCATTER_ND", inputs, [Given((4, 3))], ("ScatterNdOptions", {}))
     )
     said = refused("export", path, "--to", "c", "-o", tmp_path / "out")
-    assert "CumulativeSum" in said
+    assert "ScatterAdd" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -1,4 +1,4 @@
-"""Recurrent layers of ONNX in C compute what our runtime does, at each size of a range."""
+"""Layers over a sequence of ONNX in C compute what our runtime does, at each size of a range."""
 
 from pathlib import Path
 
@@ -55,6 +55,12 @@ NETWORKS = {
     "lstm of several sequences": (
         BATCH, layer("LSTM", 2, ',direction="bidirectional"', x="float[6,n,4]")
     ),
+    "lstm beside a logistic function": (
+        TIMES, layer("LSTM").replace("{ y", "{ k = Sigmoid(x) y").replace("(x, w", "(k, w")
+    ),
+    "running sums": (TIMES, """(float[n,3,4] x) => (y, z)
+        <int64 one = {1}, int64 first = {0}, int64 last = {2}> { y = CumSum(x, first)
+        a = CumSum<exclusive=1, reverse=1>(x, one) z = CumSum<reverse=1>(a, last) }"""),
 }  # fmt: skip
 
 

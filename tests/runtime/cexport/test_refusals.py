@@ -29,11 +29,11 @@ def refusal(data: bytes, folder: Path) -> NotExportedError:
 
 
 def test_an_operator_without_a_kernel_is_named(tmp_path: Path) -> None:
-    axis = weights(np.array(1, np.int32))
-    data = operator_model("CUMSUM", [Given((3, 4)), axis], [Given((3, 4))], ("CumsumOptions", {}))
+    inputs = [Given((2, 1), "int32"), Given((2, 3)), weights(np.array([4, 3], np.int32))]
+    data = operator_model("SCATTER_ND", inputs, [Given((4, 3))], ("ScatterNdOptions", {}))
     error = refusal(data, tmp_path)
     ((name, kind, reason),) = error.steps
-    assert kind == "CumulativeSum"
+    assert kind == "ScatterAdd"
     assert repr(name) in str(error)
     assert reason in str(error)
     assert "nothing was written" in str(error)

@@ -1,6 +1,6 @@
 #include "common.h"
 
-static inline float sigmoid_of(float x)
+static inline float logistic_f32(float x)
 {
     return 1.0f / (1.0f + expf(-x));
 }
@@ -138,10 +138,10 @@ KERNEL THE_LSTM(const THE_LAYER *k, const float *in, int32_t in_stride, int32_t 
 {
     for (int32_t t = 0; t < times; ++t, in += in_stride, out += out_stride) {
         for (int32_t j = 0; j < k->units; ++j) {
-            const float input = sigmoid_of(GATE(k, j, in, hidden));
-            const float forget = sigmoid_of(GATE(k, k->units + j, in, hidden));
+            const float input = logistic_f32(GATE(k, j, in, hidden));
+            const float forget = logistic_f32(GATE(k, k->units + j, in, hidden));
             const float change = tanhf(GATE(k, 2 * k->units + j, in, hidden));
-            const float shown = sigmoid_of(GATE(k, 3 * k->units + j, in, hidden));
+            const float shown = logistic_f32(GATE(k, 3 * k->units + j, in, hidden));
             cell[j] = clamped_f32(forget * cell[j] + input * change, -k->clip, k->clip);
             out[j] = shown * tanhf(cell[j]);
         }
@@ -160,15 +160,15 @@ KERNEL THE_GRU(const THE_LAYER *k, const float *in, int32_t in_stride, int32_t t
     const STORED *const last = k->recurrent + 2 * units * units;
     for (int32_t t = 0; t < times; ++t, in += in_stride, out += out_stride) {
         for (int32_t j = 0; j < units && reset != NULL; ++j)
-            reset[j] = hidden[j] * sigmoid_of(GATE(k, units + j, in, hidden));
+            reset[j] = hidden[j] * logistic_f32(GATE(k, units + j, in, hidden));
         for (int32_t j = 0; j < units; ++j) {
             const int32_t row = 2 * units + j;
-            const float update = sigmoid_of(GATE(k, j, in, hidden));
+            const float update = logistic_f32(GATE(k, j, in, hidden));
             float sum = PRODUCTS(k->bias[row], k->weights + row * k->inputs, in, k->inputs);
             if (reset != NULL)
                 sum = PRODUCTS(sum, last + j * units, reset, units);
             else
-                sum += sigmoid_of(GATE(k, units + j, in, hidden)) *
+                sum += logistic_f32(GATE(k, units + j, in, hidden)) *
                        PRODUCTS(k->reset_bias[j], last + j * units, hidden, units);
             out[j] = (1.0f - update) * tanhf(sum) + update * hidden[j];
         }

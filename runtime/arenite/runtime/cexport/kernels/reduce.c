@@ -140,3 +140,27 @@ KERNEL BY_ROWS(const LAYER *k, uint8_t *sums_place, in_rows in, out_rows out, in
             to[c] = (int8_t)clamped(STEPS + k->zero, -128, 127);
     }
 }
+
+/* One for each of
+   THE_KERNEL     | AN_ELEMENT | A_SUM
+   cumulative_f32 | float      | float
+   cumulative_s32 | int32_t    | uint32_t
+   cumulative_s64 | int64_t    | uint64_t */
+
+/* Running sums along an axis of `length` elements, `depth` apart; from the end if `is_reverse`. */
+KERNEL THE_KERNEL(int32_t before, int32_t length, int32_t depth, int32_t is_exclusive,
+                  int32_t is_reverse, const uint8_t *in, uint8_t *out)
+{
+    const AN_ELEMENT *from = (const AN_ELEMENT *)(const void *)in;
+    AN_ELEMENT *to = (AN_ELEMENT *)(void *)out;
+    for (int32_t y = 0; y < before; ++y, from += length * depth, to += length * depth)
+        for (int32_t c = 0; c < depth; ++c) {
+            A_SUM total = 0;
+            for (int32_t i = 0; i < length; ++i) {
+                const int32_t at = (is_reverse ? length - 1 - i : i) * depth + c;
+                const A_SUM previous = total;
+                total += (A_SUM)from[at];
+                to[at] = (AN_ELEMENT)(is_exclusive ? previous : total);
+            }
+        }
+}

@@ -15,7 +15,14 @@ from arenite.runtime.cexport.steps.elementwise import look_up
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.elementwise import Unary, UnaryFunction
 from arenite.runtime.operators.normalisation import L2Norm, LayerNorm, Softmax
-from arenite.runtime.operators.reduction import ArgReduce, Pool2D, PoolKind, Reduce, ReduceFunction
+from arenite.runtime.operators.reduction import (
+    ArgReduce,
+    CumulativeSum,
+    Pool2D,
+    PoolKind,
+    Reduce,
+    ReduceFunction,
+)
 
 
 @writes(Pool2D)
@@ -204,6 +211,25 @@ def arg_reduce(t: StepWriter) -> None:
         t.rows_to(result, depth * result.dtype.bits // 8),
         0,
         before,
+    )
+
+
+@writes(CumulativeSum)
+def cumulative_sum(t: StepWriter) -> None:
+    """Write running sums along an axis."""
+    operator, source = t.operator, t.input()
+    assert isinstance(operator, CumulativeSum)
+    kinds = {"float32": "f32", "int32": "s32", "int64": "s64"}
+    axis = operator.axis
+    t.call(
+        f"cumulative_{kinds[t.types(*kinds)]}",
+        math.prod(source.shape[:axis]),
+        source.shape[axis],
+        math.prod(source.shape[axis + 1 :]),
+        int(operator.exclusive),
+        int(operator.reverse),
+        t.address(source),
+        t.address(t.output()),
     )
 
 
