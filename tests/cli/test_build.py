@@ -7,7 +7,7 @@ import pytest
 
 from arenite.planner import planfile
 from arenite.runtime import Session, processor_name
-from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME, REFUSED
+from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME
 from support.running import assert_same, reference_outputs
 from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_signals import front_end
@@ -206,10 +206,9 @@ def test_what_is_no_model_is_refused(refused, program, tmp_path, name, content, 
     assert not program.exists()
 
 
-@pytest.mark.parametrize(("graph", "reason"), [(LACKING, "uint64"), (REFUSED, "(Trilu)")])
-def test_a_model_that_nothing_runs_is_refused(refused, program, tmp_path, graph, reason):
-    model = save(tmp_path, parse(graph))
-    assert reason in refused("build", model, "-o", program)
+def test_a_model_that_nothing_runs_is_refused(refused, program, tmp_path):
+    model = save(tmp_path, parse(LACKING))
+    assert "uint64" in refused("build", model, "-o", program)
     assert not program.exists()
 
 
@@ -227,15 +226,14 @@ def test_the_output_must_be_named(misused, classifier):
     assert "--output" in misused("build", classifier)
 
 
-@pytest.mark.parametrize(("graph", "reason"), [(LACKING, "uint64"), (REFUSED, "(Trilu)")])
-def test_plans_are_for_our_runtime_unless_it_cannot_run_the_model(run, tmp_path, graph, reason):
+def test_plans_are_for_our_runtime_unless_it_cannot_run_the_model(run, tmp_path):
     path = tmp_path / "plan.json"
-    model = save(tmp_path, parse(graph))
+    model = save(tmp_path, parse(LACKING))
     code, _, err = run("plan", model, "-o", path)
     assert code == 0
     assert err.startswith("note: planned as written, with --target generic: ")
     assert err.count("\n") == 1
-    assert reason in err
+    assert "uint64" in err
     assert planfile.read(path).target == "generic"
     assert run("verify", path, model)[0] == 0
 

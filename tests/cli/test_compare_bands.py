@@ -11,12 +11,12 @@ from arenite.pipeline.comparison.comparing import Task, compare_model
 from arenite.pipeline.report.frontier import map_of
 from arenite.strategies import find
 from support.banding import banding
+from support.command_models import LACKING
 from support.tiny_onnx import parse, save, with_random_weights
 
 NETWORK = """(float[1,3,32,32] x) => (y) <float[16,3,3,3] w, float[16,16,3,3] v>
 { a = Conv<pads=[1,1,1,1]>(x, w) b = Relu(a) y = Conv<strides=[2,2], pads=[1,1,1,1]>(b, v) }"""
 DENSE = "(float[1,8] x) => (y) { y = Softmax(x) }"
-UNRUN = "(float[4,5] x) => (int64[2,n] y) { n = NonZero(x) y = Trilu(n) }"
 BEST = ("--strategy", "best")
 
 
@@ -87,7 +87,7 @@ def test_with_a_budget_bands_stand_beside_the_policies(run_json, network):
 
 
 def test_what_our_runtime_does_not_run_says_so_beside_the_policies(run_json, tmp_path):
-    odd = save(tmp_path, parse(UNRUN))
+    odd = save(tmp_path, parse(LACKING))
     options = ("--policies", "least", "--bands", "--strategy", "chen-greedy")
     *_, bands = run_json("compare", odd, *options)["models"][0]["results"]
     assert (bands["policy"], bands["peak"]) == ("bands", None)

@@ -455,7 +455,7 @@ def test_a_program_that_is_larger_than_its_model_says_so(run, tmp_path):
 
 def test_an_error_of_a_program_names_the_model(refused, tmp_path):
     text = (
-        "(float[1,30] x) => (y) <float[30,40] a> { g = MatMul(x, a) n = NonZero(g) y = Trilu(n) }"
+        "(float[1,30] x, uint64[4] k) => (y, z) <float[30,40] a> { y = MatMul(x, a) z = Abs(k) }"
     )
     path = save(tmp_path, with_random_weights(parse(text)))
     said = refused("compress", path, "-o", tmp_path / "o.arena")

@@ -10,9 +10,6 @@ TWO_INPUTS = "(float[2,3] a, float[2,3] b) => (s, p) { s = Add(a, b) p = Mul(a, 
 LEFT_TO_ONNXRUNTIME = "(float[2,2] x) => (y) { r = Relu(x) d = Det(r) y = Neg(d) }"
 """No kernel of ours takes determinants."""
 
-REFUSED = "(float[8] x) => (y) { n = NonZero(x) f = Cast<to=1>(n) y = Trilu(f) }"
-"""How much there is that is not zero is known in the run alone."""
-
 LACKING = "(uint64[4] x) => (y) { y = Abs(x) }"
 """The runtime has no unsigned integers of 64 bits."""
 
