@@ -62,6 +62,17 @@ def test_a_module_is_run_and_compared_with_the_original(folder):
     assert rows[2].split()[2:] == ["3", "3"]
 
 
+def test_other_modules_of_a_replaced_package_are_the_original_ones(folder):
+    pytest.importorskip("ai_edge_litert.schema_py_generated")
+    (folder / "other.py").write_text(
+        "from ai_edge_litert import schema_py_generated as schema\n"
+        "from ai_edge_litert.interpreter import Interpreter\n"
+        "print(Interpreter.__module__, schema.ModelT.__module__)"
+    )
+    found = run(folder, "other.py")
+    assert found.stdout.split() == ["arenite.compat.tflite", "ai_edge_litert.schema_py_generated"]
+
+
 def test_tensorflow_has_the_interpreter_alone(folder):
     (folder / "lite.py").write_text(
         "import tensorflow as tf\n"

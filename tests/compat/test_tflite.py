@@ -290,6 +290,8 @@ def test_shapes_that_cannot_be_are_refused():
     interpreter = Interpreter(model_content=network())
     with pytest.raises(RuntimeError, match="ResizeInputTensorStrict"):
         interpreter.resize_tensor_input(0, [1, 5], strict=True)
+    with pytest.raises(RuntimeError, match=r"Arenite only allows .* -1 in \(-1, 4\)"):
+        interpreter.resize_tensor_input(0, [1, 5])
     with pytest.raises(RuntimeError, match="tensor 2 is not an input"):
         interpreter.resize_tensor_input(2, [1, 4])
     with pytest.raises(RuntimeError, match=r"\(-1, 4\)"):

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TypeAlias
 
@@ -82,9 +82,10 @@ class Replacing(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, is_package=True) if fullname in self._replaced else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return a module with the names of ours."""
+        """Return a module for the names of ours; modules that are not replaced lie in its path."""
         made = ModuleType(spec.name)
-        made.__path__ = []
+        original = PathFinder.find_spec(spec.name) if spec.name in _ROOTS else None
+        made.__path__ = list((original and original.submodule_search_locations) or ())
         return made
 
     def exec_module(self, module: ModuleType) -> None:

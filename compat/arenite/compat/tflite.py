@@ -222,10 +222,11 @@ class Interpreter:
         Args:
             input_index: Index of the tensor.
             tensor_size: The shape.
-            strict: Refuse to change lengths that are not -1 in `shape_signature`.
+            strict: Names LiteRT's function in the error.
 
         Raises:
-            RuntimeError: There is no such input, or its shape cannot be changed to this.
+            RuntimeError: There is no such input, or a length would change that is not -1 in
+                `shape_signature`.
         """
         shape = tuple(int(each) for each in tensor_size)
         if input_index not in self._inputs:
@@ -233,17 +234,16 @@ class Interpreter:
         if any(length < 0 for length in shape):
             raise RuntimeError(f"tensor {input_index} cannot have the shape {shape}")
         stated = self._inputs[input_index]
-        if strict:
-            signature = tuple(stated["shape_signature"].tolist())
-            fits = len(shape) == len(signature) and all(
-                known in (-1, length) for known, length in zip(signature, shape, strict=True)
+        signature = tuple(stated["shape_signature"].tolist())
+        fits = len(shape) == len(signature) and all(
+            known in (-1, length) for known, length in zip(signature, shape, strict=True)
+        )
+        if not fits:
+            by = "ResizeInputTensorStrict" if strict else "Arenite"
+            raise RuntimeError(
+                f"Attempting to resize tensor {input_index} to {shape}: {by} only allows mutating "
+                f"unknown dimensions identified by -1 in {signature}"
             )
-            if not fits:
-                raise RuntimeError(
-                    f"Attempting to resize tensor {input_index} to {shape}: "
-                    "ResizeInputTensorStrict only allows mutating unknown dimensions identified "
-                    f"by -1 in {signature}"
-                )
         if shape != self._shape(input_index):
             self._shapes[input_index] = shape
             if shape == tuple(stated["shape"]):
