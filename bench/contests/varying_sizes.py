@@ -214,9 +214,9 @@ def varying_sizes(asked: Asked) -> Iterator[Row]:
     after all of them. In another process, requests to the heap are counted while a session takes
     these sizes and runs. At some random sizes, the lowest and the highest, outputs must equal
     those of the program that is built for this size alone, bit for bit; both have direct kernels
-    then, as Winograd's tiles are chosen by size. They are compared with ONNX Runtime's but for
-    rounding, by which two boxes of equal scores may change places. The arena must be that of the
-    fixed size at the highest.
+    then, as Winograd's tiles depend on the room in the arena. They are compared with ONNX
+    Runtime's but for rounding, by which two boxes of equal scores may change places. The arena
+    must be that of the fixed size at the highest.
     """
     for case in _cases(asked.folder):
         if asked.given.case is None or asked.given.case in case.name:
