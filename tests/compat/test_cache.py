@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from arenite.compat import cache
-from arenite.compat.cache import Model, RefusedError, made, note, noted, open_program
+from arenite.compat.cache import (
+    Model,
+    RefusedError,
+    UnavailableError,
+    made,
+    note,
+    noted,
+    open_program,
+)
+from arenite.planner.errors import MissingDependencyError
 
 onnx = pytest.importorskip("onnx")
 NAME = Path(__file__).stem
@@ -52,6 +61,11 @@ def text(tmp_path, monkeypatch):
     return tmp_path / "model.txt"
 
 
+def lack(*_):
+    """Fail for a reason that is not the model's."""
+    raise MissingDependencyError("package", "extra", "building")
+
+
 def read(path):
     return path.read_text()
 
@@ -89,6 +103,14 @@ def test_a_refusal_is_kept_and_states_the_reason(folder, monkeypatch):
     with pytest.raises(RefusedError, match="ONNX") as second:
         open_program(model, {})
     assert str(first.value) == str(second.value)
+
+
+def test_what_a_missing_package_prevents_is_tried_again(folder, text):
+    model = Model.of(text, ".txt")
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="package"):
+            made(model, f"{NAME}:lack", {}, ".txt", read)
+    assert not list(folder.glob("*.refused"))
 
 
 def test_nothing_is_kept_where_the_cache_is_off(text, tmp_path, monkeypatch):
