@@ -495,9 +495,10 @@ class SignatureRunner:
             raise ValueError(f'Invalid signature_key provided: "{signature_key}".')
         self._interpreter = interpreter
         self._signature = known[signature_key]
-        if self._signature.subgraph:
+        self._subgraph_index = self._signature.subgraph  # which tools of LiteRT read
+        if self._subgraph_index:
             raise ValueError(
-                f"signature {signature_key!r} runs subgraph {self._signature.subgraph}: only the "
+                f"signature {signature_key!r} runs subgraph {self._subgraph_index}: only the "
                 "first subgraph can be run"
             )
 

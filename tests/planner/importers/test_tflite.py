@@ -22,6 +22,7 @@ from arenite.planner.importers.tflite import TfliteModel, read_tflite, read_tfli
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.records import liveness
 from arenite.planner.tensors import DType, TensorKind
+from support import tiny_tflite as tiny_tflite_module
 from support.shared_material import shared
 from support.tiny_tflite import TinyOperator, TinySubgraph, TinyTensor, tiny_tflite
 
@@ -90,6 +91,19 @@ def test_neighbours_in_a_chain_are_live_together_and_others_are_not(tmp_path: Pa
     assert lifetimes(graph) == {"x": (0, 1), "y": (0, 2), "z": (1, 2)}
     assert [operator.name for operator in graph.steps] == ["ADD_0", "RELU_1"]
     assert (graph.input_tensors, graph.output_tensors) == (("x",), ("z",))
+
+
+def test_an_operator_is_known_by_the_larger_of_both_fields_of_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = TinySubgraph(
+        [TinyTensor("x"), TinyTensor("y")], [TinyOperator(Op.MUL, [0, 0], [1])], [0], [1]
+    )
+    for field in ("BuiltinCode", "DeprecatedBuiltinCode"):
+        with monkeypatch.context() as patch:
+            patch.setattr(tiny_tflite_module, "_code", lambda code, name=field: {name: code})
+            (step,) = load(tmp_path, model).program.steps
+        assert step.name == "MUL_0"
 
 
 def test_constants_inside_and_outside_the_flatbuffer_are_never_placed(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ class _FlatReader:
         return bool(start > 1 and num_bytes > 0)
 
     def _operator_code(self, code: Any) -> _OperatorCode:
-        builtin = code.BuiltinCode()
+        builtin = _builtin_code(code)
         builtins = self._schema.BuiltinOperator
         if builtin == builtins.CUSTOM:
             return _OperatorCode(self._text(code.CustomCode()) or "CUSTOM", custom=True)
@@ -288,3 +288,14 @@ class _FlatReader:
         self._left -= num_bytes
         if self._left < 0:
             raise self.error(f"{what} exceed the size of the file")
+
+
+def _builtin_code(code: Any) -> int:
+    """Return the larger of both fields, as the schema says.
+
+    The schema package takes the deprecated one for codes below 127, which new writers leave out.
+    """
+    table = code._tab  # noqa: SLF001  # it has no other reader of the field
+    place = table.Offset(10)
+    stated = struct.unpack_from("<i", table.Bytes, place + table.Pos)[0] if place else 0
+    return max(int(stated), int(code.DeprecatedBuiltinCode()))
