@@ -63,6 +63,8 @@ NETWORKS = {
     "borders": (N, """(float[2,$n,8] x) => (y, z)
         <int64[6] p = {0,1,0,0,2,3}, int64[1] s = {-2}, int64[1] e = {100}, int64[1] a = {1}> {
         y = Pad(x, p) z = Slice(x, s, e, a) }"""),
+    "every second": (N, """(float[4,$n] x) => (y) <int64[1] s = {0}, int64[1] e = {100},
+        int64[1] a = {1}, int64[1] t = {2}> { y = Slice(x, s, e, a, t) }"""),
     "bytes": (N, """(float[1,3,$n,12] x) => (y)
         <float s = {0.02}, int8 z = {3}, float q = {0.004}, int8 o = {0},
         int8[3,1,3,3] w, int8[4,3,1,1] v> {

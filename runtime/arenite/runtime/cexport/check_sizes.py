@@ -91,9 +91,16 @@ def _unbanded(layout: ArenaLayout, bands: dict[str, Band]) -> ArenaLayout:
         working[len(steps)] = layout.working.get(number, 0)
         steps.append(step)
     named = {name for step in steps for name in (*step.reads, *step.writes)}
-    named.update(program.output_tensors)
+    named.update((*program.input_tensors, *program.output_tensors))
+    for name in tuple(named):
+        view = program.tensors.get(name)
+        while view is not None and view.alias is not None:
+            named.add(view.alias.tensor)
+            view = program.tensors.get(view.alias.tensor)
     tensors = {
-        name: each for name, each in program.tensors.items() if name in named or name not in pieces
+        name: each
+        for name, each in program.tensors.items()
+        if name in named or (each.alias is None and name not in pieces)
     }
     return replace(
         layout, program=replace(program, tensors=tensors, steps=tuple(steps)), working=working
@@ -122,7 +129,7 @@ def _written(
         constants = _Recorded("")
         parts = replace(
             file, constants=constants, kernels=set(), features=set(), layers=[], functions=[],
-            has_local_layers=True,
+            is_compared=True,
         )  # fmt: skip
         writer = StepWriter(layout, step, number, parts)
         band = bands.get(step.name)

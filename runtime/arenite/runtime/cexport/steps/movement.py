@@ -118,6 +118,10 @@ def _meet(one: range, other: range) -> bool:
 def _move(t: StepWriter, move: Move) -> None:
     source, result = t.input(move.input), t.output(move.output)
     size = result.dtype.bits // 8
+    if t.file.is_compared:  # more axes may be one at another size
+        lengths = *move.shape, *move.input_strides, *move.output_strides
+        t.plain_call(" ".join(map(str, (*_ends(t, move), *lengths))))
+        return
     axes, run = _merged(move, size)
     if axes:
         _loop(t, axes, run, source, result, (move.input_start * size, move.output_start * size))
@@ -170,7 +174,7 @@ def _merged(move: Move, size: int) -> tuple[list[tuple[int, int, int]], int]:
     for length, one, other in zip(
         move.shape, move.input_strides, move.output_strides, strict=True
     ):
-        if length == 1:
+        if length == 1 and not depends(length):
             continue
         if axes:
             before, far, wide = axes[-1]

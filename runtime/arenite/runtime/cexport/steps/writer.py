@@ -41,13 +41,14 @@ class CFileParts:
         functions: Definitions of functions that kernels are handed.
         rounding: How products of integers are rounded.
         is_narrow: Whether weights that 16 bits hold exactly take 16 bits.
-        has_local_layers: Whether all structures of layers are defined round their calls.
+        is_compared: Whether the text is only compared with that of other sizes: all structures of
+            layers are then defined round their calls.
     """
 
     constants: FlashConstants
     rounding: Rounding = "double"
     is_narrow: bool = False
-    has_local_layers: bool = False
+    is_compared: bool = False
     kernels: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     layers: list[str] = field(default_factory=list)
@@ -256,13 +257,13 @@ class StepWriter:
         ]
         text = _initialiser(stated)
         # Each layer has a name of its own where those of several sizes are compared.
-        key = f"{len(self._layers)} {text}" if self.file.has_local_layers else text
+        key = f"{len(self._layers)} {text}" if self.file.is_compared else text
         if key not in self._layers:
             suffix = f"_{len(self._layers) + 1}" if self._layers else ""
             name = f"step_{self.number}{suffix}"
             self._layers[key] = name
             definition = f"const {structure} {name} = {text};"
-            if has_symbols(text) or self.file.has_local_layers:
+            if has_symbols(text) or self.file.is_compared:
                 self._local_layers[f"&{name}"] = definition
             else:
                 self.file.layers.append(f"static {definition}")
