@@ -51,6 +51,24 @@ def test_rows_that_no_step_reads_may_be_missing(tmp_path):
     assert arenite.fit_frontier(path, dims={"h": "3..11:8", "w": "2..6"}).fits
 
 
+def test_an_average_of_one_row_at_the_lowest_size_runs_in_bands(tmp_path):
+    text = """(float[1,3,h,16] x) => (y)
+        <float[16,3,3,3] a, float[16,16,3,3] b, float[8,16,3,3] c> {
+        p = Conv<pads=[1,1,1,1]>(x, a) r = Conv<pads=[1,1,1,1]>(p, b) s = Relu(r)
+        t = AveragePool<kernel_shape=[2,2], strides=[2,2]>(s) y = Conv<pads=[1,1,1,1]>(t, c) }"""
+    _, ranged = banded(tmp_path, {"h": Dimension("h", 2, 32)}, text)
+    root = ranged.root
+    steps = [root["steps"][each["step"]] for each in root["turns"] if each.get("count")]
+    assert "Pool2D" in {each["kernel_type"] for each in steps}
+    with PoisonedSession(program_pieces(ranged)) as session:
+        for h in (2, 3, 4, 32):
+            feeds = {"x": np.random.default_rng(h).standard_normal((1, 3, h, 16), np.float32)}
+            model = lower_model(tmp_path / "tiny.onnx", Reading(dims={"h": h}))
+            with session_of(model.program) as alone:
+                expected = alone.run(feeds)
+            assert_same_bits(session.run(feeds), expected)
+
+
 @pytest.mark.parametrize("height", [Dimension("h", 8, 32), 32])
 def test_shorter_rows_stay_where_they_are_unless_all_are_one_tensor(height, tmp_path):
     program, found = banded(tmp_path, {"h": height, "w": Dimension("w", 8, 32)})

@@ -12,8 +12,8 @@
 
 namespace arenite {
 
-// Pools elements T with sums of type Sum. In bands, an average with one row of output adds rows of
-// the image to sums.
+// Pools elements T with sums of type Sum. In bands, an average with one row of output and working
+// memory adds rows of the image to sums.
 template <typename T, typename Sum, typename Kernel>
 class PoolStep final : public Step {
  public:
@@ -24,7 +24,8 @@ class PoolStep final : public Step {
         result_(result),
         num_images_(num_images),
         threads_(operands.threads) {
-    if (operands.in_bands && kernel.is_average && result.rows == 1) {
+    const bool has_sums = operands.scratch != nullptr;
+    if (operands.in_bands && kernel.is_average && result.rows == 1 && has_sums) {
       sums_ = require_scratch_of<Sum>(operands, result.columns * result.channels);
     }
   }
