@@ -151,9 +151,10 @@ typedef struct arenite_dimension {
   size_t low;
   size_t high;
   size_t step;
+  int is_counted; /* each run counts it, as the boxes of a detector: it cannot be set */
 } arenite_dimension;
 
-#define ARENITE_DIMENSION_INIT {sizeof(arenite_dimension), NULL, 0, 0, 0}
+#define ARENITE_DIMENSION_INIT {sizeof(arenite_dimension), NULL, 0, 0, 0, 0}
 
 /* Version of the library, such as "0.1.0". */
 ARENITE_API const char* arenite_version(void);
@@ -218,12 +219,12 @@ ARENITE_API const arenite_tensor* arenite_session_output(const arenite_session* 
 /* Sets the value of each dimension of the model, in its order: `count` is their number. A session
  * begins with the highest. Afterwards the structs of inputs and outputs, which stay where they are,
  * have the shapes of these sizes; feed all inputs again. States whose shapes change are reset.
- * The value of a dimension that each run counts, such as the boxes of a detector, is ignored.
+ * The value of a dimension that each run counts is ignored.
  * Allocates nothing. On failure, ARENITE_ERROR_SIZE for a value outside of its range, the sizes are
  * as before. */
 ARENITE_API arenite_status arenite_session_resize(arenite_session* session, const size_t* sizes,
                                                   size_t count);
-/* The value of a dimension; 0 if the index is out of range. */
+/* The present value of a dimension; 0 if the index is out of range. */
 ARENITE_API size_t arenite_session_size(const arenite_session* session, size_t index);
 
 /* Copies a contiguous array with the model's axes into an input, or an output into such an array.

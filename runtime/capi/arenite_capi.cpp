@@ -15,6 +15,7 @@
 #include "arenite.h"
 #include "errors.hpp"
 #include "session.hpp"
+#include "sizes.hpp"
 #include "validation.hpp"
 
 static_assert(ARENITE_ALIGNMENT == arenite::MappedFile::kAlignment);
@@ -348,7 +349,8 @@ arenite_status arenite_model_dimension(const arenite_model* model, size_t index,
         *model->file->program().dimensions()->Get(static_cast<flatbuffers::uoffset_t>(index));
     return write_struct<arenite_dimension>(
         {0, stated.name()->c_str(), static_cast<std::size_t>(stated.low()),
-         static_cast<std::size_t>(stated.high()), static_cast<std::size_t>(stated.step())},
+         static_cast<std::size_t>(stated.high()), static_cast<std::size_t>(stated.step()),
+         arenite::is_counted(stated) ? 1 : 0},
         kLeastDimension, dimension);
   });
 }

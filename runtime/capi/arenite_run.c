@@ -90,7 +90,7 @@ static int parse(int argc, char** argv, arguments* given) {
   return given->model != NULL;
 }
 
-/* Sets the sizes that are given, and prints all. */
+/* Sets the sizes that are given; others have their highest values. */
 static int resize(const arenite_model* model, arenite_session* session, const arguments* given) {
   const size_t count = arenite_model_num_dimensions(model);
   size_t* sizes = calloc(count + 1, sizeof *sizes);
@@ -106,11 +106,12 @@ static int resize(const arenite_model* model, arenite_session* session, const ar
       unsigned size;
       if (strncmp(text, dimension.name, length) != 0 || text[length] != '=') { continue; }
       if (!parse_count(text + length + 1, INT_MAX, &size)) { return 1; }
+      if (dimension.is_counted) {
+        return failed(given->model, "a --size names a dimension that each run counts");
+      }
       sizes[i] = size;
       ++num_found;
     }
-    printf("size     %s: %zu of %zu to %zu\n", dimension.name, sizes[i], dimension.low,
-           dimension.high);
   }
   if (num_found < given->num_sizes) {
     return failed(given->model, "a --size names no dimension of the model, or gives no NAME=N");
@@ -118,6 +119,16 @@ static int resize(const arenite_model* model, arenite_session* session, const ar
   const arenite_status status = arenite_session_resize(session, sizes, count);
   free(sizes);
   return status == ARENITE_OK ? 0 : failed(given->model, arenite_last_error());
+}
+
+/* Prints the sizes of the last run. */
+static void print_sizes(const arenite_model* model, const arenite_session* session) {
+  for (size_t i = 0; i < arenite_model_num_dimensions(model); ++i) {
+    arenite_dimension dimension = ARENITE_DIMENSION_INIT;
+    if (arenite_model_dimension(model, i, &dimension) != ARENITE_OK) { return; }
+    printf("size     %s: %zu of %zu to %zu%s\n", dimension.name, arenite_session_size(session, i),
+           dimension.low, dimension.high, dimension.is_counted ? ", counted" : "");
+  }
 }
 
 static double now_ms(void) {
@@ -368,10 +379,9 @@ int main(int argc, char** argv) {
 #endif
   if (resize(model, session, &given) != 0) { return 1; }
   source* sources = open_inputs(session, &given);
-  if (sources == NULL || time_runs(session, sources, &given) != 0 ||
-      print_outputs(session, given.output) != 0) {
-    return 1;
-  }
+  if (sources == NULL || time_runs(session, sources, &given) != 0) { return 1; }
+  print_sizes(model, session);
+  if (print_outputs(session, given.output) != 0) { return 1; }
   print_memory();
   for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
     if (sources[i].stream != NULL) { fclose(sources[i].stream); }

@@ -364,7 +364,7 @@ static int resized(const char* path, const char* wanted, const char* input, cons
   printf("%s\t0\t%zu %zu %zu of %zu\n", dimension.name, dimension.low, dimension.high,
          dimension.step, arenite_model_num_dimensions(model));
   report("second", arenite_model_dimension(model, 1, &dimension));
-  arenite_dimension cut = {8, NULL, 0, 0, 0};
+  arenite_dimension cut = {8, NULL, 0, 0, 0, 0};
   report("short", arenite_model_dimension(model, 0, &cut));
   const size_t size = (size_t)atoi(wanted), above = dimension.high + 1, huge = SIZE_MAX;
   size_t fed_size = 0;

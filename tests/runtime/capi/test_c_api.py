@@ -18,6 +18,7 @@ from arenite.runtime.rewrites import Activations
 from arenite.strategies import find, find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
+from support.detectors import YOLO
 from support.ranged_programs import range_of
 from support.running import build
 from support.tiny_onnx import parse, save, with_random_weights
@@ -309,6 +310,19 @@ def test_the_runner_takes_sizes(prefix, tmp_path):
         )
         assert done.returncode == 1
         assert text in done.stderr
+
+
+def test_the_runner_states_the_sizes_that_a_run_counts(prefix, tmp_path):
+    path = build(save(tmp_path, parse(YOLO)), tmp_path)
+    command = [prefix / "bin/arenite-run", path]
+    said = run(command).stdout
+    (rows,) = re.findall(r"output   y: float32 (\d+)x7", said)
+    assert f"size     kept: {rows} of 0 to 30, counted" in said
+    done = subprocess.run(
+        [*command, "--size", "kept=3"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "names a dimension that each run counts" in done.stderr
 
 
 def test_the_runner_helps_on_standard_output(prefix):
