@@ -15,11 +15,11 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from arenite.pipeline.base.ranges import along
+from arenite.pipeline.base.ranges import Touched, along, sizes_text
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.building import build_model
+from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.making.programs import random_array
-from arenite.planner.sizes import Dimension, at
+from arenite.planner.sizes import Dimension, at, highest_sizes
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Kernels
 from bench.harness.allocations import counter
@@ -31,6 +31,7 @@ from bench.quantised import open_network
 _RUNS = "Runs at random sizes"
 _LATENCIES = "Latency at a size, over that of the program for this size alone"
 _ALLOCATIONS = "Allocations at random sizes"
+_TOUCHED = "Pages that a size touches"
 _SECONDS = 0.1
 _ROUNDING = 1e-3
 """Of the largest element, as an output differs from ONNX Runtime's at most."""
@@ -196,6 +197,7 @@ json.dump(found, sys.stdout)
         },
         _ALLOCATIONS: {"model": "", "runs": "", "in resizing": "", "in running": ""},
         _LATENCIES: {"model": "", "sizes": "", "ms": ".3f", "ratio": ".3f"},
+        _TOUCHED: {"model": "", "sizes": "", "one plan, B": "", "its own plan, B": ""},
     },
     models="networks of the zoo, ../shared",
     rounds=5,
@@ -216,7 +218,8 @@ def varying_sizes(asked: Asked) -> Iterator[Row]:
     those of the program that is built for this size alone, bit for bit; both have direct kernels
     then, as Winograd's tiles depend on the room in the arena. They are compared with ONNX
     Runtime's but for rounding, by which two boxes of equal scores may change places. The arena
-    must be that of the fixed size at the highest.
+    must be that of the fixed size at the highest. A smaller size touches the pages of 4 KiB that
+    hold the fronts of its records; beside them stand those of a plan for this size alone.
     """
     for case in _cases(asked.folder):
         if asked.given.case is None or asked.given.case in case.name:
@@ -263,6 +266,7 @@ def _measured(case: _Case, asked: Asked) -> Iterator[Row]:
     }  # fmt: skip
     yield _allocations(case, ranged, values, asked)
     yield from _latencies(case, asked)
+    yield from _pages(case)
 
 
 def _feeds(session: Session) -> dict[str, NDArray[Any]]:
@@ -367,7 +371,23 @@ def _latencies(case: _Case, asked: Asked) -> Iterator[Row]:
             )
         yield {
             TABLE: _LATENCIES, "model": case.name,
-            "sizes": ", ".join(f"{name}={value}" for name, value in sizes.items()),
+            "sizes": sizes_text(sizes),
             "ms": Spread.of(1e3 * each for each in times["ours"]),
             "ratio": paired_ratios(times["ours"], times["alone"]),
         }  # fmt: skip
+
+
+def _pages(case: _Case) -> Iterator[Row]:
+    whole = build_model(case.path, case.reading(), kernels=Kernels.DIRECT)
+    for sizes in case.sizes_between():
+        single = build_model(case.path, case.reading(sizes), kernels=Kernels.DIRECT)
+        yield {
+            TABLE: _TOUCHED, "model": case.name, "sizes": sizes_text(sizes),
+            "one plan, B": _touched(whole, sizes), "its own plan, B": _touched(single, sizes),
+        }  # fmt: skip
+
+
+def _touched(built: Built, sizes: dict[str, int]) -> int:
+    """Return the bytes of the pages that a run at some sizes uses."""
+    highest = highest_sizes(built.compiled.program.dimensions)  # of what a run counts
+    return Touched.of(built.compiled.source.problem, built.plan, {**highest, **sizes}).resident

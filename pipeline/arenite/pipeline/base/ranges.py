@@ -1,4 +1,10 @@
-"""Plans for a range of sizes: what they take at single sizes of it."""
+"""Plans for a range of sizes: what they take at single sizes of it.
+
+A range has one plan, not one for each part of it. Its height is the lowest of the highest sizes,
+and a process that has run at these keeps their pages. In the middle of a range one plan touches at
+most twice the pages of a plan for that size alone (`bench run varying-sizes`). Of storage with
+parts at places that depend on sizes all pages count, so what is stated is an upper bound.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
