@@ -1,11 +1,12 @@
 """`Interpreter` beside LiteRT's: descriptions, results, errors."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from arenite.compat import cache
+from arenite.compat import cache, tflite
 from arenite.compat.tflite import (
     Delegate,
     Interpreter,
@@ -284,6 +285,17 @@ def test_misuse_is_refused_as_litert_does(both, ready, misuse):
         errors.append(caught.value)
     assert type(errors[0]) is type(errors[1])
     assert str(errors[0])[:18] == str(errors[1])[:18]
+
+
+def test_there_are_no_more_threads_than_processors(monkeypatch):
+    opened = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(
+        tflite, "open_program", lambda *_, threads: opened.append(threads) or object()
+    )
+    for threads in (None, 1, 2, 16):
+        Interpreter(model_content=network(), num_threads=threads)
+    assert opened == [1, 1, 2, 2]
 
 
 def test_shapes_that_cannot_be_are_refused():

@@ -79,7 +79,8 @@ class Interpreter:
         model_path: A TFLite file, or an `.arena` file, whose tensors are numbered inputs first.
         model_content: The bytes of a TFLite file, in the place of `model_path`.
         experimental_delegates: Ignored, with a warning.
-        num_threads: Number of threads that run kernels; 1 by default.
+        num_threads: Number of threads that run kernels, at most that of the processors; 1 by
+            default.
         experimental_op_resolver_type: Any `OpResolverType`; our kernels run the model.
         experimental_preserve_all_tensors: Keep the results of all operators for `get_tensor`.
 
@@ -553,4 +554,5 @@ def _threads(stated: int | None) -> int:
         raise ValueError("type of num_threads should be int")
     if stated < 1:
         raise ValueError("num_threads should >= 1")
-    return min(int(stated), MAX_THREADS)
+    # Threads wait for each other at each step: more than there are processors only wait.
+    return min(int(stated), len(os.sched_getaffinity(0)), MAX_THREADS)

@@ -115,6 +115,7 @@ class TfliteFile:
             self._model = _Table(self.content, struct.unpack_from("<I", self.content, 0)[0])
             self._subgraphs = self._model.tables(2)
             self._tensors = [each.tables(0) for each in self._subgraphs]
+            self._buffers = self._model.tables(4)
             self.signatures: Mapping[str, Signature] = {
                 each.text(2): Signature(each.number(4, "I"), _names(each, 0), _names(each, 1))
                 for each in self._model.tables(7)
@@ -170,7 +171,7 @@ class TfliteFile:
     def constant(self, index: int, subgraph: int = 0) -> Array | None:
         """Return the elements of a constant, None of other tensors."""
         tensor = self._tensors[subgraph][index]
-        buffer = self._model.tables(4)[tensor.number(2, "I")]
+        buffer = self._buffers[tensor.number(2, "I")]
         data = buffer.array(0, np.uint8)
         if not data.size and buffer.number(1, "Q") > 1:  # behind the FlatBuffer
             offset, size = buffer.number(1, "Q"), buffer.number(2, "Q")
