@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from arenite.compat.cache import Model, UnavailableError, note, noted, open_program
@@ -51,8 +50,10 @@ class Programs:
     values: Sequence[str] = ()
     unranked: frozenset[str] = frozenset()
     _open: dict[str, Session] = field(default_factory=dict)
+    _last: tuple[Lengths, dict[str, Any], Session] | None = None
     _missed: dict[str, list[Lengths]] = field(default_factory=dict)
     _range: dict[str, Any] | None = None
+    _bounds: dict[str, int | Dimension] = field(default_factory=dict)
     _takes_ranges: bool = True
     _fixes_values: bool | None = None
     _fixed_values: set[tuple[Any, ...]] = field(default_factory=set)
@@ -61,8 +62,12 @@ class Programs:
     def __post_init__(self) -> None:
         kept = noted(self.model, _NOTE)
         if isinstance(kept, dict):
-            self._range, self._takes_ranges = kept["range"], kept["takes_ranges"]
+            self._take_range(kept["range"])
+            self._takes_ranges = kept["takes_ranges"]
             self._fixes_values = kept["fixes_values"]
+
+    def _take_range(self, options: dict[str, Any] | None) -> None:
+        self._range, self._bounds = options, _lengths_of(options) if options else {}
 
     def _note(self) -> None:
         """Remember for the next process what was found."""
@@ -86,8 +91,18 @@ class Programs:
         """
         if self._process != os.getpid():  # a child, where threads of sessions are not
             self._open.clear()
-            self._process = os.getpid()
-        values = {name: np.asarray(inputs[name]).item() for name in self.values}
+            self._last, self._process = None, os.getpid()
+        values = {name: inputs[name].item() for name in self.values}
+        if self._last is not None and self._last[:2] == (lengths, values):
+            return _run_session(self._last[2], inputs)
+        made = self._run_as(lengths, values, inputs)
+        self._last = lengths, values, next(reversed(self._open.values()))
+        return made
+
+    def _run_as(
+        self, lengths: Lengths, values: dict[str, Any], inputs: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        """Run a program that knows the values or does not, as was found."""
         if values and self._fixes_values is None:
             return self._first_run(lengths, values, inputs)
         if self._fixes_values:
@@ -111,15 +126,14 @@ class Programs:
         except AreniteError as error:
             refusal = error
         if refusal or any("onnxruntime" in each.backends() for each in self._open.values()):
+            without, self._open = self._open, {}
             try:
-                others = list(self._open)
                 made = self._run(lengths, values, inputs)
                 self._fixes_values = True
-                for key in others:
-                    self._open.pop(key, None)
             except AreniteError as error:
                 if refusal:
                     raise refusal from error
+                self._open = without
         self._fixes_values = self._fixes_values or False
         self._note()
         return made
@@ -155,7 +169,8 @@ class Programs:
                 reasons.add(reason)
                 continue
             if ranged != self._range:
-                self._range, self._missed[str(values)] = ranged, missed
+                self._take_range(ranged)
+                self._missed[str(values)] = missed
                 self._open = {str(ranged): self._open[str(ranged)]}
                 self._note()
             return made
@@ -187,12 +202,12 @@ class Programs:
         known = self._range
         if not self._takes_ranges:
             return
-        if known is not None and known["values"] == values:
-            corners = _corners(known)
-            if _holds(known, lengths):
+        is_alike = self._bounds.keys() == lengths.keys()
+        if known is not None and known["values"] == values and is_alike:
+            if all(_is_within(lengths[name], each) for name, each in self._bounds.items()):
                 yield known
-            elif corners[0].keys() == lengths.keys():
-                missed = [*missed, *corners]
+            else:
+                missed = [*missed, *_corners(self._bounds)]
         varied = [name for name in lengths if any(each[name] != lengths[name] for each in missed)]
         if varied:
             for dims in ranges_of(missed, varied, known is not None):
@@ -201,8 +216,7 @@ class Programs:
     def _run_program(
         self, options: dict[str, Any], inputs: Mapping[str, Array]
     ) -> dict[str, Array]:
-        session = self._opened(options)
-        return session.run({port.name: inputs[port.name] for port in session.inputs})
+        return _run_session(self._opened(options), inputs)
 
     def _opened(self, options: dict[str, Any]) -> Session:
         key = str(options)
@@ -216,6 +230,10 @@ class Programs:
         return found
 
 
+def _run_session(session: Session, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    return session.run({port.name: inputs[port.name] for port in session.inputs})
+
+
 def _lengths_of(options: Mapping[str, Any]) -> dict[str, int | Dimension]:
     """Return the lengths and ranges of a program."""
     shapes = options["shapes"].items()
@@ -224,18 +242,13 @@ def _lengths_of(options: Mapping[str, Any]) -> dict[str, int | Dimension]:
     return {name: Dimension.parse(name, str(text)) for name, text in texts.items()}
 
 
-def _holds(options: Mapping[str, Any], lengths: Lengths) -> bool:
-    """Tell whether a program is for a range that contains some lengths."""
-    stated = _lengths_of(options)
-    return stated.keys() == lengths.keys() and all(
-        lengths[name] in each if isinstance(each, Dimension) else lengths[name] == each
-        for name, each in stated.items()
-    )
+def _is_within(length: int, stated: int | Dimension) -> bool:
+    return length in stated if isinstance(stated, Dimension) else length == stated
 
 
-def _corners(options: Mapping[str, Any]) -> tuple[Lengths, Lengths]:
+def _corners(bounds: Mapping[str, int | Dimension]) -> tuple[Lengths, Lengths]:
     """Return the lowest and the highest lengths of a program."""
-    stated = _lengths_of(options).items()
+    stated = bounds.items()
     return (
         {name: each.low if isinstance(each, Dimension) else each for name, each in stated},
         {name: each.high if isinstance(each, Dimension) else each for name, each in stated},
