@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.compat import cache, tflite
+from arenite.compat import cache
 from arenite.compat.tflite import (
     Delegate,
     Interpreter,
@@ -290,9 +290,7 @@ def test_misuse_is_refused_as_litert_does(both, ready, misuse):
 def test_there_are_no_more_threads_than_processors(monkeypatch):
     opened = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(
-        tflite, "open_program", lambda *_, threads: opened.append(threads) or object()
-    )
+    monkeypatch.setattr(cache, "Session", lambda _, threads: opened.append(threads) or object())
     for threads in (None, 1, 2, 16):
         Interpreter(model_content=network(), num_threads=threads)
     assert opened == [1, 1, 2, 2]

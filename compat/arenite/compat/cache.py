@@ -110,7 +110,7 @@ def open_program(
     Args:
         model: The model; an `.arena` file is taken as it is.
         options: Arguments of `arenite.build`, such as `dims` and `shapes`, that JSON can state.
-        threads: Number of threads that run kernels.
+        threads: Number of threads that run kernels, at most that of the processors.
         parts: Other files that the model consists of, such as external data.
 
     Raises:
@@ -118,6 +118,7 @@ def open_program(
         UnavailableError: A package that it needs is missing, or there is no space.
         ProgramError: An `.arena` file is damaged.
     """
+    threads = min(threads, len(os.sched_getaffinity(0)))  # more would wait for each other
     if model.suffix == Model.ARENA and model.path is not None:
         return Session(model.path, threads=threads)
     return made(

@@ -554,5 +554,4 @@ def _threads(stated: int | None) -> int:
         raise ValueError("type of num_threads should be int")
     if stated < 1:
         raise ValueError("num_threads should >= 1")
-    # Threads wait for each other at each step: more than there are processors only wait.
-    return min(int(stated), len(os.sched_getaffinity(0)), MAX_THREADS)
+    return min(int(stated), MAX_THREADS)
