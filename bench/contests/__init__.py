@@ -25,6 +25,7 @@ CONTESTS: Final[Mapping[str, Entry]] = {
                  "LiteRT, ONNX Runtime, ncnn, MNN, emulated"),
     "varying-sizes": Entry("varying_sizes", "bytes, latency ratio, quality", "zoo, ../shared",
                            "programs of one size, ONNX Runtime"),
+    "touched-pages": Entry("varying_sizes", "bytes", "zoo, ../shared", "programs of one size"),
     "drop-in": Entry("drop_in", "quality, latency ratio, peak RSS", "programs of bench/drop_in",
                      "LiteRT, ONNX Runtime"),
     "quantised-models": Entry("runtime", "latency ratio, quality", "zoo, ../shared",

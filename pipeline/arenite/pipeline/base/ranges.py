@@ -2,7 +2,7 @@
 
 A range has one plan, not one for each part of it. Its height is the lowest of the highest sizes,
 and a process that has run at these keeps their pages. In the middle of a range one plan touches at
-most twice the pages of a plan for that size alone (`bench run varying-sizes`). Of storage with
+most twice the pages of a plan for that size alone (`bench run touched-pages`). Of storage with
 parts at places that depend on sizes all pages count, so what is stated is an upper bound.
 """
 
