@@ -55,8 +55,8 @@ def suppressed(boxes, scores):
 
 def call(interpreter):
     (taken,), (made,) = interpreter.get_input_details(), interpreter.get_output_details()
-    _, height, width, _ = taken["shape"]
-    pixels = letterbox(height, width)[np.newaxis]
+    _, _, height, width = taken["shape"]
+    pixels = letterbox(height, width).transpose(2, 0, 1)[np.newaxis]
     if taken["dtype"] != np.float32:
         scale, zero = taken["quantization"]
         pixels = np.clip(np.round(pixels / scale + zero), -128, 255)
