@@ -98,6 +98,16 @@ def test_a_dimension_may_be_a_sum_of_others(tmp_path, run, run_json):
     assert "'past' is neither a number nor a dimension that is given" in " ".join(err.split())
 
 
+def test_c_source_takes_dimensions_that_are_sums_of_others(tmp_path, run):
+    text = """(float[past,4] p, float[seq,4] x, float[total,4] z) => (y)
+        { c = Concat<axis=0>(p, x) y = Add(c, z) }"""
+    path, out = save(tmp_path, parse(text)), tmp_path / "out"
+    lengths = "--dim", "past=1..8", "--dim", "seq=1..4", "--dim", "total=past+seq"
+    code, said, _ = run("export", path, "--to", "c", *lengths, "--json", "-o", out)
+    assert code == 0
+    assert json.loads(said)["tested"]
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [

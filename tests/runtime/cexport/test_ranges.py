@@ -63,6 +63,10 @@ NETWORKS = {
     "borders": (N, """(float[2,$n,8] x) => (y, z)
         <int64[6] p = {0,1,0,0,2,3}, int64[1] s = {-2}, int64[1] e = {100}, int64[1] a = {1}> {
         y = Pad(x, p) z = Slice(x, s, e, a) }"""),
+    "last rows of a constant": (N, """(float[1,$n,4] x) => (y)
+        <float[1,9,4] t, int64[1] nine = {9}, int64[1] one = {1}> {
+        s = Shape(x) l = Gather(s, one) b = Sub(nine, l) c = Slice(t, b, nine, one)
+        y = Add(c, x) }"""),
     "every second": (N, """(float[4,$n] x) => (y) <int64[1] s = {0}, int64[1] e = {100},
         int64[1] a = {1}, int64[1] t = {2}> { y = Slice(x, s, e, a, t) }"""),
     "bytes": (N, """(float[1,3,$n,12] x) => (y)

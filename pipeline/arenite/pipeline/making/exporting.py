@@ -18,6 +18,7 @@ from arenite.pipeline.making.programs import session_by_plan
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import compile_hybrid, in_order, lower_model_for_c
 from arenite.planner import Budget, Costs, Link, Plan, Problem, Program, Strategy, derive, verify
+from arenite.planner.sizes import depends
 from arenite.runtime.cexport import (
     CExport,
     CompiledForC,
@@ -193,7 +194,11 @@ def _run(
     """
     reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
     if interface.dimensions:
-        dims = {name: each for name, each in reading.dims.items() if isinstance(each, int)}
+        dims = {
+            name: each
+            for name, each in reading.dims.items()
+            if isinstance(each, int) and not depends(each)
+        }
         shapes = {each.port.name: each.port.shape(each.tensor.shape) for each in interface.inputs}
         reading = Reading(dims, shapes, reading.values)
     if any(isinstance(step.operator, QuantiseRows) for step in program.steps):

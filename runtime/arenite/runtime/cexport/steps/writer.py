@@ -9,7 +9,7 @@ import numpy as np
 
 from arenite.planner import Array, Step, Tensor
 from arenite.planner.operators import Operator
-from arenite.planner.sizes import Size, bounds
+from arenite.planner.sizes import Size, bounds, depends
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import clamp_of
@@ -168,7 +168,9 @@ class StepWriter:
         if not array.size:
             raise NotWrittenError(f"input {tensor.name!r} is empty")
         name = self.constant(array, "constant")
-        return f"(const uint8_t *){name}" + (f" + {inside + shift}" if inside + shift else "")
+        skipped = inside + shift
+        has_any = skipped or depends(skipped)  # it may be 0 at the highest sizes alone
+        return f"(const uint8_t *){name}" + (f" + {skipped}" if has_any else "")
 
     def rows_of(
         self, tensor: Tensor, stride: int, plane: Plane = 0, bytes_each: int = 0, count: int = 0,
