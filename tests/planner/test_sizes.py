@@ -249,3 +249,14 @@ def test_the_sign_of_a_largest_is_known():
     n, m = Dimension("n", 1, 9), Dimension("m", 2, 6)
     assert Ranges([n, m]).sign(largest(n.size, m.size)) == 1
     assert isinstance(bounds(largest(n.size, m.size), [n, m])[0], int)
+
+
+def test_terms_that_share_no_dimension_are_proved_apart() -> None:
+    dimensions = [Dimension(f"n{index}", 0, 3234) for index in range(90)]
+    found = [smallest(each.size, 300) for each in dimensions]
+    assert bounds(sum(found), dimensions) == (0, 27_000)
+    assert bounds(sum(300 - each for each in found), dimensions) == (0, 27_000)
+    one, other = dimensions[0].size, dimensions[1].size
+    assert bounds(7 * one - 5 * other, dimensions) == (-5 * 3234, 7 * 3234)
+    with pytest.raises(SizeError, match="too many sizes"):
+        bounds(one * other - one, dimensions)
