@@ -15,6 +15,7 @@ from arenite.compat.tflite import (
     experimental,
     load_delegate,
 )
+from support.forked import in_child
 from support.tflite_operator import Given, operator_model, weights
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
@@ -294,6 +295,20 @@ def test_there_are_no_more_threads_than_processors(monkeypatch):
     for threads in (None, 1, 2, 16):
         Interpreter(model_content=network(), num_threads=threads)
     assert opened == [1, 1, 2, 2]
+
+
+def test_a_forked_child_opens_the_model_again(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    interpreter = Interpreter(model_content=network(), num_threads=2)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, ROWS)
+
+    def used():
+        interpreter.invoke()
+        assert interpreter.get_tensor(2).tolist() == [[-1, 0, -3, 0]]
+
+    assert in_child(used) == 0
+    used()
 
 
 def test_shapes_that_cannot_be_are_refused():

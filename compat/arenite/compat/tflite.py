@@ -28,7 +28,7 @@ from arenite.compat.tflite_file import (
     TfliteFile,
 )
 from arenite.planner import AreniteError
-from arenite.runtime import MAX_THREADS, Session
+from arenite.runtime import MAX_THREADS, Session, SessionForkedError
 
 Shape = tuple[int, ...]
 _TFLITE = ".tflite"
@@ -381,7 +381,12 @@ class Interpreter:
         """
         if not self._is_ready or self._session is None:
             raise RuntimeError("Invoke called on model that is not ready: call allocate_tensors()")
-        self._session.run(self._fed, copy=False)
+        try:
+            self._session.run(self._fed, copy=False)
+        except SessionForkedError:  # a child of the process, where its threads are not
+            self._session, self._is_ready = None, False
+            self.allocate_tensors()
+            self.invoke()
 
     def reset_all_variables(self) -> None:
         """Set the variables of the model to what they hold before its first run."""
