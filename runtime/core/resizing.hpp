@@ -83,11 +83,12 @@ struct Resizing {
   std::vector<SizeSource> sources;
   std::deque<SizedStep> steps;  // which do not move
   std::deque<CountedSize> counted;
-  std::vector<bool> is_changed;            // by tensor
-  std::vector<std::size_t> rows;           // by step that runs by rows: how many there are
-  std::vector<std::uint32_t> rounds;       // by loop: how many have rows; at least 1
-  std::vector<const TensorView*> written;  // room for a list
-  StepMemory ports;                        // of the copies of inputs and outputs
+  std::vector<bool> is_changed;              // by tensor
+  std::vector<const TensorView*> row_views;  // by step: what has the rows of its turns; or null
+  std::vector<std::size_t> rows;             // by step that runs by rows: how many there are
+  std::vector<std::uint32_t> rounds;         // by loop: how many have rows; at least 1
+  std::vector<const TensorView*> written;    // room for a list
+  StepMemory ports;                          // of the copies of inputs and outputs
   std::unique_ptr<std::byte[]> block;
   std::size_t block_size = 0;
 };

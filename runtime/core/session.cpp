@@ -62,6 +62,7 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   make_ports();
   if (resizing_ != nullptr) {
     counts_ = !resizing_->counted.empty();
+    find_row_views();
     settle_memory();
   }
   make_lane();
@@ -191,21 +192,24 @@ void Session::apply_sizes(bool all, std::optional<std::size_t> counting) {
   resizing_->values = resizing_->wanted;
 }
 
+void Session::find_row_views() {
+  if (!has_turns(program())) { return; }
+  for (const auto* step : *program().steps()) {
+    const auto* list = takes_rows(*step, tensors_) ? step->inputs() : step->outputs();
+    const auto* view = count(list) == 0 ? nullptr : find(list->Get(0));
+    resizing_->row_views.push_back(view == nullptr || view->rank() < 2 ? nullptr : view);
+  }
+  resizing_->rows.resize(steps_.size());
+  resizing_->rounds.resize(program().loops()->size());
+}
+
 void Session::note_rows() {
   auto& rows = resizing_->rows;
   if (!has_turns(program())) { return; }
-  rows.resize(steps_.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto* sized = resizing_->find(i);
-    const auto& step = sized != nullptr
-                           ? sized->stated(program())
-                           : *program().steps()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    const bool takes = takes_rows(step, tensors_);
-    const auto* list = takes ? step.inputs() : step.outputs();
-    const auto* view = count(list) == 0 ? nullptr : find(list->Get(0));
-    rows[i] = view == nullptr || view->rank() < 2 ? 0 : view->shape[1];
+    const auto* view = resizing_->row_views[i];
+    rows[i] = view == nullptr ? 0 : view->shape[1];
   }
-  resizing_->rounds.resize(program().loops()->size());
   flatbuffers::uoffset_t begin = 0;
   for (flatbuffers::uoffset_t i = 0; i < program().loops()->size(); ++i) {
     const auto& loop = *program().loops()->Get(i);

@@ -125,6 +125,8 @@ class Session {
   // Makes a step that depends on sizes, the next one.
   void make_sized(SizedStep& sized, Operands operands);
   void make_ports(bool is_running = false);
+  // Finds, of each step, the tensor whose rows its turns are of, at the highest sizes.
+  void find_row_views();
   // Counts the rows of each step that may run by rows.
   void note_rows();
   // Makes everything of the next sizes; `all` for all steps that are sized. In a run, those behind
