@@ -56,10 +56,21 @@ def chosen(*branches: TinySubgraph) -> bytes:
     return tiny_tflite(main, *branches)
 
 
+BRANCHES = {
+    "other operators": (negated(), added()),
+    "nothing in one": (TinySubgraph([floats("x")], [], [0], [0], "then"), added()),
+    "a constant": (
+        TinySubgraph([floats("x"), floats("h", HALF.tobytes())], [], [0], [1]),
+        added(),
+    ),
+}
+
+
 @pytest.mark.parametrize("verdict", [False, True])
-def test_either_branch_is_that_of_litert(tmp_path, verdict):
+@pytest.mark.parametrize("branches", BRANCHES.values(), ids=BRANCHES)
+def test_either_branch_is_that_of_litert(tmp_path, verdict, branches):
     path = tmp_path / "m.tflite"
-    path.write_bytes(chosen(negated(), added()))
+    path.write_bytes(chosen(*branches))
     given = np.array([3, -1, 2, -5], np.float32)
     (expected,) = Reference(path).run([np.array([verdict]), given])
     with Session(build(path, tmp_path)) as session:
