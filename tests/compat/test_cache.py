@@ -1,6 +1,9 @@
 """Programs kept in a folder."""
 
+import io
+import json
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from arenite.compat.cache import (
     noted,
     open_program,
 )
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import AreniteError, MissingDependencyError
 
 onnx = pytest.importorskip("onnx")
 NAME = Path(__file__).stem
@@ -66,6 +69,11 @@ def lack(*_):
     raise MissingDependencyError("package", "extra", "building")
 
 
+def refuse(*_):
+    """Refuse the model."""
+    raise AreniteError("reason")
+
+
 def read(path):
     return path.read_text()
 
@@ -104,6 +112,25 @@ def test_what_a_missing_package_prevents_is_tried_again(folder, text):
         with pytest.raises(UnavailableError, match="package"):
             made(model, f"{NAME}:lack", {}, ".txt", read)
     assert not list(folder.glob("*.refused"))
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_refusal_is_kept_only_if_onnxruntime_was_there(folder, text, monkeypatch, is_there):
+    kinds = []
+
+    def run_here(task, model, output, options):
+        stated = io.StringIO(json.dumps([task, str(model), str(output), options]))
+        monkeypatch.setattr("sys.stdin", stated)
+        monkeypatch.setattr("sys.stdout", io.StringIO())
+        cache.work()
+        kinds.append(sys.stdout.getvalue())
+        raise RefusedError("reason", is_final=kinds[-1] == "\0refused\1reason")
+
+    monkeypatch.setattr(cache, "find_spec", lambda _: object() if is_there else None)
+    monkeypatch.setattr(cache, "_run", run_here)
+    with pytest.raises(RefusedError):
+        made(Model.of(text, ".txt"), f"{NAME}:refuse", {}, ".txt", read)
+    assert bool(list(folder.glob("*.refused"))) == is_there
 
 
 def test_nothing_is_kept_where_the_cache_is_off(text, tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Self, TypeVar
 
@@ -36,11 +37,20 @@ LIMIT = 2 << 30
 building_s = 0.0
 """Seconds that this process has waited for models to be built."""
 _REFUSED = ".refused"
+_FINAL, _FOR_NOW = "refused", "refused without onnxruntime"
 _DAY_S = 86_400
 
 
 class RefusedError(AreniteError):
-    """A model cannot be built; this is the reason."""
+    """A model cannot be built; this is the reason.
+
+    Attributes:
+        is_final: Whether ONNX Runtime, which runs some operators, was there and did not help.
+    """
+
+    def __init__(self, reason: str, *, is_final: bool = True) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
 
 
 class UnavailableError(AreniteError):
@@ -174,7 +184,8 @@ def made(
                 _run(task, file, temporary, options)
             temporary.replace(path)
         except RefusedError as error:
-            _write(refused, str(error))
+            if error.is_final:
+                _write(refused, str(error))
             raise
         finally:
             temporary.unlink(missing_ok=True)
@@ -281,8 +292,8 @@ def _run(task: str, model: Path, output: Path, options: Options) -> None:
     kind, _, reason = process.stdout.rpartition("\0")[2].partition("\1")
     if process.returncode == 0 and kind == "done":
         return
-    if kind == "refused":
-        raise RefusedError(reason)
+    if kind in {_FINAL, _FOR_NOW}:
+        raise RefusedError(reason, is_final=kind == _FINAL)
     raise UnavailableError(reason or process.stderr.strip().rpartition("\n")[2] or "build failed")
 
 
@@ -296,5 +307,5 @@ def work() -> None:
     except (MissingDependencyError, OutputError) as error:
         kind, reason = "unavailable", str(error)
     except (AreniteError, ValueError) as error:
-        kind, reason = "refused", str(error)
+        kind, reason = _FINAL if find_spec("onnxruntime") else _FOR_NOW, str(error)
     sys.stdout.write(f"\0{kind}\1{reason}")
