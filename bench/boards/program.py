@@ -27,7 +27,7 @@ class Subject:
     Attributes:
         sources: Files to compile.
         header: The file that declares its functions.
-        run: Name of the function that runs it.
+        run: Expression that runs it, where `arena` is the arena's address.
         arena_bytes: Expression for the size of its arena.
         arena_align: Expression for the alignment of its arena.
         inputs: For each input an expression for its address, where `arena` is the arena's, and
@@ -116,7 +116,7 @@ def _adaptor(subject: Subject) -> str:
     """Return the header by which the board's `main` calls the model."""
     return "\n".join([
         f'#include "{subject.header.name}"',
-        f"#define SUBJECT_RUN {subject.run}",
+        f"#define SUBJECT_RUN(arena) {subject.run}",
         f"#define SUBJECT_BEGIN(arena) {subject.begin}",
         f"#define SUBJECT_ARENA_BYTES ({subject.arena_bytes})",
         f"#define SUBJECT_ARENA_ALIGN ({subject.arena_align})",
@@ -146,7 +146,8 @@ def _accessors(kind: str, pointer: str, ports: Sequence[tuple[str, str]]) -> Ite
 
 
 STRICT: Final = ("-Wconversion", "-Wshadow", "-Wcast-qual", "-pedantic")
-_RUN: Final = re.compile(r"\bint (\w+)_run\(uint8_t \*arena\);")
+_RUN: Final = re.compile(r"\bint (\w+)_run\(uint8_t \*arena((?:, int32_t \*?\w+)*)\);")
+_ARGUMENT: Final = re.compile(r", int32_t (\*?)(\w+)")
 
 
 def with_cmsis_nn(subject: Subject, board: Board, cmsis_nn: Path) -> Subject:
@@ -168,29 +169,41 @@ def with_cmsis_nn(subject: Subject, board: Board, cmsis_nn: Path) -> Subject:
     return replace(subject, flags=flags, libraries=[library])
 
 
-def exported(folder: Path, *, optimised: tuple[str, ...] = OPTIMISED) -> Subject:
+def exported(
+    folder: Path, *, sizes: Mapping[str, int] | None = None, optimised: tuple[str, ...] = OPTIMISED
+) -> Subject:
     """Return the model that `arenite export --to c` wrote into a folder.
 
     Args:
         folder: Where it was written.
+        sizes: Values of its dimensions, if it is for a range of sizes.
         optimised: Compiler options that say for what.
     """
-    header, name = next(
-        (path, found[1])
+    header, name, arguments = next(
+        (path, found[1], found[2])
         for path in sorted(folder.glob("*.h"))
         if (found := _RUN.search(path.read_text(encoding="utf-8")))
     )
     macro = name.upper()
     ports: dict[str, list[tuple[str, str]]] = {"input": [], "output": []}
+    given, lengths = "", []
+    for pointer, parameter in _ARGUMENT.findall(arguments):
+        value = "" if pointer else str((sizes or {})[parameter])
+        given += f", {value or 'NULL'}"
+        lengths.append(value or f"{macro}_COUNT_{parameter.upper()}_HIGH")
+    text = header.read_text(encoding="utf-8")
     accessor = re.compile(rf"\*{name}_(input|output)_(\w+)\(uint8_t \*arena\)")
-    for kind, port in accessor.findall(header.read_text(encoding="utf-8")):
+    for kind, port in accessor.findall(text):
         size = f"{macro}_{kind}_{port}_BYTES".upper()
+        function = f"{name}_{kind}_{port}_bytes("
+        if function in text:
+            size = f"{function}{', '.join(lengths)})"
         ports[kind].append((f"{name}_{kind}_{port}(arena)", size))
     weights = folder / f"{name}_weights.bin"
     return Subject(
         sources=[folder / f"{name}.c", folder / f"{name}_weights.c"],
         header=header,
-        run=f"{name}_run",
+        run=f"{name}_run(arena{given})",
         arena_bytes=f"{macro}_ARENA_BYTES",
         arena_align=f"{macro}_ARENA_ALIGN",
         inputs=ports["input"],

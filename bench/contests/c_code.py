@@ -257,7 +257,7 @@ def _onnx2c(path: Path, given: Array, expected: Array, asked: Asked, folder: Pat
     )
     ports = given.nbytes + expected.nbytes
     subject = Subject(
-        [source], header, "model_run", str(ports), "8", [("arena", str(given.nbytes))],
+        [source], header, "model_run(arena)", str(ports), "8", [("arena", str(given.nbytes))],
         [(f"arena + {given.nbytes}", str(expected.nbytes))],
         flags=("-std=gnu99", "-w", asked.given.optimise),
     )  # fmt: skip

@@ -33,7 +33,7 @@ def tiny(tmp_path):
         (tmp_path / "tiny.h").write_text(HEADER)
         (tmp_path / "tiny.c").write_text(source)
         subject = Subject(
-            [tmp_path / "tiny.c"], tmp_path / "tiny.h", "tiny_run", str(ARENA), "16",
+            [tmp_path / "tiny.c"], tmp_path / "tiny.h", "tiny_run(arena)", str(ARENA), "16",
             [("arena", "16")], [("arena + 16", "16")],
         )  # fmt: skip
         return replace(subject, **changes)

@@ -241,7 +241,7 @@ def test_a_run_beyond_the_arena_is_noticed(sources, tmp_path):
 def test_the_first_run_needs_no_clean_arena_and_states_begin_anew(sources, tmp_path):
     model, folder = sources("keyword")
     inputs = random_inputs(model, RUNS)
-    anew = replace(exported(folder), run="keyword_anew", header=tmp_path / "anew.h")
+    anew = replace(exported(folder), run="keyword_anew(arena)", header=tmp_path / "anew.h")
     (tmp_path / "anew.h").write_text(
         f'#include "{folder}/keyword.h"\nstatic inline int keyword_anew(uint8_t *arena)\n'
         "{ const int status = keyword_run(arena); keyword_reset(arena); return status; }\n"
@@ -262,7 +262,7 @@ def test_the_exported_test_passes_and_notices_a_wrong_value(sources, tmp_path, b
         subject,
         sources=[*subject.sources, folder / "classifier_test.c"],
         header=tmp_path / "tested.h",
-        run="classifier_test",
+        run="classifier_test(arena)",
         defines={**subject.defines, "CLASSIFIER_TEST_NO_MAIN": "1"},
         flags=(*subject.flags, f"-I{folder}"),
     )
