@@ -141,6 +141,22 @@ def test_detectors_with_their_own_post_processing(text, tmp_path):
     assert len(assert_runs_like_onnx_runtime(text, tmp_path, densities)) > 5
 
 
+COUNTED_AGAIN = """(float[40] x) => (float[p,2] y)
+<float low = {0.0}, float high = {0.5}, int64[1] zero = {0}, int64 none = {0},
+ int64[1] minus = {-1}>
+{ g = Greater(x, low) n = NonZero(g) i = Squeeze(n, zero) a = Gather(x, i) h = Greater(a, high)
+  m = NonZero(h) j = Squeeze(m, zero) b = Gather(a, j) s = Shape(b)
+  t = ReduceProd<keepdims=0>(s) e = Equal(t, none)
+  k = If(e) <then_branch = nothing () => (float[0] z) { z = ConstantOfShape(zero) },
+             else_branch = some () => (float[q] z) { z = Sqrt(b) }>
+  c = Concat<axis=0>(k, k) l = Shape(k) r = Concat<axis=0>(l, minus) y = Reshape(c, r) }"""
+
+
+def test_a_branch_for_nothing_is_known_by_what_was_counted_last(tmp_path):
+    lengths = assert_runs_like_onnx_runtime(COUNTED_AGAIN, tmp_path, (0.9, 1, 0.6, 0.3))
+    assert len(lengths) > 2
+
+
 def test_branches_that_differ_where_nothing_is_found_are_refused(tmp_path):
     text = SSD.replace("ConstantOfShape<value = int64[1] {0}>(zero)", "Identity(one)")
     text = text.replace("int64[0] z", "int64[1] z")

@@ -177,6 +177,8 @@ class Ranged:
             if array is not None:
                 values.add_array(operand.name, array)
         expected = [None if t is None else type_at(t, point) for t in types]
+        if op_type(node) == "Reshape" and any(t is not None and 0 in t.shape for t in expected):
+            return  # it infers no -1 for nothing
         try:
             found = Inference(self._dialect, values).output_types(
                 node, label, operands, [None] * len(expected), bounded_type(node, operands, values)
@@ -249,11 +251,15 @@ class Ranged:
 
     def vanishes(self, length: int, zero: int) -> bool:
         """Tell whether a length is proved to be 0 wherever a size is."""
-        for each in self.ranges.dimensions:
-            if each.counted_by and same(length, each.size):
-                return self.vanishes(self._most[each.name], zero)
         common = math.gcd(*(factor for _, factor in Expression.of(zero).terms))
-        return same(length * common // zero * zero, length * common)
+        if same(length * common // zero * zero, length * common):
+            return True
+        return any(
+            each.counted_by
+            and same(length, each.size)
+            and self.vanishes(self._most[each.name], zero)
+            for each in self.ranges.dimensions
+        )
 
     def is_prefix(self, operand: Operand) -> bool:
         """Tell whether the elements at each size are the first ones in storage."""
