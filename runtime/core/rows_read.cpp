@@ -220,8 +220,7 @@ bool takes_rows(const program::Step& step, const std::vector<TensorView>& tensor
   const auto* result = operand(step.outputs(), 0, tensors);
   if (source == nullptr || result == nullptr || source->rank() < 2) { return false; }
   if (const auto* pool = step.kernel_as_Pool2D()) {
-    return pool->kind() == program::PoolKind::average && result->rank() > 1 &&
-           result->shape[1] == 1 && step.scratch() >= 0;
+    return pool->kind() == program::PoolKind::average && result->has_one_row;
   }
   const auto* reduce = step.kernel_as_Reduce();
   if (reduce == nullptr || reduce->axes() == nullptr ||

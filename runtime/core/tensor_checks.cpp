@@ -105,6 +105,7 @@ TensorView checked_tensor(const Program& program, const program::Tensor& tensor)
     const auto length = tensor.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
     view.shape.push_back(static_cast<std::size_t>(length));
   }
+  view.has_one_row = view.rank() > 1 && view.shape[1] == 1;
   const std::uint64_t limit = checked_limit(program, tensor, label);
   if (count(tensor.rows()) > 0) {
     check_rows(tensor, view, limit, label);

@@ -25,6 +25,7 @@ struct TensorView : InStepMemory {
   std::size_t size = 0;        // bytes
   std::size_t coded_size = 0;  // bytes at `data`, of a constant that is coded; 0: it is not
   bool is_constant = false;
+  bool has_one_row = false;   // along axis 1, at the highest sizes
   bool is_spilled = false;    // in a memory that only moves touch
   SpillFile* file = nullptr;  // that memory, if it is a file: then there is no `data`
   std::uint64_t offset = 0;   // in the file

@@ -104,3 +104,30 @@ def test_bands_take_no_more_than_at_the_highest_size_alone(tmp_path):
             with session_of(model.program) as alone:
                 expected = alone.run(feeds)
             assert_same_bits(session.run(feeds), expected)
+
+
+IN_BANDS = {
+    "an average of one row at the lowest size": """(float[1,8,h,16] x) => (y)
+        <float[16,8,3,3] a, float[4,16,1,1] b> { p = Conv<pads=[1,1,1,1]>(x, a)
+        q = AveragePool<kernel_shape=[2,1], strides=[2,1]>(p) y = Conv(q, b) }""",
+    "elements of one row at the lowest size": """(float[1,8,h,16] x) => (y) <float[8,1,1,3] w>
+        { t = Tanh(x) c = Conv<group=8, pads=[0,1,0,1], strides=[2,1]>(t, w)
+        j = Concat<axis=1>(c, c) r = Relu(j) a = Sigmoid(j) y = Min(r, a) }""",
+    "a transposed convolution of few outputs": """(float[1,8,h,16] x) => (y)
+        <float[8,3,1,1] w, float[4,3,3,3] c> { t = Relu(x)
+        u = ConvTranspose<strides=[2,2]>(t, w) y = Conv<pads=[1,1,1,1]>(u, c) }""",
+}
+
+
+@pytest.mark.parametrize("text", IN_BANDS.values(), ids=IN_BANDS)
+def test_steps_with_working_memory_run_in_bands_at_each_size(text, tmp_path):
+    path, program = save(tmp_path, with_random_weights(parse(text))), tmp_path / "made.arena"
+    found = arenite.fit_frontier(path, dims={"h": "2..32:2"})
+    assert len(found) > 1
+    found[len(found) - 1].save(program)
+    generator = np.random.default_rng(0)
+    with PoisonedSession(program) as session:
+        for rows in (32, 2, 14):
+            feeds = {"x": generator.standard_normal((1, 8, rows, 16)).astype(np.float32)}
+            with arenite.Session(path, dims={"h": rows}) as fixed:
+                assert_same_bits(session.run(feeds), fixed.run(feeds))

@@ -30,7 +30,7 @@ from arenite.planner.programs import CostedMemory
 from arenite.planner.sizes import Dimension
 from arenite.runtime import Session
 from arenite.runtime.operators.movement import Copy
-from arenite.runtime.rewrites import Activations, Kernels, WeightBudget
+from arenite.runtime.rewrites import Activations, Kernels, Loading, WeightBudget
 from arenite.strategies import find_policy
 from support.running import assert_same, reference_outputs
 
@@ -38,6 +38,9 @@ _MOST_ELEMENTS = 20_000
 _SHARE = 2e-4
 """Results may differ from ONNX Runtime's by this part of the scale."""
 _SHARE_OF_HALVES = 2e-2
+
+_ON_IMAGES = ("in bands", "spilled", "recomputed")
+"""Ways that need more steps and, most often, steps on images."""
 
 Length = NDArray[np.int64]
 """A length at every value of the dimensions."""
@@ -63,13 +66,15 @@ class Network:
         dims: Its dimensions by name, those that are sums of others among them.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, way: str = "") -> None:
         self.draw = draw = random.Random(seed)
+        self.way = way
         self.numbers = np.random.default_rng(seed)
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
         self.tensors: list[_Tensor] = []
         self.outputs: list[onnx.ValueInfoProto] = []
+        self.has_images = way in _ON_IMAGES and draw.random() < 0.8
         names = ["n", "m", "k"][: draw.choice([1, 2, 2, 2, 3])]
         self.dimensions = tuple(_dimension(draw, name) for name in names)
         axes = [np.array(each.values) for each in self.dimensions]
@@ -80,7 +85,7 @@ class Network:
         self.dims: dict[str, int | Dimension] = {each.name: each for each in self.dimensions}
         self.used: set[str] = set()
         self.inputs = [
-            self._input(name, draw.choice([3, 3, 4, 4, 4, 2]))
+            self._input(name, 4 if self.has_images else draw.choice([3, 3, 4, 4, 4, 2]))
             for name in "xz"[: draw.randint(1, 2)]
         ]
         self.dimensions = tuple(each for each in self.dimensions if each.name in self.used)
@@ -101,6 +106,8 @@ class Network:
             places = [2, 3][: len(wanted)]
         for place, each in zip(places, wanted, strict=True):
             stated[place] = each
+        if self.has_images:
+            stated[0] = 1
         if name == "z" and draw.random() < 0.3:  # the length of a cache
             one, other = (draw.choice(self.dimensions) for _ in range(2))
             if {one.name, other.name} <= self.used:
@@ -141,6 +148,12 @@ class Network:
         scale = math.sqrt(max(1, math.prod(shape[1:])))
         return self.constant((self.numbers.standard_normal(shape) / scale).astype(np.float32))
 
+    def width(self, most: int) -> int:
+        """Return how many channels an operator makes; many where its weights are streamed."""
+        if self.way == "streamed" and self.draw.random() < 0.5:
+            return self.draw.choice([48, 64, 96, 300])
+        return self.draw.randint(1, most)
+
     def node(self, kind: str, inputs: Iterable[str], outputs: int = 1, **fields: Any) -> str:
         name = f"t{len(self.nodes)}"
         names = [name, *(f"{name}_{each}" for each in range(1, outputs))]
@@ -176,7 +189,13 @@ class Network:
             self.reduce, self.gather, self.tile, self.spread, self.recur, self.accumulate,
             self.count, self.resize_to, self.last, self.window,
         ]  # fmt: skip
-        wanted = self.draw.randint(3, 12)
+        if self.has_images:
+            kinds = [
+                self.convolve, self.convolve, self.convolve, self.pool, self.map, self.combine,
+                self.combine, self.join, self.pad, self.cut, self.part, self.positions,
+                self.enlarge, self.spread, self.reduce,
+            ]  # fmt: skip
+        wanted = self.draw.randint(3, 12) + (6 if self.way in _ON_IMAGES else 0)
         for _ in range(200):
             if len(self.tensors) >= wanted + len(self.inputs):
                 break
@@ -245,7 +264,7 @@ class Network:
             return
         draw, depth, spatial = self.draw, int(at.shape[1][0]), at.rank - 2
         groups = depth if draw.random() < 0.35 else 1
-        depth_out = groups * draw.randint(1, 2) if groups > 1 else draw.randint(1, 8)
+        depth_out = groups * draw.randint(1, 2) if groups > 1 else self.width(8)
         kernel = [draw.randint(1, 3) for _ in range(spatial)]
         strides = [draw.randint(1, 2) for _ in range(spatial)]
         dilations = [draw.choice([1, 1, 2]) for _ in range(spatial)]
@@ -469,7 +488,7 @@ class Network:
             other = self.draw.choice(fitting)
             self.add("MatMul", [at.name, other.name], (*at.shape[:-1], other.shape[-1]))
         elif _is_fixed(columns):
-            width = self.draw.randint(1, 9)
+            width = self.width(9)
             operand = self.weights(int(columns[0]), width)
             self.add("MatMul", [at.name, operand], (*at.shape[:-1], self.fixed(width)))
 
@@ -686,13 +705,13 @@ def _quick(path: Path, reading: Reading, program: Path) -> None:
 def _in_bands(path: Path, reading: Reading, program: Path) -> None:
     fitting = Fitting(path, reading)
     found = fitting.frontier()
-    fitting.write(program, found[len(path.read_bytes()) % len(found)])
+    fitting.write(program, found[-1 - len(path.read_bytes()) % min(3, len(found))])
 
 
 def _traded(policy: str) -> Callable[[Path, Reading, Path], None]:
     def write(path: Path, reading: Reading, program: Path) -> None:
         fitting = Fitting(path, reading)
-        for share in (60, 80, 95, 100):
+        for share in (50, 70, 90, 97, 100):
             budget = Budget(fitting.whole.height * share // 100)
             try:
                 found = fitting.within(budget, None, find_policy(policy))
@@ -713,9 +732,10 @@ def _of_memories(path: Path, reading: Reading, program: Path) -> None:
 
 
 def _streamed(path: Path, reading: Reading, program: Path) -> None:
-    for share in ("30%", "60%", "90%", "100%"):
+    loading = random.Random(len(path.read_bytes())).choice(list(Loading))
+    for share in (30, 60, 90, 100):
         try:
-            budget = WeightBudget.parse(share)
+            budget = WeightBudget(share, is_percent=True, loading=loading)
             _quick(path, replace(reading, weight_budget=budget), program)
         except AreniteError:
             continue
@@ -741,9 +761,9 @@ def check(seed: int, folder: Path, way: str | None = None) -> str:
     Raises:
         AssertionError: Some result is wrong.
     """
-    network = Network(seed)
     draw = random.Random(-seed - 1)
     way = way or draw.choice(list(WAYS))
+    network = Network(seed, way)
     halves = Activations.FP16 if draw.random() < 0.15 else None
     path, program, alone = (folder / name for name in ("n.onnx", "n.arena", "fixed.arena"))
     onnx.save(network.model, path)

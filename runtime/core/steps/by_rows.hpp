@@ -79,7 +79,9 @@ class RowBroadcast {
       has_rows_ = missing == 0 || missing > 1 || view.shape[0] == 1;
       const std::size_t outer = missing < 2 ? 2 - missing : 0;
       shapes[i] = Shape::of(view, std::min(outer, view.rank()));
-      if (missing == 0 && view.shape[1] != 1) {
+      // Rows that lie apart may be one alone at the present sizes.
+      const bool is_row = missing == 0 && view.rows != nullptr && target.shape[1] == 1;
+      if (is_row || (missing == 0 && view.shape[1] != 1)) {
         strides_[i] = view.num_elements() / view.shape[1];
         offsets_[i] = view.rows;
       } else {

@@ -12,8 +12,8 @@
 
 namespace arenite {
 
-// Pools elements T with sums of type Sum. In bands, an average with one row of output and working
-// memory adds rows of the image to sums.
+// Pools elements T with sums of type Sum. In bands, an average whose result has one row at the
+// highest sizes adds rows of the image to sums.
 template <typename T, typename Sum, typename Kernel>
 class PoolStep final : public Step {
  public:
@@ -23,9 +23,9 @@ class PoolStep final : public Step {
         source_(source),
         result_(result),
         num_images_(num_images),
-        threads_(operands.threads) {
-    const bool has_sums = operands.scratch != nullptr;
-    if (operands.in_bands && kernel.is_average && result.rows == 1 && has_sums) {
+        threads_(operands.threads),
+        takes_rows_(operands.in_bands && kernel.is_average && operands.outputs[0]->has_one_row) {
+    if (takes_rows_) {
       sums_ = require_scratch_of<Sum>(operands, result.columns * result.channels);
     }
   }
@@ -43,8 +43,8 @@ class PoolStep final : public Step {
   bool makes_rows() const override { return num_images_ == 1; }
   bool finds_rows(std::size_t input) const override { return input == 0 && num_images_ == 1; }
   void run_rows(RowRange rows) override {
-    if (sums_ != nullptr) {
-      take_rows(kernel_, source_, result_, rows, sums_);
+    if (takes_rows_) {
+      if (result_.rows != 0) { take_rows(kernel_, source_, result_, rows, sums_); }
     } else {
       pool(kernel_, source_, result_, rows, threads_);
     }
@@ -57,6 +57,7 @@ class PoolStep final : public Step {
   Sum* sums_ = nullptr;
   std::size_t num_images_;
   pthreadpool_t threads_;
+  bool takes_rows_;  // into sums
 };
 
 // Returns the step that pools each image of its input into the same image of its output.

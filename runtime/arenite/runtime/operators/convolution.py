@@ -328,6 +328,11 @@ class TransposedConv2D(Clamped):
             return FLOAT_BYTES * self.groups * taps
         return FLOAT_BYTES * self.groups * align_up(outputs, PANEL) * inputs * taps
 
+    def row_scratch(self, operands: Operands) -> int:
+        if self.computes_halves(operands):
+            return RuntimeOperator.row_scratch(self, operands)
+        return self.kernel_scratch(operands)
+
     def _fills_panels(self, operands: Operands) -> bool:
         """Tell whether the phases of the columns have the same pixels and fill a panel."""
         weights, result, stride = filter_of(operands, 4), operands.result, self.strides[1]
