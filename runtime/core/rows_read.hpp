@@ -11,8 +11,7 @@
 namespace arenite {
 
 // Whether a step adds rows of its first input to sums: sums and means over rows that keep the
-// channels, and average pools with one row of output and working memory for its sums. Without,
-// it is one that has more rows at other sizes.
+// channels, and average pools with one row of output at the highest sizes.
 bool takes_rows(const program::Step& step, const std::vector<TensorView>& tensors);
 
 // The rows along axis 1 of an input that a step reads to make rows of its results, or to take rows
