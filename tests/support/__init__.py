@@ -23,8 +23,8 @@ Proof that lasts: `skips` tells why tests did not run, `byte_figures` are the ar
 not grow.
 
 Fuzzers: `fuzz_seeds` are what they begin with, `fuzz_importers` is the one for models and plans,
-`fuzz_corpus` what they came by, `range_fuzz` runs `random_networks` for ranges of sizes, which grow
-as `random_graphs` do, `c_fuzz` others in compiled C.
+`fuzz_corpus` what they came by. `range_fuzz` runs `random_networks` for ranges of sizes, which are
+`random_graphs` of operators; `c_fuzz` runs others in compiled C.
 
 Running: `running` our session beside the reference, `banding` networks in bands, `trading` steps
 that policies rewrote, `c_library` built and installed (`reuse_objects` copies what the package
