@@ -180,6 +180,12 @@ OPERATORS = {
     "{ a = Conv<strides=[2,3]>(x, w) b = Conv<group=2, strides=[1,2]>(x, v) }",
     "3 x 3": "(float[1,20,24,24] x) => (y) <float[20,20,3,3] w, float[21,20,1,1] v> "
     "{ a = Conv<pads=[1,1,1,1]>(x, w) y = Conv(a, v) }",
+    "sums of weights": "(float[1,16,15,11] x, float[1,65,128] m) => (y, z) <float[320,16,1,1] a, "
+    "float[320,320,1,1] b, float[64,320,1,1] c, float[64] d, float[96,64,3,3] e, "
+    "float[64,160,1,1] f, float[160,320,1,1] g, float[128,640] h, float[640,96] i> "
+    "{ p = Conv(x, a) q = Conv(p, b) r = Conv(q, c, d) s = Relu(r) k = Conv(q, g) t = Conv(k, f) "
+    "u = Add(t, s) v = Relu(u) y = Conv<pads=[1,1,1,1], strides=[2,2]>(v, e) "
+    "l = MatMul(m, h) z = MatMul(l, i) }",
     "products": "(float[2,27,22] x, float[2,22,19] y) => (z, t) { z = MatMul(x, y) "
     "a = Transpose<perm=[0,2,1]>(x) b = Relu(x) t = MatMul(a, b) }",
 }
@@ -189,6 +195,20 @@ OPERATORS = {
 def test_kernels_give_this_machines_outputs(root, machine, tmp_path, text):
     path = save(tmp_path, with_random_weights(parse(text)))
     assert_agrees(root, machine, built(path, tmp_path / "one.arena"), tmp_path)
+
+
+def test_sums_of_weights_give_the_same_bits_on_threads(root, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(OPERATORS["sums of weights"])))
+    program = tmp_path / "sums.arena"
+    made = build_program(path, program, reading=Reading(), strategy=find("best"))
+    assert any(getattr(step.operator, "tile_scratch", 0) for step in made.program.steps)
+    with Session(program) as session:
+        given = list(random_feeds(session).values())
+    one, two = (
+        emulated_outputs(root, MACHINES[0], program, given, tmp_path, "--threads", threads)
+        for threads in ("1", "2")
+    )
+    assert one == two
 
 
 HALVES = {

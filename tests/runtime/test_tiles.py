@@ -316,3 +316,23 @@ def test_other_numbers_of_a_convolution_depend_on_no_size(number, tmp_path):
 
     with pytest.raises(ProgramError, match=f"number {number}"):
         Session.of_pieces([edited(assembly, renumber)], "renumbered")
+
+
+WIDE_PRODUCTS = """(float[1,65,128] x) => (y)
+    <float[128,640] a, float[640,640] b, float[640,96] c>
+    { p = MatMul(x, a) q = MatMul(p, b) y = MatMul(q, c) }"""
+
+
+def test_sums_of_weights_take_working_memory_in_gaps_alone(tmp_path):
+    path = written(tmp_path, WIDE_PRODUCTS)
+    plain = placed(path, Kernels.DIRECT)[2]
+    for kernels in Kernels:
+        compiled, plan, _ = placed(path, kernels)
+        given = [step.operator.tile_scratch for step in compiled.program.steps]
+        assert plan.height == plain.height
+        assert any(given) == (kernels is not Kernels.DIRECT)
+        assert not given[1]  # at the peak
+        for step, size in zip(compiled.program.steps, given, strict=True):
+            operands = compiled.program.operands(step)
+            assert step.operator.scratch(operands) == size
+            assert size == 0 or size >= step.operator.sum_scratch(operands)[0]

@@ -7,6 +7,7 @@
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/convolution/depthwise.hpp"
 #include "kernels/convolution/half_filter.hpp"
+#include "kernels/convolution/strassen.hpp"
 #include "kernels/convolution/winograd.hpp"
 #include "registry.hpp"
 
@@ -76,6 +77,17 @@ HalfFilterConvolution of_half_filter(const Operands& operands, const SlidingWind
   return {window, filter.as<Half>(), reinterpret_cast<float*>(working_memory), held, store};
 }
 
+// With sums of panels of the filter, if there is working memory for them.
+std::optional<StrassenConvolution> by_sums(const Operands& operands, const Convolution& direct,
+                                           std::size_t inputs, std::size_t outputs) {
+  const auto& kernel = direct.window.kernel;
+  const std::size_t depth = kernel[0] * kernel[1] * inputs;
+  const bool takes_them = direct.groups == 1 && takes_sums(depth, outputs) && !operands.in_bands;
+  const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
+  if (!takes_them || given < strassen_scratch(depth)) { return std::nullopt; }
+  return StrassenConvolution{direct, require_scratch(operands, given), given};
+}
+
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Conv2D();
   require_arity(operands, 2, 5);
@@ -102,8 +114,16 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
         operands, kernel, tile, is_tuned ? attributes.tuned_threads() : attributes.tile_threads());
     if (is_tuned == (operands.tuning == Tuning::here)) { taken = by_tiles; }
   }
-  return taken.has_value() ? image_step<float>(operands, convolve_winograd, *taken)
-                           : image_step<float>(operands, convolve, kernel);
+  if (taken.has_value()) { return image_step<float>(operands, convolve_winograd, *taken); }
+  // Working memory of windows that can have tiles is for tiles, if at other sizes.
+  constexpr std::array<std::uint32_t, 2> kThree{3, 3}, kOne{1, 1};
+  if (window.kernel != kThree || window.strides != kOne || window.dilations != kOne) {
+    if (const auto sums =
+            by_sums(operands, kernel, operands.inputs[0]->shape[3], result.shape[3])) {
+      return image_step<float>(operands, convolve_strassen, *sums);
+    }
+  }
+  return image_step<float>(operands, convolve, kernel);
 }
 
 std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
@@ -118,6 +138,9 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
                              product.rows);
   }
   const Convolution kernel{window, 1, operands.inputs[1]->as<float>(), last};
+  if (const auto sums = by_sums(operands, kernel, product.num_inputs, product.num_outputs)) {
+    return pixel_step<float>(operands, convolve_strassen, *sums, product.rows);
+  }
   return pixel_step<float>(operands, convolve, kernel, product.rows);
 }
 

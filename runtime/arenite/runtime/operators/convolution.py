@@ -100,6 +100,21 @@ class Convolution(Clamped):
     SCALES: ClassVar[int] = 4
     """Position of the scales of the sums."""
 
+    def sum_scratch(self, operands: Operands) -> tuple[int, int]:
+        """Return the bytes of sums of a pair of panels, and the pairs; no pairs if it cannot.
+
+        With sums of weights it takes seven products, after Strassen, in place of eight.
+        """
+        weights, result = filter_of(operands, 3, 5), operands.result
+        if weights is None or weights.dtype is not DType.FLOAT32 or has_halves(operands):
+            return 0, 0
+        assert result is not None
+        depth = math.prod(weights.shape[1:-1])
+        pairs, odd = divmod(result.shape[-1], 2 * PANEL)
+        if odd or depth % 16 or weights.shape[0] != 2 * pairs:
+            return 0, 0
+        return 2 * PANEL * depth * FLOAT_BYTES, pairs
+
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
         """Return the addend, whose elements are read before those of the result are written."""
         addend, source = operands.input(self.ADDEND), operands.source
@@ -140,7 +155,8 @@ class Conv2D(Convolution):
     working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
     of 1, one group. On the processor that the program is tuned on, `tuned_tile` and
     `tuned_threads` take their place; working memory is enough for either. It has `tile_scratch`
-    bytes; 0 is as many as are of use for these threads. Tiles may depend on sizes.
+    bytes; 0 is as many as are of use for these threads. Tiles may depend on sizes. Without
+    a tile they are for sums of weights, and 0 is none.
     """
 
     number: ClassVar[int] = 1

@@ -1,11 +1,17 @@
 """Products of matrices, with weights and of two tensors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from arenite.planner.operators import Operands, Region
 from arenite.planner.units import align_up
-from arenite.runtime.operators.base import FLOAT_BYTES, PANEL, RuntimeOperator, makes_one_image
+from arenite.runtime.operators.base import (
+    FLOAT_BYTES,
+    PANEL,
+    UNSTORED,
+    RuntimeOperator,
+    makes_one_image,
+)
 from arenite.runtime.operators.convolution import Convolution, filter_of
 
 
@@ -16,9 +22,17 @@ class FullyConnected(Convolution):
     In floating point the weights are packed: panels, in, 16; and they are a constant, or a tensor
     inside a window that an earlier LoadWeights filled. Integers may be packed too: panels,
     1 + quads, 64.
+
+    Floats may have `tile_scratch` bytes of working memory for sums of weights.
     """
 
     number: ClassVar[int] = 4
+
+    tile_scratch: int = field(default=0, metadata={UNSTORED: True})
+
+    def kernel_scratch(self, operands: Operands) -> int:
+        """Return the bytes of sums of weights."""
+        return self.tile_scratch
 
     def multiply_adds(self, operands: Operands) -> int:
         source, result = operands.source, operands.result

@@ -1,0 +1,39 @@
+// Convolutions and products with weights in fewer multiplications, after Strassen: whole images.
+#pragma once
+
+#include <pthreadpool.h>
+
+#include <cstddef>
+
+#include "kernels/convolution/convolve.hpp"
+#include "kernels/convolution/packed_tile.hpp"
+
+namespace arenite {
+
+// A convolution of one group whose working memory holds sums of panels of the filter.
+//
+// Source: S. Winograd's form of Strassen's algorithm, in D. E. Knuth, The Art of Computer
+// Programming, volume 2, 4.6.4. Two pixels of the result and two panels, one of each half of the
+// outputs, are made from halves of the depth by seven products where there are eight. The sums of
+// the filter are made in each run, so that its weights are in memory once.
+struct StrassenConvolution : Convolution {
+  void* scratch;              // aligned to 64 bytes
+  std::size_t scratch_bytes;  // at least those of one pair of panels
+};
+
+constexpr bool takes_sums(std::size_t depth, std::size_t outputs) {
+  return depth > 0 && depth % 16 == 0 && outputs > 0 && outputs % (2 * kPanel) == 0;
+}
+
+// Bytes that a pair of panels takes.
+constexpr std::size_t strassen_scratch(std::size_t depth) {
+  return 2 * kPanel * depth * sizeof(float);
+}
+
+// Writes the result as `convolve`, of which it differs by rounding, to the same bits on any number
+// of threads and with any working memory. Some rows, few pixels and processors other than ARM64
+// take no sums: they are left to `convolve`.
+void convolve_strassen(const StrassenConvolution& convolution, const Image<const float>& source,
+                       const Image<float>& result, RowRange rows, pthreadpool_t threads);
+
+}  // namespace arenite
