@@ -216,8 +216,8 @@ def with_tiles(
         best, needed_here = fitting(() if tuned is None else tuned(program, step))
         needed = max(needed, needed_here)
         if needed:
-            operator = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
-            tiled_steps[number] = operator, needed
+            by_tiles = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
+            tiled_steps[number] = by_tiles, needed
             height = height if needed <= gap else max(height, top + needed)
     names = Names([*program.tensors, *(record.name for record in problem.records)])
     placed = list(zip(problem.records, plan.offsets, strict=True))
