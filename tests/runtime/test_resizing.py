@@ -369,3 +369,21 @@ def test_damaged_tables_of_sizes_never_crash(small):
         except ProgramError:
             pass
     assert opened < 300
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_sizes_change_in_memory_of_the_caller(small, copy):
+    (memory,) = small.root["memories"]
+    size_given = memory["size"] + 128  # that kernels read beyond it
+    arena = np.full(size_given + 4096, 255, np.uint8)
+    begin = -arena.ctypes.data % 4096
+    buffers = {memory["name"]: arena[begin : begin + size_given]}
+    with (
+        Session.of_pieces([file_of(small)], "own memory") as own,
+        Session.of_pieces([file_of(small)], "the caller's", buffers=buffers) as session,
+    ):
+        for size in (40, 2, 17, 40):
+            feeds = {"x": random_input((1, size, 16))}
+            found = session.run(feeds, copy=copy)["y"]
+            np.testing.assert_array_equal(found, own.run(feeds)["y"])
+            assert np.shares_memory(found, arena) != copy
