@@ -217,8 +217,8 @@ void Resizing::place(std::size_t of_ports) {
 std::size_t Resizing::held_bytes() const {
   std::size_t bytes = block_size + heap_bytes(sizes) + heap_bytes(next) + heap_bytes(values) +
                       heap_bytes(wanted) + heap_bytes(row_views) + heap_bytes(rows) +
-                      heap_bytes(rounds) + heap_bytes(places) + heap_bytes(sources) +
-                      heap_bytes(written) + is_changed.capacity() / 8;
+                      heap_bytes(rounds) + heap_bytes(summed) + heap_bytes(places) +
+                      heap_bytes(sources) + heap_bytes(written) + is_changed.capacity() / 8;
   for (const auto& each : steps) {
     bytes += sizeof each + sizeof *each.operands + heap_bytes(each.numbers) + each.copy.size() +
              heap_bytes(each.operands->inputs) + heap_bytes(each.operands->outputs);

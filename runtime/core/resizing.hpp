@@ -86,6 +86,7 @@ struct Resizing {
   std::vector<bool> is_changed;              // by tensor
   std::vector<const TensorView*> row_views;  // by step: what has the rows of its turns; or null
   std::vector<std::size_t> rows;             // by step that runs by rows: how many there are
+  std::vector<std::size_t> summed;           // by step that sums up rows: how many its turns count
   std::vector<std::uint32_t> rounds;         // by loop: how many have rows; at least 1
   std::vector<const TensorView*> written;    // room for a list
   StepMemory ports;                          // of the copies of inputs and outputs

@@ -195,8 +195,10 @@ void Session::apply_sizes(bool all, std::optional<std::size_t> counting) {
 void Session::find_row_views() {
   if (!has_turns(program())) { return; }
   for (const auto* step : *program().steps()) {
-    const auto* list = takes_rows(*step, tensors_) ? step->inputs() : step->outputs();
+    const bool takes = takes_rows(*step, tensors_);
+    const auto* list = takes ? step->inputs() : step->outputs();
     const auto* view = count(list) == 0 ? nullptr : find(list->Get(0));
+    resizing_->summed.push_back(takes ? view->shape[1] : 0);
     resizing_->row_views.push_back(view == nullptr || view->rank() < 2 ? nullptr : view);
   }
   resizing_->rows.resize(steps_.size());
@@ -216,7 +218,9 @@ void Session::note_rows() {
     std::uint32_t most = 1;
     for (std::uint32_t each = 0; each < loop.turns(); ++each) {
       const auto& turn = *program().turns()->Get(begin + each);
-      most = std::max(most, rounds_with_rows(turn, rows[turn.step()], loop.times()));
+      most = std::max(
+          most, rounds_with_rows(turn, std::max(rows[turn.step()], resizing_->summed[turn.step()]),
+                                 loop.times()));
     }
     resizing_->rounds[i] = most;
     begin += loop.turns();
@@ -488,6 +492,10 @@ void Session::run_turn(const RunTurn& turn) {
   if (rows.count != 0 && resizing_ != nullptr) {  // there may be fewer at these sizes
     const std::size_t end = std::max<std::size_t>(resizing_->rows[turn.step()], rows.first);
     rows.count = std::min(rows.count, end - rows.first);
+    const std::size_t summed = resizing_->summed[turn.step()];
+    if (summed != 0) {
+      return step.sum_rows(rows, std::size_t{turn.first()} + turn.count() == summed);
+    }
     if (rows.count == 0) { return; }
   }
   if (is_guarded_) { step.check(); }

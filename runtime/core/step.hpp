@@ -85,6 +85,10 @@ class Step : public InStepMemory {
   //
   // Like `run` it allocates nothing and cannot fail. Called only if `makes_rows` is true.
   virtual void run_rows(RowRange /*rows*/) {}
+  // The same for rows that are added to sums, where there may be fewer rows than turns count: the
+  // result is written at the last turn, with which its bytes are live, whether that has rows or
+  // not.
+  virtual void sum_rows(RowRange /*rows*/, bool /*is_last*/) {}
   // Where it keeps the address of this input, if it reads the input only there and only once: that
   // of another array may take its place. Otherwise null.
   virtual const std::byte** place_of(std::size_t /*input*/) { return nullptr; }

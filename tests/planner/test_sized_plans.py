@@ -36,8 +36,6 @@ from arenite.planner.placement import (
     MisplacedPartError,
     MovingPart,
     OversizedError,
-    PermittedOverlap,
-    SizedOverlapError,
     Stair,
     UndefinedSizeError,
     UnprovedSizeError,
@@ -199,17 +197,6 @@ def test_a_range_of_the_model_that_is_wrong_is_refused(tmp_path, document, text)
     document["model"]["dims"] = {"seq": text}
     with pytest.raises(OutOfRangeError, match="seq="):
         _read(tmp_path, document)
-
-
-def test_records_that_overlap_have_one_size():
-    problem = Problem(
-        (
-            UsageRecord("below", 64, 0, 2, 16),
-            replace(_record("over", 2048, ROUNDED, 1), overlaps=(PermittedOverlap("below", 16),)),
-        )
-    )
-    with pytest.raises(SizedOverlapError, match="'over' may overlap 'below'"):
-        verify_sizes(problem, (SEQ,))
 
 
 def _with_part(begin: object, stop: object, end: int = 2) -> UsageRecord:

@@ -9,7 +9,7 @@ the ordinary case. `int(size)`, numpy and floating point drop the expression.
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -631,6 +631,21 @@ def at(value: int, sizes: Sizes) -> int:
         KeyError: One of its dimensions has none.
     """
     return int(value.expression.evaluate(sizes)) if isinstance(value, Size) else int(value)
+
+
+def with_sizes(value: Any, change: Callable[[Size], int]) -> Any:
+    """Return tuples and dataclasses with each size in them changed."""
+    if isinstance(value, Size):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(with_sizes(each, change) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        changed = {name: with_sizes(each, change) for name, each in found.items()}
+        if all(changed[name] is each for name, each in found.items()):
+            return value
+        return replace(value, **changed)
+    return value
 
 
 def depends(value: int) -> bool:

@@ -49,6 +49,17 @@ class PoolStep final : public Step {
       pool(kernel_, source_, result_, rows, threads_);
     }
   }
+  void sum_rows(RowRange rows, bool is_last) override {
+    if (source_.rows == 0 || result_.rows == 0) {
+      if (is_last) { run(); }
+      return;
+    }
+    Image<const T> source = source_;
+    // With a row behind them these are not the last.
+    if (!is_last && rows.first + rows.count == source.rows) { ++source.rows; }
+    if (rows.count == 0) { rows.first = source_.rows; }
+    if (is_last || rows.count != 0) { take_rows(kernel_, source, result_, rows, sums_); }
+  }
 
  private:
   Kernel kernel_;

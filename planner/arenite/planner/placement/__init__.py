@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from arenite.planner.placement.size_verification import (
         MisplacedPartError,
         OversizedError,
-        SizedOverlapError,
         UndefinedSizeError,
         UnprovedSizeError,
         UnreachedSizeError,
@@ -56,7 +55,7 @@ __all__ = [
     "AbandonedError", "Abandoning", "Anytime", "LoadSpan", "MisalignedError",
     "MisplacedPartError", "MovedError", "MovingPart", "NegativeOffsetError",
     "OverCapacityError", "OverlapError", "OversizedError", "ParameterValue", "PermittedOverlap",
-    "Placer", "Plan", "Problem", "Rectangle", "SharedObjects", "SizedOverlapError", "Stair",
+    "Placer", "Plan", "Problem", "Rectangle", "SharedObjects", "Stair",
     "Strategy", "StrategyKind", "UndefinedSizeError", "UnprovedSizeError", "UnreachedSizeError",
     "UsageRecord", "Watch", "WrongBoundError", "WrongCountError", "WrongHeightError",
     "load_spans", "run", "run_on_hulls", "silent", "size_at", "verify", "verify_sizes",

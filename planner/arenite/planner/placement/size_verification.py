@@ -3,7 +3,9 @@
 A plan places each record with its bytes at the highest sizes. If no size of a record, at any
 value of the dimensions, exceeds these bytes, the record lies in their front part, and the checks
 of `verify` hold for all values. A tensor whose place in its record depends on dimensions must lie,
-at every value, in bytes that the record has at all steps at which the tensor is in use.
+at every value, in bytes that the record has at all steps at which the tensor is in use. A
+permitted overlap is that of the highest sizes: its records begin as far apart at all sizes, and
+that is as far as any of them needs.
 
 ::
 
@@ -12,7 +14,6 @@ at every value, in bytes that the record has at all steps at which the tensor is
     ├── UnreachedSizeError      a record takes less than its bytes at every value
     ├── UndefinedSizeError      an expression is negative, divides by 0 or exceeds 63 bits
     ├── MisplacedPartError      a part lies in bytes that its record does not have at some step
-    ├── SizedOverlapError       a permitted overlap of records whose sizes vary
     └── UnprovedSizeError       too many values to try
 """
 
@@ -52,10 +53,6 @@ class MisplacedPartError(InvalidPlanError):
     """A part takes bytes, at some value of the dimensions, that its record has not."""
 
 
-class SizedOverlapError(InvalidPlanError):
-    """A record whose size varies overlaps another, or is overlapped."""
-
-
 class UnprovedSizeError(InvalidPlanError):
     """The dimensions have too many values to try, and monotonicity proves nothing."""
 
@@ -73,17 +70,9 @@ def verify_sizes(problem: Problem, dimensions: Sequence[Dimension]) -> None:
     Cost: O(the nodes of all expressions), times the values tried.
     """
     ranges = {each.name: each for each in dimensions}
-    varying = {each.name for each in problem.records if each.expression is not None}
     proved: dict[tuple[Tree, int], None] = {}
     budget = _MOST_TRIED
     for record in problem.records:
-        for overlap in record.overlaps:
-            if varying & {record.name, overlap.record}:
-                raise SizedOverlapError(
-                    f"{record.name!r} may overlap {overlap.record!r}, and one of them varies in "
-                    "size",
-                    sorted((record.name, overlap.record)),
-                )
         if record.expression is not None and (record.expression, record.size) not in proved:
             budget -= _check(record, record.expression, ranges, budget)
             proved[record.expression, record.size] = None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ShouldStop,
         never,
     )
+    from arenite.planner.programs.outlines import apart_of
     from arenite.planner.programs.policy import AnytimePolicy, Policy, assumption_of, is_exact
     from arenite.planner.programs.program import (
         COMPUTE,
@@ -62,7 +63,7 @@ __all__ = [
     "Costs", "Diagnosis", "FindOrder", "Lifetime", "Link", "Names", "OperatorSet", "Order",
     "OrderStrategy", "OverwrittenRowsError", "PlacedRows", "Policy", "Port", "Program", "RowReads",
     "RowStep", "Rows", "Rules", "Run", "ShouldStop", "Step", "StepLoad", "TouchingTurn", "Traffic",
-    "UnheldRowsError", "UnwrittenRowsError", "Uses", "assigned", "assumption_of",
+    "UnheldRowsError", "UnwrittenRowsError", "Uses", "apart_of", "assigned", "assumption_of",
     "check_same_values", "cost_of", "diagnose", "excess_of", "in_memories", "in_memory",
     "is_exact", "liveness", "never", "row_step", "run_of", "traffic_of", "verify_run",
 ]  # fmt: skip

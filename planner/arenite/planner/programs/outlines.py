@@ -37,12 +37,27 @@ def pieces_of(program: Program) -> frozenset[str]:
     )
 
 
+def apart_of(program: Program) -> frozenset[str]:
+    """Return the tensors of which steps touch rows alone: these need not lie end to end."""
+    pieces = pieces_of(program)
+    touched = {name for step in program.steps for name in (*step.reads, *step.writes)}
+    touched |= {port.tensor for port in (*program.inputs, *program.outputs)}
+    wholes: set[str] = set()
+    for name, tensor in program.tensors.items():
+        if tensor.kind is TensorKind.STATE:
+            touched.add(name)
+        if tensor.alias is not None:
+            (wholes if name in pieces else touched).add(tensor.alias.tensor)
+    return frozenset(wholes - touched - pieces)
+
+
 def outline(
     program: Program,
     needed: Mapping[str, Lifetime],
     members: Sequence[str],
     size: int,
     pieces: Collection[str],
+    apart: Collection[str] = (),
 ) -> tuple[Stair, ...]:
     """Return the stairs of a storage, () if all of it is needed throughout.
 
@@ -54,6 +69,7 @@ def outline(
         needed: Lifetimes of its tensors.
         size: Bytes of the storage, rounded up.
         pieces: Tensors that are rows of others.
+        apart: Tensors whose rows need not lie end to end.
 
     Cost: O(n log n + the stretches in each tensor), n members.
     """
@@ -65,7 +81,7 @@ def outline(
     lives: dict[tuple[int, int], Lifetime] = {}  # by first byte and the one after
     for name in members:
         if name in needed and program.tensors[name].size:
-            place = _reach(program, name, pieces) or (0, used)
+            place = _reach(program, name, pieces, apart) or (0, used)
             lives[place] = _joined(lives.get(place), needed[name].among(num_steps))
     cuts = sorted({0, used, *(byte for place in lives for byte in place)})
     stretches: list[Lifetime | None] = [None] * (len(cuts) - 1)
@@ -89,16 +105,20 @@ def moving_parts(
     needed: Mapping[str, Lifetime],
     members: Sequence[str],
     pieces: Collection[str],
+    apart: Collection[str],
 ) -> Iterator[MovingPart]:
     """Yield the tensors of a storage whose place depends on the sizes of a run.
 
     Args:
         needed: Lifetimes of the tensors.
         pieces: Tensors that are rows of others.
+        apart: Tensors whose rows need not lie end to end.
     """
     for name in members:
         _, offset = program.root(name)
-        if name not in needed or not depends(offset) or _is_row_by_row(program, name, pieces):
+        if name not in needed or not depends(offset):
+            continue
+        if _stays(program, name, pieces, apart):
             continue
         stop = offset + program.tensors[name].size
         if name in pieces:  # of which there may be fewer rows
@@ -116,10 +136,12 @@ def _tree(size: int) -> Tree:
     return Expression.of(size).tree
 
 
-def _is_row_by_row(program: Program, name: str, pieces: Collection[str]) -> bool:
-    """Tell whether rows took the place of other rows: then they lie there at all sizes."""
+def _stays(program: Program, name: str, pieces: Collection[str], apart: Collection[str]) -> bool:
+    """Tell whether rows lie where they do at the highest sizes, as those do that they replace."""
     alias = program.tensors[name].alias
-    return name in pieces and alias is not None and alias.tensor in pieces
+    if name not in pieces or alias is None:
+        return False
+    return alias.tensor in pieces or alias.tensor in apart
 
 
 def _row(program: Program, piece: str) -> tuple[int, Tensor, int]:
@@ -130,7 +152,9 @@ def _row(program: Program, piece: str) -> tuple[int, Tensor, int]:
     return alias.offset // row_bytes(whole), whole, program.root(whole.name)[1]
 
 
-def _reach(program: Program, name: str, pieces: Collection[str]) -> tuple[int, int] | None:
+def _reach(
+    program: Program, name: str, pieces: Collection[str], apart: Collection[str]
+) -> tuple[int, int] | None:
     """Return the bytes of its storage that a tensor may take at some size, None if any.
 
     Of a tensor that fits its storage at all sizes.
@@ -138,7 +162,7 @@ def _reach(program: Program, name: str, pieces: Collection[str]) -> tuple[int, i
     tensor = program.tensors[name]
     _, offset = program.root(name)
     place = int(offset), int(offset) + int(tensor.size)
-    if not depends(offset) or _is_row_by_row(program, name, pieces):
+    if not depends(offset) or _stays(program, name, pieces, apart):
         return place
     if name not in pieces:
         stop = offset + tensor.size

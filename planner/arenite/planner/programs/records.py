@@ -6,7 +6,7 @@ long as any tensor that lies in it. A step's inputs and outputs are live togethe
 
 from arenite.planner.errors import SizeError
 from arenite.planner.placement.problem import Problem, UsageRecord
-from arenite.planner.programs.outlines import moving_parts, outline, pieces_of
+from arenite.planner.programs.outlines import apart_of, moving_parts, outline, pieces_of
 from arenite.planner.programs.program import Names, Program
 from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.programs.uses import Uses
@@ -57,6 +57,7 @@ def liveness(
     aligned = alignments(program.memories, alignment)
     needed = Uses.of(program, by_tensor=True).lifetimes() if outlines or program.dimensions else {}
     pieces = pieces_of(program) if program.dimensions else frozenset[str]()
+    apart = apart_of(program) if program.dimensions else frozenset[str]()
     records: list[UsageRecord] = []
     for storage, lifetime in lifetimes.items():
         tensor = program.tensors[storage]
@@ -75,10 +76,12 @@ def liveness(
                 layout=(tensor.dtype.bits, *map(int, tensor.shape)),
                 memory=tensor.memory,
                 outline=(
-                    outline(program, needed, members[storage], size, pieces) if outlines else ()
+                    outline(program, needed, members[storage], size, pieces, apart)
+                    if outlines
+                    else ()
                 ),
                 expression=_expression(size),
-                parts=tuple(moving_parts(program, needed, members[storage], pieces)),
+                parts=tuple(moving_parts(program, needed, members[storage], pieces, apart)),
             )
         )
     names_in_use = Names(program.tensors)

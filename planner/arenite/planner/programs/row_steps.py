@@ -1,10 +1,11 @@
 """Which rows of its inputs each row of a step's result depends on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arenite.planner.operators.operator import Operands
 from arenite.planner.programs.program import Program, Step
-from arenite.planner.sizes import depends
+from arenite.planner.sizes import Dimension, bounds
 from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, has_rows, num_rows
 
 
@@ -70,7 +71,7 @@ def row_step(program: Program, step: Step) -> RowStep | None:
         return None
     accumulators = step.operator.accumulates_rows(operands)
     if accumulators:
-        return _accumulating(step, operands, result, accumulators)
+        return _accumulating(step, operands, result, accumulators, program.dimensions)
     if not has_rows(result) or not step.operator.makes_rows(operands):
         return None
     reads: list[RowReads] = []
@@ -100,13 +101,17 @@ def row_step(program: Program, step: Step) -> RowStep | None:
 
 
 def _accumulating(
-    step: Step, operands: Operands, result: Tensor, accumulators: int
+    step: Step,
+    operands: Operands,
+    result: Tensor,
+    accumulators: int,
+    dimensions: Sequence[Dimension],
 ) -> RowStep | None:
     source = operands.source
     if source is None or source.kind is TensorKind.CONSTANT or not has_rows(source):
         return None
-    if depends(source.shape[ROW_AXIS]):
-        return None  # with fewer rows it would write the result before its place is free
+    if bounds(source.shape[ROW_AXIS], dimensions)[0] < 1:
+        return None  # of no rows there is no sum
     rows = num_rows(source)
     reads = RowReads(0, source.name, tuple(range(rows)), tuple(range(1, rows + 1)))
     work = step.operator.multiply_adds(operands)

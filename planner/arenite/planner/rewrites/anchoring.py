@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from arenite.planner.placement.outline import Stair
-from arenite.planner.programs.outlines import outline, pieces_of
+from arenite.planner.programs.outlines import apart_of, outline, pieces_of
 from arenite.planner.programs.program import Names, Program
 from arenite.planner.programs.uses import Uses
 from arenite.planner.sizes import Size
@@ -29,7 +29,7 @@ def anchor(program: Program) -> Program:
     Cost: O(tensors + operands of the steps), and the cost of the outlines of storages that have
         rows of others in them.
     """
-    pieces = pieces_of(program)
+    pieces, apart = pieces_of(program), apart_of(program)
     members: dict[str, list[str]] = {}
     for name in program.tensors:
         members.setdefault(program.root(name)[0], []).append(name)
@@ -51,7 +51,7 @@ def anchor(program: Program) -> Program:
         size = int(program.tensors[root].size)
         lives = [needed[name] for name in members[root] if name in needed]
         whole = Stair(0, size, min(e.start for e in lives), max(e.end for e in lives))
-        stairs = outline(of, needed, within, size, pieces) or (whole,)
+        stairs = outline(of, needed, within, size, pieces, apart) or (whole,)
         return sum(each.size * (each.end - each.start) for each in stairs)
 
     lower = [root for root in roots if area(moved, root) < area(program, root)]

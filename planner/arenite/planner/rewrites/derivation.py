@@ -1,7 +1,7 @@
 """Turn a program into a problem: order the steps, share storage, collect the records."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from arenite.planner.errors import UnsupportedModelError
 from arenite.planner.placement.problem import Problem
@@ -49,9 +49,6 @@ def derive(
         order = found.steps
     if order is not None:
         program = program.reordered(order)
-    if program.dimensions:  # how far a result may reach differs from size to size
-        aliases = tuple(each for each in rules.aliases if each is not AliasKind.OVERLAP)
-        rules = replace(rules, aliases=aliases)
     program = share(program, rules.aliases, rules.boundary, rules.alignment)
     if program.dimensions and rules.outlines:
         program = anchor(program)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from arenite.planner import Program, Step
 from arenite.planner.operators import Band, Pieces
-from arenite.planner.programs import RowStep
+from arenite.planner.programs import RowStep, apart_of
+from arenite.planner.sizes import depends
 from arenite.planner.tensors import ROW_AXIS, num_rows, row_bytes
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, Interface
@@ -27,6 +28,9 @@ def has_kernel_by_rows(program: Program, shifted: frozenset[str], row_step: RowS
     step = row_step.step
     named = {reads.tensor for reads in row_step.reads} | {row_step.result.name}
     if row_step.accumulators:
+        source = program.operands(step).source
+        if source is not None and depends(source.shape[ROW_AXIS]):
+            return False  # it writes the result at the last row that there is, too early
         named.remove(row_step.result.name)
     # Rows that lie apart, wherever: only what is written is of interest.
     rows = {
@@ -107,10 +111,12 @@ class Turns:
         }
         program = layout.program
         if program.dimensions:  # what lies in one piece has rows side by side at each size
+            apart = apart_of(program)
             rows = {
                 name: tuple(map(int, starts))
                 for name, starts in rows.items()
                 if name not in program.tensors
+                or name in apart
                 or program.tensors[name].shape != tables.shapes[name]
             }
         found = layout.with_rows({name: tables.whole(name) for name in tables.shapes}, rows)

@@ -29,7 +29,7 @@ import numpy as np
 from arenite.planner import Array, DType, Plan, Port, Problem, Program, Step, Tensor, TensorKind
 from arenite.planner.files import write_atomically
 from arenite.planner.operators import Band, Pieces
-from arenite.planner.programs import COMPUTE
+from arenite.planner.programs import COMPUTE, apart_of
 from arenite.planner.sizes import depends
 from arenite.planner.tensors import SPILLED, row_bytes
 from arenite.planner.units import align_up
@@ -122,6 +122,7 @@ class _Assembler:
         self._row_variants = RowVariants(program, self._place_of_tensor)
         self._row_tensors: dict[tuple[str, int], int] = {}
         self._sizing = Sizing(program.dimensions)
+        self._apart = apart_of(program) if program.dimensions else frozenset[str]()
         self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
         self._constants: list[tuple[int, Array]] = []
@@ -234,7 +235,7 @@ class _Assembler:
         memory, starts = self._row_variants.starts(name, table, whole.shape)
         size = row_bytes(whole)
         # Rows that lie apart stay where they are at smaller sizes, though they are shorter then.
-        is_whole = name in self._program.tensors
+        is_whole = name in self._program.tensors and name not in self._apart
         offset = None
         if is_whole and depends(size):
             memory, offset = self._place_of_tensor(name)

@@ -1,6 +1,7 @@
 """The permitted overlap, against naive kernels that run over one shared buffer."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from arenite.planner.programs.program import Program
 from arenite.planner.rewrites.aliasing.overlap import permitted_overlap
+from arenite.planner.sizes import Dimension
 from arenite.planner.tensors import DType, TensorKind
 from support.sliding_kernels import CHANNELS_FIRST, CHANNELS_LAST, Kernel, images, kernels
 from support.tiny_graphs import graph_of, tensor
@@ -106,4 +108,27 @@ def test_an_operand_that_is_also_the_weights_is_not_reached_into():
         [tensor("x", (2, 2, 1, 1), TensorKind.INPUT), tensor("y", (2, 2, 1, 1))],
         [("Conv", ("x", "x"), ("y",))],
     )
+    assert permitted_overlap(made, made.steps[0]) == 0
+
+
+@pytest.mark.parametrize(("stride", "channels"), [(1, 4), (2, 4), (2, 8), (1, 3)])
+def test_results_begin_as_far_below_as_any_size_needs(stride, channels):
+    def of(height, width):
+        rows, columns = ((length - 1) // stride + 1 for length in (height, width))
+        return graph(
+            "CONV_2D", (1, height, width, 4), (1, rows, columns, channels), (channels, 1, 1, 4),
+            {"stride_h": stride, "stride_w": stride, "padding": "SAME"}, DType.INT8,
+        )  # fmt: skip
+
+    def distance(made):
+        permitted = permitted_overlap(made, made.steps[0])
+        assert permitted
+        return int(made.tensors["y"].size) - permitted
+
+    ranges = Dimension("h", 6, 9), Dimension("w", 5, 12)
+    every = [distance(of(h, w)) for h in ranges[0].values for w in ranges[1].values]
+    ranged = replace(of(ranges[0].size, ranges[1].size), dimensions=ranges)
+    assert distance(ranged) == max(every)
+    many = Dimension("h", 6, 1 << 20), Dimension("w", 5, 12)
+    made = replace(of(many[0].size, many[1].size), dimensions=many)
     assert permitted_overlap(made, made.steps[0]) == 0

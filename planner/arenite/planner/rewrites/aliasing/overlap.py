@@ -17,15 +17,18 @@ Source: Blacker et al. 2020, diagonal memory optimisation; the distance is that 
 access trace, computed without running it.
 """
 
+import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from arenite.planner.operators.operator import Operands
+from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.placement.problem import PermittedOverlap, Problem, UsageRecord
 from arenite.planner.programs.program import Names, Program, Step
 from arenite.planner.rewrites.aliasing.loads import Loads
 from arenite.planner.rewrites.aliasing.storages import Storages
-from arenite.planner.sizes import depends
+from arenite.planner.sizes import Size, Sizes, at, depends, largest, with_sizes
 from arenite.planner.tensors import DType, Tensor, TensorKind
 from arenite.planner.units import align_up
 
@@ -84,26 +87,62 @@ def permitted_overlap(program: Program, step: Step) -> int:
 
     The result then begins at or below the operand: it ends at most this many bytes above
     the operand's first. Zero for operators without a sliding window, where the operand is
-    read elsewhere in the step, where the elements' sizes differ, and where the sizes depend on
-    the run: the distance is that of one size alone.
+    read elsewhere in the step, and where the elements' sizes differ. Where lengths depend on
+    dimensions the result begins as far below as it must at any of their values; zero if these are
+    too many to try.
 
-    Cost: O(pixels of one plane of the result + planes).
+    Cost: O(pixels of one plane of the result + planes), for each value of the dimensions.
     """
     if len(step.writes) > 1 or step.inputs.count(step.inputs[0] if step.inputs else "") != 1:
         return 0
     operands = program.operands(step)
     source, result = operands.source, operands.result
-    if source is None or result is None or any(map(depends, (*source.shape, *result.shape))):
+    if source is None or result is None:
         return 0
-    trace = _trace(step, operands)
     bits = result.dtype.bits
-    if trace is None or source.dtype.bits != bits or bits % 8:
+    if source.dtype.bits != bits or bits % 8 or step.operator.sliding(operands) is None:
         return 0
-    return max(0, result.size - trace.distance() * bits // 8)
+    distances: list[int] = []
+    for sizes in _values(program, step, operands):
+        if sizes:
+            here = partial(at, sizes=sizes)
+            operator, found = with_sizes((step.operator, operands), here)
+        else:
+            operator, found = step.operator, operands
+        if (trace := _trace(operator, found)) is not None:  # none where a tensor is empty
+            distances.append(trace.distance())
+    if not distances:
+        return 0
+    return max(0, int(result.size) - max(distances) * bits // 8)
 
 
-def _trace(step: Step, operands: Operands) -> _Trace | None:
-    sliding, source, result = step.operator.sliding(operands), operands.source, operands.result
+_MOST_PIXELS = 1 << 18
+"""Pixels of the results of an operator at all sizes, of which each is looked at."""
+
+
+def _values(program: Program, step: Step, operands: Operands) -> Iterator[Sizes]:
+    """Yield all values of the dimensions that a step depends on; of no dimension one without any.
+
+    Nothing if they are too many.
+    """
+    names: set[str] = set()
+
+    def note(size: Size) -> int:
+        names.update(size.expression.names)
+        return size
+
+    with_sizes((step.operator, operands), note)
+    used = [each for each in program.dimensions if each.name in names]
+    assert operands.result is not None
+    pixels = int(operands.result.num_elements) // max(1, int(operands.result.shape[-1]))
+    if used and pixels * math.prod(map(len, used)) > _MOST_PIXELS:
+        return
+    for values in itertools.product(*(each.values for each in used)):
+        yield dict(zip((each.name for each in used), values, strict=True))
+
+
+def _trace(operator: Operator, operands: Operands) -> _Trace | None:
+    sliding, source, result = operator.sliding(operands), operands.source, operands.result
     if sliding is None or source is None or result is None:
         return None
     rows, columns, groups = sliding.rows, sliding.columns, sliding.groups
@@ -194,9 +233,11 @@ def _overlap(program: Program, state: OverlapSearch, alignment: int) -> str:
             return f"{other!r} lies in the storage of {source!r}"
     if not storages.share_memory(source, result):
         return f"{source!r} lies in another memory"
+    if depends(storages.offset(source)) or depends(storages.offset(result)):
+        return "their places depend on the sizes of the run"
     above, below = storages.owner(source), storages.owner(result)
     # How far above the result's storage the operand's has to begin.
-    least = program.tensors[result].size - permitted
+    least = int(program.tensors[result].size) - permitted
     shift = align_up(least - storages.offset(source) + storages.offset(result), alignment)
     reason = storages.why_not_overlapped(result, source, state.step, shift)
     if reason is not None:
@@ -204,9 +245,9 @@ def _overlap(program: Program, state: OverlapSearch, alignment: int) -> str:
     if not state.loads.holds(above, below):
         return "the caller owns the memory"
     offsets = {above: max(0, shift), below: max(0, -shift)}
-    size = max(storages.tensors[root].size + offset for root, offset in offsets.items())
+    size = largest(*(storages.tensors[root].size + offset for root, offset in offsets.items()))
     name = Names(storages.tensors).take(f"{step.name}/overlap")
-    state.loads.merge(name, align_up(size, alignment), tuple(offsets))
+    state.loads.merge(name, int(align_up(size, alignment)), tuple(offsets))
     storages.merge(Tensor(name, DType.UINT8, (size,), TensorKind.SCRATCH), offsets)
     return ""
 
@@ -239,9 +280,11 @@ def permit_overlaps(program: Program, problem: Problem) -> Problem:
             continue
         if operand.outline or written.outline:
             continue
+        if depends(source_offset) or depends(result_offset):
+            continue
         if above in kept or operand.end != number + 1 or written.start != number:
             continue
-        distance = program.tensors[result].size - permitted - source_offset + result_offset
+        distance = int(program.tensors[result].size) - permitted - source_offset + result_offset
         size = min(written.size - distance, written.size - 1, operand.size - 1)
         if size >= 1:
             records[below] = _permitting(records[below], PermittedOverlap(above, size))

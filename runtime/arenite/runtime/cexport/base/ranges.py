@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any, Final
 
@@ -16,7 +16,17 @@ import numpy as np
 
 from arenite.planner import Program, Step
 from arenite.planner.errors import SizeError
-from arenite.planner.sizes import Dimension, Size, Sizes, Tree, at, bounds, largest, smallest
+from arenite.planner.sizes import (
+    Dimension,
+    Size,
+    Sizes,
+    Tree,
+    at,
+    bounds,
+    largest,
+    smallest,
+    with_sizes,
+)
 from arenite.runtime.cexport.base.errors import NotWrittenError
 
 _MARK = re.compile("\x02(.*?)\x03")
@@ -55,7 +65,7 @@ def program_at(program: Program, sizes: Sizes) -> Program:
 
 def value_at(value: Any, sizes: Sizes) -> Any:
     """Return a tuple or a dataclass with all its sizes as integers."""
-    return _changed(value, lambda size: at(size, sizes))
+    return with_sizes(value, lambda size: at(size, sizes))
 
 
 def text_at(text: str, sizes: Sizes) -> str:
@@ -93,7 +103,7 @@ def has_trivial_lengths(program: Program, step: Step, sizes: Sizes) -> bool:
         return size
 
     named = [program.tensors[name] for name in (*step.reads, *step.writes)]
-    _changed((step.operator, *(each.shape for each in named)), kept)
+    with_sizes((step.operator, *(each.shape for each in named)), kept)
     return any(at(each, sizes) in (0, 1) for each in found)
 
 
@@ -105,29 +115,15 @@ def _mapped(program: Program, change: Callable[[Size], int]) -> Program:
     tensors = {
         name: replace(
             tensor,
-            shape=_changed(tensor.shape, change),
-            alias=None if tensor.alias is None else _changed(tensor.alias, change),
+            shape=with_sizes(tensor.shape, change),
+            alias=None if tensor.alias is None else with_sizes(tensor.alias, change),
         )
         for name, tensor in program.tensors.items()
     }
     steps = tuple(
-        replace(step, operator=_changed(step.operator, change)) for step in program.steps
+        replace(step, operator=with_sizes(step.operator, change)) for step in program.steps
     )
     return replace(program, tensors=tensors, steps=steps)
-
-
-def _changed(value: Any, change: Callable[[Size], int]) -> Any:
-    if isinstance(value, Size):
-        return change(value)
-    if isinstance(value, tuple):
-        return tuple(_changed(each, change) for each in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        found = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
-        changed = {name: _changed(each, change) for name, each in found.items()}
-        if all(changed[name] is each for name, each in found.items()):
-            return value
-        return replace(value, **changed)
-    return value
 
 
 def _value(tree: Any, sizes: Sizes) -> int:
