@@ -9,6 +9,7 @@
 #include "kernels/pool.hpp"
 #include "kernels/pool_int8.hpp"
 #include "operand_checks.hpp"
+#include "rows_read.hpp"
 
 namespace arenite {
 
@@ -24,7 +25,7 @@ class PoolStep final : public Step {
         result_(result),
         num_images_(num_images),
         threads_(operands.threads),
-        takes_rows_(operands.in_bands && kernel.is_average && operands.outputs[0]->has_one_row) {
+        takes_rows_(operands.in_bands && takes_rows(operands.step, *operands.tensors)) {
     if (takes_rows_) {
       sums_ = require_scratch_of<Sum>(operands, result.columns * result.channels);
     }
