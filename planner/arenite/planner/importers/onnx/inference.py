@@ -5,6 +5,7 @@ is known by then, nothing is lost, and the cost stays linear. For an operator wh
 depends on data, the largest size is stated.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -138,6 +139,8 @@ class NodeChecker:
         return ModelFormatError(f"operator {name!r} ({op_type(node)}): {text}")
 
 
+_MOST_REMEMBERED = 4096
+"""Bytes of a node with the constants that it reads; larger ones hardly repeat."""
 _HINTS = {
     "ai.onnx.ml.ZipMap": ": convert without it, with skl2onnx by options={'zipmap': False}",
     "ai.onnx.ml.TreeEnsembleClassifier": ": train it with integers as labels",
@@ -228,11 +231,10 @@ class Inference:
         model = single_node_model(node, self._dialect, inputs, constants)
         _state_default(model.graph.node[0])
         try:
-            inferred = onnx.shape_inference.infer_shapes(model, strict_mode=is_strict)
+            results = iter(_inferred(model, is_strict))
         except onnx.shape_inference.InferenceError as error:
             raise self._checker.refusal(node, name, error) from error
         types: list[TensorType | None] = []
-        results = iter(inferred.graph.output)
         for output in node.output:
             proto = next(results).type if output else onnx.TypeProto()
             reason = why_unsizable(proto)
@@ -291,6 +293,24 @@ class Inference:
             f"its type is unknown before the run, operator {name!r} ({op_type(node)}): "
             f"{reason}{''.join(failures)}",
         )
+
+
+def _inferred(model: onnx.ModelProto, is_strict: bool) -> Sequence[onnx.ValueInfoProto]:
+    """Return the outputs of a model of one node, with their types.
+
+    Models repeat their layers, and a range is looked at for each of its corners and more than
+    once, so what was found for the same node is remembered.
+    """
+    model.graph.node[0].name = ""
+    content = model.SerializeToString(deterministic=True)
+    infer = _outputs if len(content) <= _MOST_REMEMBERED else _outputs.__wrapped__
+    return infer(content, is_strict)
+
+
+@functools.lru_cache(maxsize=4096)
+def _outputs(model: bytes, is_strict: bool) -> Sequence[onnx.ValueInfoProto]:
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=is_strict)
+    return tuple(inferred.graph.output)
 
 
 def _state_default(node: onnx.NodeProto) -> None:

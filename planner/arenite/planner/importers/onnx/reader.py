@@ -103,6 +103,8 @@ def _read(
     uncounted = []
     try:
         walk, walked = walk_of(counts=weights)
+    except TiedError:
+        raise
     except (SizeError, UnsupportedModelError) as error:
         # Bounds may suffice where a rule is missing, and counts where a size has no bound.
         try:
