@@ -162,7 +162,7 @@ def test_what_an_operator_does_not_take_is_refused_by_its_name(tmp_path: Path) -
     path.write_bytes(open_model("CONV_2D, VALID"))
     with pytest.raises(BindingError, match=r"'t0' cannot .* CONV_2D_0: window is larger"):
         load(path, shapes={"t0": (1, 2, 2, 4)})
-    with pytest.raises(BindingError, match=r"\?x\?x\?x4 by its signature, .* not 0x8x8x4"):
+    with pytest.raises(BindingError, match="'t0' cannot have the length 0"):
         load(path, shapes={"t0": (0, 8, 8, 4)})
     path.write_bytes(open_model("RESHAPE"))
     with pytest.raises(BindingError, match=r"RESHAPE_0: .* to \(-1, 16\)"):

@@ -56,7 +56,7 @@ def read_bound_tflite(
         weights: Whether to read constants, quantisation and options.
 
     Raises:
-        BindingError: A requested shape does not fit the model.
+        BindingError: An operator does not take a requested shape.
         SizeError: A length is not known for all sizes of a range.
         ModelError: As in `read_tflite`.
     """
@@ -77,8 +77,6 @@ def read_bound_tflite(
         if not same_lengths(program.tensors[name].shape, shape):
             wanted[name] = shape
     signatures = _signatures(path) if wanted else {}
-    for name, shape in wanted.items():
-        _check_open(name, program.tensors[name].shape, signatures.get(name, ()), shape)
     if wanted or computes_shapes(program):
         program = _inferred(path, program, wanted, tuple(ranges.values()))
     open_inputs = {name for name, signature in signatures.items() if signature}
@@ -89,6 +87,8 @@ def read_bound_tflite(
 def _size(name: str, axis: int, given: Length, ranges: dict[str, Dimension]) -> int:
     """Return a length of an input, and note the range that it has."""
     if not isinstance(given, Dimension):
+        if given < 1:
+            raise BindingError(name, f"cannot have the length {given}: a length is at least 1")
         return given
     dimension = given if given.name else replace(given, name=f"{name}:{axis}")
     if dimension.low < 1:
@@ -142,20 +142,6 @@ def _check(
                 f"{operator}: the shape of {name!r} at {where} is "
                 f"{_text(expected.tensors[name].shape)}, which is not known for all sizes"
             )
-
-
-def _check_open(
-    name: str, stated: tuple[int, ...], signature: tuple[int, ...], shape: tuple[int, ...]
-) -> None:
-    if not signature:
-        raise BindingError(name, f"is {_text(stated)}, fixed in the file; leave --shape out")
-    fits = len(shape) == len(signature) and all(
-        length == wanted or length < 0 for length, wanted in zip(signature, shape, strict=True)
-    )
-    if not fits or 0 in shape:
-        raise BindingError(
-            name, f"is {_text(signature)} by its signature, '?' for any length: not {_text(shape)}"
-        )
 
 
 def _text(shape: tuple[int, ...]) -> str:
