@@ -4,7 +4,8 @@ import io
 import json
 import os
 import sys
-import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from arenite.compat.cache import (
     noted,
     open_program,
 )
-from arenite.planner.errors import AreniteError, MissingDependencyError
+from arenite.planner.errors import AreniteError, MissingDependencyError, OutputError
 
 onnx = pytest.importorskip("onnx")
 NAME = Path(__file__).stem
@@ -171,15 +172,36 @@ def test_an_arena_file_is_taken_as_it_is(folder, tmp_path, content):
     assert not folder.exists()
 
 
-def test_what_several_want_at_once_is_made_once(folder, text):
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(take(text))) for _ in range(3)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert found == ["made"] * 3
+def test_what_several_processes_want_at_once_is_made_once(folder, text):
+    with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
+        assert list(pool.map(take, [text] * 4)) == ["made"] * 4
     assert (text.parent / "calls").read_text() == "x"
+    assert [each.suffix for each in folder.iterdir() if each.is_file()] == [".txt"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_read(folder, text):
+    assert take(text) == "made"
+    locks = folder / "locks"
+    for each in locks.iterdir():
+        each.unlink()
+    locks.rmdir()
+    locks.write_text("in the way of locks")
+    before = sorted(folder.iterdir())
+    assert take(text) == take(text, number=1) == take(text, number=1) == "made"
+    assert (text.parent / "calls").read_text() == "xxx"
+    assert sorted(folder.iterdir()) == before
+
+
+def fill(model, output, **_):
+    """Write where there is space: not in the folder of the cache."""
+    if output.parent.name == "cache":
+        raise OutputError("No space left on device", path=output)
+    output.write_text("made")
+
+
+def test_without_space_in_the_folder_a_program_is_made_elsewhere(folder, text):
+    assert made(Model.of(text, ".txt"), f"{NAME}:fill", {}, ".txt", read) == "made"
+    assert not [each for each in folder.iterdir() if each.is_file()]
 
 
 def test_values_are_noted_beside_the_programs(folder, content):

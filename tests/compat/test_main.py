@@ -7,6 +7,7 @@ import pytest
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
+LITE = "arenite.compat.tflite.interpreter"
 PROGRAM = """
 import importlib.util, sys
 import library
@@ -70,7 +71,10 @@ def test_other_modules_of_a_replaced_package_are_the_original_ones(folder):
         "print(Interpreter.__module__, schema.ModelT.__module__)"
     )
     found = run(folder, "other.py")
-    assert found.stdout.split() == ["arenite.compat.tflite", "ai_edge_litert.schema_py_generated"]
+    assert found.stdout.split() == [
+        "arenite.compat.tflite.interpreter",
+        "ai_edge_litert.schema_py_generated",
+    ]
 
 
 def test_tensorflow_has_the_interpreter_alone(folder):
@@ -80,7 +84,46 @@ def test_tensorflow_has_the_interpreter_alone(folder):
         "assert tf.lite.Interpreter is Interpreter\n"
         "print(Interpreter.__module__, hasattr(tf, 'keras'))"
     )
-    assert run(folder, "--tensorflow", "lite.py").stdout == "arenite.compat.tflite False\n"
+    assert (
+        run(folder, "--tensorflow", "lite.py").stdout
+        == "arenite.compat.tflite.interpreter False\n"
+    )
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_processes_of_multiprocessing_have_the_replaced_modules(folder, method):
+    (folder / "workers.py").write_text(
+        "import multiprocessing, onnxruntime\n"
+        "def work(queue): queue.put(onnxruntime.InferenceSession.__module__)\n"
+        "if __name__ == '__main__':\n"
+        f"    context = multiprocessing.get_context({method!r})\n"
+        "    queue = context.Queue()\n"
+        "    process = context.Process(target=work, args=(queue,))\n"
+        "    process.start()\n"
+        "    print(queue.get())\n"
+        "    process.join()\n"
+    )
+    assert run(folder, "workers.py").stdout == "arenite.compat.onnxruntime.session\n"
+
+
+def test_usual_forms_of_imports_find_the_replaced_modules(folder):
+    (folder / "imports.py").write_text(
+        "import importlib\n"
+        "from onnxruntime import *\n"
+        "import onnxruntime, onnxruntime as ort\n"
+        "try:\n"
+        "    from tflite_runtime.interpreter import Interpreter\n"
+        "except ImportError:\n"
+        "    from tensorflow.lite import Interpreter\n"
+        "import tflite_runtime.interpreter as tflite\n"
+        "assert tflite.Interpreter is Interpreter is importlib.import_module("
+        "'ai_edge_litert.interpreter').Interpreter\n"
+        "assert importlib.import_module('onnxruntime') is ort\n"
+        "assert ort.InferenceSession is InferenceSession and ort.__version__\n"
+        "print(Interpreter.__module__, InferenceSession.__module__)\n"
+    )
+    found = run(folder, "imports.py")
+    assert found.stdout.split() == [LITE, "arenite.compat.onnxruntime.session"], found.stderr
 
 
 def test_a_program_that_fails_ends_with_its_traceback(folder):

@@ -3,7 +3,7 @@
 The folder is `$ARENITE_CACHE`, else `arenite` in `$XDG_CACHE_HOME`, else `~/.cache/arenite`.
 `ARENITE_CACHE=off` keeps nothing. What was not used for longest goes first once the folder holds
 more than `LIMIT` bytes. Several processes may use it: each file is written whole or not at all,
-and by one of them.
+and by one of them. A folder that cannot be written to is read; what it lacks is made each time.
 """
 
 import fcntl
@@ -38,6 +38,7 @@ building_s = 0.0
 """Seconds that this process has waited for models to be built."""
 _REFUSED = ".refused"
 _FINAL, _FOR_NOW = "refused", "refused without onnxruntime"
+_NO_ROOM = "no room"
 _DAY_S = 86_400
 
 
@@ -55,6 +56,14 @@ class RefusedError(AreniteError):
 
 class UnavailableError(AreniteError):
     """A model cannot be built now: a package or space on the disk is missing."""
+
+
+class _NoRoomError(UnavailableError):
+    """A file cannot be written there; elsewhere it may."""
+
+
+class _MissingError(Exception):
+    """The folder has no such file, or there is no folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,79 +177,100 @@ def made(
         task, options,
     ]  # fmt: skip
     key = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
-    folder = _folder()
-    with _locked(folder, key) if folder else _temporary_folder() as where:
-        path, refused = where / f"{key}{suffix}", where / f"{key}{_REFUSED}"
-        if refused.exists():
-            raise RefusedError(refused.read_text())
-        if path.exists():
-            with suppress(ProgramError, ValueError):
-                found = use(path)
-                os.utime(path)
-                return found
-        temporary = where / f"{key}.{os.getpid()}.new{suffix}"
+
+    def kept(folder: Path) -> Made:
+        path, refused = folder / f"{key}{suffix}", folder / f"{key}{_REFUSED}"
+        try:
+            if refused.exists():
+                raise RefusedError(refused.read_text())
+            found = use(path) if path.exists() else None
+        except (ProgramError, OSError, ValueError) as error:  # damaged, or gone meanwhile
+            raise _MissingError from error
+        if found is None:
+            raise _MissingError
+        with suppress(OSError):
+            os.utime(path)
+        return found
+
+    def new(folder: Path) -> Path:
+        path, temporary = folder / f"{key}{suffix}", folder / f"{key}.{os.getpid()}.new{suffix}"
         try:
             with model.file() as file:
                 _run(task, file, temporary, options)
             temporary.replace(path)
         except RefusedError as error:
             if error.is_final:
-                _write(refused, str(error))
+                _write(folder / f"{key}{_REFUSED}", str(error))
             raise
+        except OSError as error:
+            raise _NoRoomError(str(error)) from error
         finally:
             temporary.unlink(missing_ok=True)
-        if folder:
+        return path
+
+    with suppress(_MissingError, _NoRoomError):
+        folder = _folder()
+        with suppress(_MissingError):  # without a lock, as files are written whole
+            return kept(folder)
+        with _locked(folder, key):
+            with suppress(_MissingError):  # another process may have made it meanwhile
+                return kept(folder)
+            path = new(folder)
             _make_room(folder, path)
-        return use(path)
+            return use(path)
+    with tempfile.TemporaryDirectory(prefix="arenite-") as own:
+        return use(new(Path(own)))
 
 
 def note(model: Model, name: str, value: object) -> None:
     """Keep a value that JSON can state beside the programs of a model; nothing if this fails."""
-    folder = _folder()
-    if folder:
-        with suppress(OSError):
-            _write(folder / f"{model.digest}.{name}.json", json.dumps(value))
+    with suppress(_MissingError):
+        _write(_folder() / f"{model.digest}.{name}.json", json.dumps(value))
 
 
 def noted(model: Model, name: str) -> object:
     """Return what `note` kept, None if there is nothing."""
-    folder = _folder()
-    if folder:
-        with suppress(OSError, ValueError):
-            found: object = json.loads((folder / f"{model.digest}.{name}.json").read_text())
-            return found
+    with suppress(_MissingError, OSError, ValueError):
+        found: object = json.loads((_folder() / f"{model.digest}.{name}.json").read_text())
+        return found
     return None
 
 
-def _folder() -> Path | None:
-    """Return the folder of the cache, None if there is none that can be written to."""
+def _folder() -> Path:
+    """Return the folder of the cache, which may not be there.
+
+    Raises:
+        _MissingError: Nothing is kept, or this user has no folder.
+    """
     stated = os.environ.get("ARENITE_CACHE")
     if stated and stated.lower() in {"off", "0", "no", "false"}:
-        return None
+        raise _MissingError
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    with suppress(OSError, RuntimeError):  # without a home
-        folder = Path(stated or Path(base, "arenite")).expanduser()
-        (folder / "locks").mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK | os.X_OK):
-            return folder
-    return None
+    try:
+        return Path(stated or Path(base, "arenite")).expanduser()
+    except RuntimeError as error:  # without a home
+        raise _MissingError from error
 
 
 @contextmanager
-def _locked(folder: Path, key: str) -> Iterator[Path]:
-    """Keep other threads and processes from the files of a key."""
-    descriptor = os.open(folder / "locks" / key[:2], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+def _locked(folder: Path, key: str) -> Iterator[None]:
+    """Keep other threads and processes from the files of a key.
+
+    Raises:
+        _NoRoomError: The folder cannot be written to.
+    """
+    path = folder / "locks" / key[:2]
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield folder
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise _NoRoomError(str(error)) from error
+    try:
+        with suppress(OSError):  # a file system without locks: each process makes its own
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        yield Path(folder)
 
 
 def _make_room(folder: Path, newest: Path) -> None:
@@ -257,14 +287,18 @@ def _make_room(folder: Path, newest: Path) -> None:
     for _, size, path in sorted(found):
         if held <= LIMIT:
             return
-        path.unlink(missing_ok=True)
-        held -= size
+        with suppress(OSError):  # another user's
+            path.unlink(missing_ok=True)
+            held -= size
 
 
 def _write(path: Path, text: str) -> None:
+    """Write a file whole; nothing if this fails."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
-    temporary.write_text(text)
-    temporary.replace(path)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text)
+        temporary.replace(path)
 
 
 def _digest(path: Path) -> str:
@@ -284,7 +318,7 @@ def _run(task: str, model: Path, output: Path, options: Options) -> None:
     started = time.perf_counter()
     stated = json.dumps([task, str(model.resolve()), str(output), options])
     process = subprocess.run(
-        [sys.executable, "-c", f"from {__name__} import work; work()"],
+        [sys.executable, "-P", "-c", f"from {__name__} import work; work()"],
         input=stated, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
     )  # fmt: skip
@@ -294,6 +328,8 @@ def _run(task: str, model: Path, output: Path, options: Options) -> None:
         return
     if kind in {_FINAL, _FOR_NOW}:
         raise RefusedError(reason, is_final=kind == _FINAL)
+    if kind == _NO_ROOM:
+        raise _NoRoomError(reason)
     raise UnavailableError(reason or process.stderr.strip().rpartition("\n")[2] or "build failed")
 
 
@@ -304,8 +340,10 @@ def work() -> None:
     kind, reason = "done", ""
     try:
         getattr(importlib.import_module(module), name)(Path(model), Path(output), **options)
-    except (MissingDependencyError, OutputError) as error:
+    except MissingDependencyError as error:
         kind, reason = "unavailable", str(error)
+    except (OutputError, OSError) as error:
+        kind, reason = _NO_ROOM, str(error)
     except (AreniteError, ValueError) as error:
         kind, reason = _FINAL if find_spec("onnxruntime") else _FOR_NOW, str(error)
     sys.stdout.write(f"\0{kind}\1{reason}")

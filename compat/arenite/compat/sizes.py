@@ -1,9 +1,9 @@
 """Programs of a model whose inputs vary in size from run to run.
 
 The first run builds a program for its sizes. Once a length varies, a program is built for a range
-that reaches from the smallest step to the next power of two, and again when a run is beyond it:
-a number of times that grows with the logarithm of the largest size. A model that cannot be built
-for a range has a program for each size, of which a few are open.
+that reaches from the smallest step to several times the largest length, and again when a run is
+beyond it: a number of times that grows with the logarithm of the largest size. A model that cannot
+be built for a range has a program for each size, of which a few are open.
 """
 
 import logging
@@ -210,7 +210,7 @@ class Programs:
                 missed = [*missed, *_corners(self._bounds)]
         varied = [name for name in lengths if any(each[name] != lengths[name] for each in missed)]
         if varied:
-            for dims in ranges_of(missed, varied, known is not None):
+            for dims in ranges_of(missed, varied):
                 yield self._options({**lengths, **dims}, values)
 
     def _run_program(
@@ -255,14 +255,15 @@ def _corners(bounds: Mapping[str, int | Dimension]) -> tuple[Lengths, Lengths]:
     )
 
 
-def ranges_of(
-    seen: Sequence[Lengths], varied: Sequence[str], has_grown: bool
-) -> Iterator[dict[str, int | str]]:
+def ranges_of(seen: Sequence[Lengths], varied: Sequence[str]) -> Iterator[dict[str, int | str]]:
     """Yield ranges of the lengths that vary, wide ones first.
 
     A program for a wide range serves more sizes, but may not be possible: lengths may have to be
-    multiples of a number, or large enough for a window.
+    multiples of a number, or large enough for a window. One length reaches four times the next
+    power of two, each of two twice; those that were always equal count as one. Memory follows
+    the sizes of a run, not those of the range.
     """
+    spare = 2 // len({tuple(each[name] for each in seen) for name in varied})
     found: list[dict[str, int | str]] = []
     for is_low, is_high in ((True, True), (False, True), (False, False)):
         dims: dict[str, int | str] = {}
@@ -271,7 +272,7 @@ def ranges_of(
             step = math.gcd(*lengths, _LARGEST_STEP)
             low, high = min(lengths), max(lengths)
             if is_high:
-                high = 1 << (high - 1).bit_length() + has_grown
+                high = 1 << (high - 1).bit_length() + spare
             if is_low:
                 low = min(low, step)
             elif low:

@@ -119,6 +119,10 @@ class InferenceSession:
         for each in (*self._inputs, *self._outputs):
             _require_tensor(each)
         self._dtypes = {each.name: np.dtype(_dtype_of(each.type)) for each in self._inputs}
+        self._output_names = [each.name for each in self._outputs]
+        # Of the last run: most runs have the shapes of the one before.
+        self._last_shapes: dict[str, tuple[int, ...]] | None = None
+        self._last_lengths: Lengths = {}
         self._programs = self._programs_of(model, interface)
 
     def _model_of(self, given: str | bytes | os.PathLike[str]) -> Model:
@@ -162,11 +166,11 @@ class InferenceSession:
         shapes = [each.shape for each in self._inputs]
         if self._unranked or not all(isinstance(n, int) for shape in shapes for n in shape):
             return programs
-        lengths: Lengths = {}
-        for each in self._inputs:
-            self._take_lengths(each, tuple(n for n in each.shape if isinstance(n, int)), lengths)
+        fixed = {
+            each.name: tuple(n for n in each.shape if isinstance(n, int)) for each in self._inputs
+        }
         try:
-            programs.open_fixed(lengths)
+            programs.open_fixed(self._lengths_of(fixed))
         except AreniteError as error:
             # It may have to know the numbers of scalars, which the first run has.
             if not (scalars and isinstance(error, RefusedError)):
@@ -249,37 +253,42 @@ class InferenceSession:
             NotImplemented: Arenite does not run the model at these sizes.
             Fail: The run failed.
         """
-        known = {each.name: each for each in self._inputs}
-        given = list(input_feed.keys())
+        known = self._dtypes
+        given = input_feed.keys()
         if missing := [name for name in known if name not in given]:
-            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({given}).")
+            raise ValueError(
+                f"Required inputs ({missing}) are missing from input feed ({list(given)})."
+            )
         if isinstance(output_names, str):
             raise TypeError("run(): incompatible function arguments: give a list of output names")
-        outputs = [each.name for each in self._outputs]
         for name in output_names or ():
-            if name not in outputs:
+            if name not in self._output_names:
                 raise InvalidArgument(f"Invalid output name:{name}")
         arrays: dict[str, Array] = {}
-        lengths: Lengths = {}
         for name, value in input_feed.items():
             if name not in known:
                 self._refuse_input(name)
-            arrays[name] = _array(name, value, self._dtypes[name])
-            self._take_lengths(known[name], arrays[name].shape, lengths)
+            arrays[name] = _array(name, value, known[name])
+        shapes = {name: array.shape for name, array in arrays.items()}
         with self._lock:
+            if shapes != self._last_shapes:
+                self._last_lengths = self._lengths_of(shapes)
+                self._last_shapes = shapes
             try:
-                found = self._programs.run(lengths, arrays)
+                found = self._programs.run(self._last_lengths, arrays)
             except AreniteError as error:
                 raise _failure(error) from error
-        return [found[name] for name in output_names or outputs]
+        return [found[name] for name in output_names or self._output_names]
 
     def run_with_iobinding(
         self, iobinding: IOBinding, run_options: RunOptions | None = None
     ) -> None:
         """Run the model on values that are bound.
 
-        Errors are those of `run`.
+        Errors are those of `run`, and `RuntimeError` if no output is bound.
         """
+        if not iobinding.output_names:
+            raise RuntimeError("Error in execution: At least one output should be requested.")
         iobinding.take(self.run(iobinding.output_names, iobinding.inputs, run_options))
 
     def run_with_ort_values(
@@ -322,6 +331,13 @@ class InferenceSession:
                 f"input {name!r} has an initialiser; Arenite does not support other numbers"
             )
         raise InvalidArgument(f"Invalid input name: {name}")
+
+    def _lengths_of(self, shapes: Mapping[str, tuple[int, ...]]) -> Lengths:
+        """Return the lengths of free axes by their names, of inputs of these shapes."""
+        lengths: Lengths = {}
+        for each in self._inputs:
+            self._take_lengths(each, shapes[each.name], lengths)
+        return lengths
 
     def _take_lengths(self, stated: NodeArg, shape: tuple[int, ...], lengths: Lengths) -> None:
         """Check a shape and note the lengths of its free axes by their names."""
@@ -393,14 +409,20 @@ def _dtype_of(text: str) -> str:
 
 def _array(name: str, value: object, expected: np.dtype[Any]) -> Array:
     """Return what is fed as an array of the right type."""
+    if isinstance(value, np.ndarray) and value.dtype == expected:
+        return value
     if isinstance(value, OrtValue):
         value = value.numpy()
     if isinstance(value, list | tuple):
         value = np.asarray(value, expected)
+    if isinstance(value, int | float):
+        raise RuntimeError(f"Unable to handle object of type {type(value)}")
     if not isinstance(value, np.ndarray | np.generic):
         raise RuntimeError(
             f"Input must be a list of dictionaries or a single numpy array for input '{name}'."
         )
+    if value.dtype.kind not in "biufSUO":
+        raise RuntimeError(f"Numpy_type {value.dtype.num} can't be converted to MLDataType.")
     if value.dtype != expected:
         raise InvalidArgument(
             f"Unexpected input data type. Actual: ({type_text(value.dtype)}) , "

@@ -154,23 +154,20 @@ class Bindable(Protocol):
     def get_inputs(self) -> Sequence[Named]:
         """Return the inputs."""
 
-    def get_outputs(self) -> Sequence[Named]:
-        """Return the outputs."""
-
 
 class IOBinding:
     """Values bound to the inputs and outputs of a session."""
 
     def __init__(self, session: Bindable) -> None:
         self._inputs_known = {each.name for each in session.get_inputs()}
-        self._outputs_known = {each.name for each in session.get_outputs()}
         self._inputs: dict[str, Array] = {}
         self._outputs: dict[str, Array | None] = {}
         self._results: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
         """Bind an array, which is read when the session runs."""
-        self._require(name, self._inputs_known)
+        if name not in self._inputs_known:
+            raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
         self._inputs[name] = np.asarray(arr_on_cpu)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
@@ -205,7 +202,6 @@ class IOBinding:
             ValueError: There is an address, but no type or shape.
         """
         _require_cpu(device_type)
-        self._require(name, self._outputs_known)
         self._outputs[name] = None
         if buffer_ptr is not None:
             if element_type is None or shape is None:
@@ -217,13 +213,7 @@ class IOBinding:
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Ask for an output in a value."""
-        self._require(name, self._outputs_known)
         self._outputs[name] = ortvalue.numpy()
-
-    @staticmethod
-    def _require(name: str, known: set[str]) -> None:
-        if name not in known:
-            raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
 
     @property
     def inputs(self) -> dict[str, Array]:

@@ -7,19 +7,17 @@ Classes, arguments, indices of tensors, errors and the first words of their text
 `ai_edge_litert.interpreter`, which was `tflite_runtime.interpreter` before.
 """
 
-import enum
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from arenite.compat.cache import Model, open_program
-from arenite.compat.sizes import ranges_of
-from arenite.compat.tflite_file import (
+from arenite.compat.tflite.delegates import OpResolverType
+from arenite.compat.tflite.file import (
     TYPE_NAMES,
     Array,
     Details,
@@ -27,46 +25,12 @@ from arenite.compat.tflite_file import (
     Signature,
     TfliteFile,
 )
+from arenite.compat.tflite.programs import Programs, Shape
+from arenite.compat.tflite.signature import SignatureRunner
 from arenite.planner import AreniteError
 from arenite.runtime import MAX_THREADS, Session, SessionForkedError
 
-Shape = tuple[int, ...]
 _TFLITE = ".tflite"
-_MOST_FIXED = 3
-"""Shapes of the inputs that have a program each; then one is built for a range of sizes."""
-
-
-@enum.unique
-class OpResolverType(enum.Enum):
-    """Kernels of LiteRT to choose from; all values mean ours."""
-
-    AUTO = 0
-    BUILTIN = 1
-    BUILTIN_REF = 2
-    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
-
-
-class Delegate:
-    """A library that would run operators; it is not loaded, as our kernels run them all.
-
-    Args:
-        library: Name of the library.
-        options: Options for it.
-    """
-
-    def __init__(self, library: str, options: Mapping[Any, Any] | None = None) -> None:
-        self.library = library
-        self.options = dict(options or {})
-        warnings.warn(f"delegate {library!r} is ignored: Arenite runs the operators", stacklevel=2)
-
-
-def load_delegate(library: str, options: Mapping[Any, Any] | None = None) -> Delegate:
-    """Return a delegate that is accepted and ignored, with a warning."""
-    return Delegate(library, options)
-
-
-experimental = SimpleNamespace(load_delegate=load_delegate, OpResolverType=OpResolverType)
-"""The names of `tensorflow.lite.experimental`."""
 
 
 class Interpreter:
@@ -119,10 +83,6 @@ class Interpreter:
         self._session: Session | None = None
         self._feeds: dict[int, Array] = {}
         self._is_ready = False
-        # Lengths of the inputs so far, and the lengths of the last program that varies in size.
-        self._seen: list[dict[str, int]] = []
-        self._range: dict[str, int | str] | None = None
-        self._takes_ranges = True
         self._stated: TfliteFile | ProgramPorts
         try:
             self._read(Path(model_path) if model_path else model_content)
@@ -130,6 +90,7 @@ class Interpreter:
                 content, outputs = self._stated.with_all_results()
                 self._model = Model.of(content, _TFLITE)
                 self._outputs = {index: place for place, index in enumerate(outputs)}
+            self._programs = Programs(self._model, self._threads)
             if isinstance(self._stated, TfliteFile) and not self._has_open_lengths():
                 self._session = self._open()
         except OSError as error:
@@ -155,40 +116,12 @@ class Interpreter:
 
     def _open(self) -> Session:
         """Return a session for the present shapes of the inputs."""
-        if found := self._open_ranged():
-            return found
-        shapes = {self._inputs[index]["name"]: shape for index, shape in self._shapes.items()}
-        options = {"shapes": shapes} if shapes else {}
-        return open_program(self._model, options, threads=self._threads)
-
-    def _open_ranged(self) -> Session | None:
-        """Return a session of a program for a range; None for the first shapes, or without one."""
-        shapes = {each["name"]: self._shape(index) for index, each in self._inputs.items()}
-        lengths = {
-            f"{name}:{axis}": length
-            for name, shape in shapes.items()
-            for axis, length in enumerate(shape)
+        names = {
+            index: each["name"] or f"tensor_0_{index}" for index, each in self._inputs.items()
         }
-        if lengths not in self._seen:
-            self._seen.append(lengths)
-        if len(self._seen) <= _MOST_FIXED or not self._takes_ranges:
-            return None
-        varied = [name for name in lengths if len({each[name] for each in self._seen}) > 1]
-        known = [] if self._range is None else [self._range]
-        for ranges in (*known, *ranges_of(self._seen, varied, has_grown=bool(known))):
-            stated = {
-                name: [ranges.get(f"{name}:{axis}", length) for axis, length in enumerate(shape)]
-                for name, shape in shapes.items()
-            }
-            try:
-                found = open_program(self._model, {"shapes": stated}, threads=self._threads)
-                found.resize({name: lengths[name] for name in ranges})
-            except AreniteError:
-                continue
-            self._range = ranges
-            return found
-        self._takes_ranges = False
-        return None
+        shapes = {name: self._shape(index) for index, name in names.items()}
+        resized = {names[index] for index in self._shapes}
+        return self._programs.open(shapes, resized)
 
     def allocate_tensors(self) -> None:
         """Make the interpreter ready to run, for the present shapes of the inputs.
@@ -223,12 +156,15 @@ class Interpreter:
         Args:
             input_index: Index of the tensor.
             tensor_size: The shape.
-            strict: Names LiteRT's function in the error.
+            strict: Refuse lengths that `shape_signature` states, where it is not -1.
 
         Raises:
-            RuntimeError: There is no such input, or a length would change that is not -1 in
-                `shape_signature`.
+            RuntimeError: There is no such input, or `strict` refuses the shape.
+            ValueError: The shape has not one axis.
         """
+        self._require_integer(input_index)
+        if np.ndim(tensor_size) != 1:
+            raise ValueError(f"Shape should be 1D instead of {np.ndim(tensor_size)}.")
         shape = tuple(int(each) for each in tensor_size)
         if input_index not in self._inputs:
             raise RuntimeError(f"tensor {input_index} is not an input: it cannot be resized")
@@ -236,14 +172,10 @@ class Interpreter:
             raise RuntimeError(f"tensor {input_index} cannot have the shape {shape}")
         stated = self._inputs[input_index]
         signature = tuple(stated["shape_signature"].tolist())
-        fits = len(shape) == len(signature) and all(
-            known in (-1, length) for known, length in zip(signature, shape, strict=True)
-        )
-        if not fits:
-            by = "ResizeInputTensorStrict" if strict else "Arenite"
+        if strict and not _fits(shape, signature):
             raise RuntimeError(
-                f"Attempting to resize tensor {input_index} to {shape}: {by} only allows mutating "
-                f"unknown dimensions identified by -1 in {signature}"
+                f"Attempting to resize tensor {input_index} to {shape}: ResizeInputTensorStrict "
+                f"only allows mutating unknown dimensions identified by -1 in {signature}"
             )
         if shape != self._shape(input_index):
             self._shapes[input_index] = shape
@@ -405,7 +337,7 @@ class Interpreter:
             for key, each in self.signatures.items()
         }
 
-    def get_signature_runner(self, signature_key: str | None = None) -> "SignatureRunner":
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """Return a function that runs the model with inputs and outputs by name.
 
         Args:
@@ -424,14 +356,18 @@ class Interpreter:
             signature_key = next(iter(known))
         return SignatureRunner(self, signature_key)
 
+    @staticmethod
+    def _require_integer(index: int) -> None:
+        if not isinstance(index, int | np.integer):
+            raise TypeError(f"tensor_index is a {type(index).__name__}; give an integer")
+
     def _check(self, index: int, subgraph: int) -> None:
         """Check that there is a tensor.
 
         Raises:
             ValueError: There is none of this index.
         """
-        if not isinstance(index, int | np.integer):
-            raise TypeError(f"tensor_index is a {type(index).__name__}; give an integer")
+        self._require_integer(index)
         if not 0 <= subgraph < self._stated.num_subgraphs:
             raise ValueError(
                 f"Invalid subgraph index {subgraph} exceeds max subgraph index "
@@ -484,72 +420,11 @@ class InterpreterWithCustomOps(Interpreter):
         super().__init__(**options)
 
 
-class SignatureRunner:
-    """A signature of an interpreter, called with the inputs by name.
-
-    Args:
-        interpreter: The interpreter.
-        signature_key: Key of the signature.
-
-    Raises:
-        ValueError: There is no such signature, or it runs another subgraph than the first.
-    """
-
-    def __init__(self, interpreter: Interpreter, signature_key: str) -> None:
-        known = interpreter.signatures
-        if signature_key not in known:
-            raise ValueError(f'Invalid signature_key provided: "{signature_key}".')
-        self._interpreter = interpreter
-        self._signature = known[signature_key]
-        self._subgraph_index = self._signature.subgraph  # which tools of LiteRT read
-        if self._subgraph_index:
-            raise ValueError(
-                f"signature {signature_key!r} runs subgraph {self._subgraph_index}: only the "
-                "first subgraph can be run"
-            )
-
-    def __call__(self, **inputs: Any) -> dict[str, Any]:
-        """Run the model on arrays whose shapes it takes.
-
-        Args:
-            inputs: An array for each input.
-
-        Returns:
-            A copy of each output, by name.
-
-        Raises:
-            ValueError: An input is missing, or there is none of a name, or it has another type.
-            RuntimeError: The model does not take these shapes.
-        """
-        wanted, interpreter = self._signature.inputs, self._interpreter
-        if len(inputs) != len(wanted):
-            raise ValueError(
-                "Invalid number of inputs provided for running a SignatureDef, expected "
-                f"{len(wanted)} vs provided {len(inputs)}"
-            )
-        for name, value in inputs.items():
-            if name not in wanted:
-                raise ValueError(f"Invalid Input name ({name}) for SignatureDef")
-            interpreter.resize_tensor_input(wanted[name], np.shape(value))
-        interpreter.allocate_tensors()
-        for name, value in inputs.items():
-            interpreter.set_tensor(wanted[name], value)
-        interpreter.invoke()
-        outputs = self._signature.outputs
-        return {name: interpreter.get_tensor(index) for name, index in outputs.items()}
-
-    def get_input_details(self) -> dict[str, Details]:
-        """Return a description of each input, by name."""
-        return _by_name(self._signature.inputs, self._interpreter.get_input_details())
-
-    def get_output_details(self) -> dict[str, Details]:
-        """Return a description of each output, by name."""
-        return _by_name(self._signature.outputs, self._interpreter.get_output_details())
-
-
-def _by_name(tensors: Mapping[str, int], described: Sequence[Details]) -> dict[str, Details]:
-    by_index = {each["index"]: each for each in described}
-    return {name: by_index[index] for name, index in tensors.items()}
+def _fits(shape: Shape, signature: Shape) -> bool:
+    """Tell whether a shape has the lengths that a signature states."""
+    return len(shape) == len(signature) and all(
+        known in (-1, length) for known, length in zip(signature, shape, strict=True)
+    )
 
 
 def _threads(stated: int | None) -> int:
