@@ -35,17 +35,19 @@ if TYPE_CHECKING:
         FittedModel,
         PlannedModel,
         Session,
+        StreamedModel,
         build,
         compare,
         fit,
         fit_frontier,
         plan,
+        stream,
     )
     from arenite.planner import AreniteError
 
 __all__ = [
     "AreniteError", "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel",
-    "Session", "build", "compare", "fit", "fit_frontier", "plan",
+    "Session", "StreamedModel", "build", "compare", "fit", "fit_frontier", "plan", "stream",
 ]  # fmt: skip
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.pipeline.api import build, compare, fit, fit_frontier, plan
+    from arenite.pipeline.api import build, compare, fit, fit_frontier, plan, stream
     from arenite.pipeline.comparison.comparing import Comparison
     from arenite.pipeline.making.building import Built
     from arenite.pipeline.making.fitted import FittedFrontier, FittedModel
+    from arenite.pipeline.making.hops import StreamedModel
     from arenite.pipeline.making.planning import PlannedModel
     from arenite.pipeline.session import Session
     from arenite.pipeline.steps import open_step
@@ -19,6 +20,6 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel", "Session", "build",
-    "compare", "fit", "fit_frontier", "open_step", "plan",
+    "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel", "Session",
+    "StreamedModel", "build", "compare", "fit", "fit_frontier", "open_step", "plan", "stream",
 ]  # fmt: skip

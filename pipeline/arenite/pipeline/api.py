@@ -1,6 +1,7 @@
 """The functions of `import arenite`: a model to a plan, a program, a budget, a comparison."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,12 +14,13 @@ from arenite.pipeline.comparison.model_files import find_model_files, readings_o
 from arenite.pipeline.making.building import Built, build_by_plan, build_model
 from arenite.pipeline.making.fitted import FittedFrontier, FittedModel, fit_model
 from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.hops import StreamedModel, axis_of, hop_of, stream_model
 from arenite.pipeline.making.planning import PlannedModel, plan_model
 from arenite.pipeline.making.programs import code_of
 from arenite.planner import Boundary, Budget, Strategy
 from arenite.planner.sizes import Sizes
 from arenite.planner.units import parse_size
-from arenite.runtime.rewrites import Activations, WeightBudget
+from arenite.runtime.rewrites import Activations, Hops, Kernels, Padding, WeightBudget
 from arenite.strategies import find, known
 
 ModelPath: TypeAlias = Path | str
@@ -126,6 +128,57 @@ def build(
         )
     built.write(Path(output), code_of() if code_weights else None)
     return built
+
+
+def stream(
+    model: ModelPath,
+    output: ModelPath,
+    *,
+    axis: str,
+    hop: int | str,
+    rate: float | None = None,
+    padding: str = "window",
+    strategy: str | Strategy = "best",
+    order: str | None = None,
+    dims: StatedDims | None = None,
+    shapes: StatedShapes | None = None,
+    values: Mapping[str, float] | None = None,
+    capacity: Size | None = None,
+    kernels: str = "quick",
+    time_limit_s: float | None = None,
+) -> StreamedModel:
+    """Build a model over time into an `.arena` file whose runs take the rows of a hop.
+
+    A session of it keeps the rows that the next run needs. Outputs are those of the window that
+    ends at the hop, once a window has been read; of an output with an axis of time only the new
+    rows are made. `Session.reset` begins a new stream. The other arguments are those of `build`.
+
+    Args:
+        axis: Input and axis of time, from 0, such as `frames:1`.
+        hop: New rows at each run, or their time such as `20ms`.
+        rate: Rows a second, for a time.
+        padding: What padding along the axis belongs to: `window`, outputs are those of the model;
+            `stream`, it is there once, at the start of the stream.
+        kernels: Those of convolutions; with `direct` floats are those of whole windows to the bit.
+
+    Raises:
+        NotStreamedError: The model cannot run on that stream.
+        ValueError: An argument is not of its form.
+        ModelError: The model cannot be read or run.
+        PlanError: There is no plan.
+        OutputError: The file cannot be written.
+    """
+    reading = _reading(dims, shapes, values, order=order, time_limit_s=time_limit_s)
+    hops = Hops(*axis_of(axis), hop_of(str(hop), rate), Padding(padding))
+    found = stream_model(
+        Path(model),
+        replace(reading, hops=hops),
+        strategy=_strategy(strategy, None, time_limit_s),
+        capacity=None if capacity is None else _bytes(capacity),
+        kernels=Kernels(kernels),
+    )
+    found.built.write(Path(output))
+    return found
 
 
 def fit(

@@ -123,6 +123,7 @@ def write_c(request: CRequest) -> ExportedC:
                 interface,
                 lambda runs: _run(request, own.program, interface, runs),
                 rounding=rounding,
+                is_rewritten=request.reading.hops is not None,
             )
         )
         return checked[-1]
@@ -192,7 +193,8 @@ def _run(
 
     Where the program rounds operands of layers to bytes, so does our runtime here.
     """
-    reading = Reading(request.reading.dims, request.reading.shapes, request.reading.values)
+    stated = request.reading
+    reading = Reading(stated.dims, stated.shapes, stated.values, hops=stated.hops)
     if interface.dimensions:
         dims = {
             name: each
@@ -200,7 +202,7 @@ def _run(
             if isinstance(each, int) and not depends(each)
         }
         shapes = {each.port.name: each.port.shape(each.tensor.shape) for each in interface.inputs}
-        reading = Reading(dims, shapes, reading.values)
+        reading = Reading(dims, shapes, reading.values, hops=reading.hops)
     if any(isinstance(step.operator, QuantiseRows) for step in program.steps):
         compiled = compile_hybrid(request.model, reading)
     else:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading, read_graph
-from arenite.pipeline.targets.compiling import Compiled, Lowered, rules
+from arenite.pipeline.targets.compiling import Compiled, Lowered, on_stream, rules
 from arenite.planner import AliasKind, FindOrder, Program, Rules, TensorKind, derive, model_format
 from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import model_digest
@@ -80,7 +80,7 @@ def lower_model_for_c(
     """
     reading = reading or Reading()
     with about_file(path):
-        found = signed(lower_for_c(read_graph(path, reading)))
+        found = signed(on_stream(lower_for_c(read_graph(path, reading)), reading))
         _check_sizes(found.program)
     alignment = max(reading.alignment or 1, ALIGNMENT, _widest(found.program))
     rules = Rules(_aliases(found.program), alignment=alignment, capacity=capacity)
@@ -102,7 +102,8 @@ def compile_hybrid(path: Path, reading: Reading) -> Compiled:
     Args and errors are those of `compile_model`.
     """
     with about_file(path):
-        program = pack_filters(lower_hybrid_for_runtime(read_graph(path, reading)))
+        lowered_hybrid = lower_hybrid_for_runtime(read_graph(path, reading))
+        program = on_stream(pack_filters(lowered_hybrid), reading)
     lowered = Lowered(path.name, model_digest(path), program)
     return lowered.compiled(derive(program, rules()))
 

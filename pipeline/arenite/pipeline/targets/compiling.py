@@ -39,6 +39,7 @@ from arenite.runtime.rewrites import (
     keep_halves,
     pack_filters,
     stream_weights,
+    streamed,
     with_room,
     with_tiles,
 )
@@ -212,7 +213,7 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
     reading = reading or Reading()
     with about_file(path):
         graph = read_graph(path, reading)
-        program = fuse_sums(lower(graph))
+        program = on_stream(fuse_sums(lower(graph)), reading)
     is_asked_for = reading.activations is Activations.FP16
     narrow = frozenset[str]()
     if reading.activations is None:
@@ -227,6 +228,15 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
         problem = derive(program, rules()).problem
         program = keep_half_weights(program, problem, may_round=is_asked_for)
     return Lowered(path.name, model_digest(path), program, streaming)
+
+
+def on_stream(program: Program, reading: Reading) -> Program:
+    """Return a lowered program as it runs on the stream of a reading, itself if there is none.
+
+    Raises:
+        NotStreamedError: It cannot run on that stream.
+    """
+    return program if reading.hops is None else streamed(program, reading.hops).program
 
 
 def _stated_halves(graph: Program) -> frozenset[str]:

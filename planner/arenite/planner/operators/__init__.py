@@ -17,12 +17,14 @@ if TYPE_CHECKING:
         Operands,
         Operator,
         Region,
+        aligned_axes,
         broadcast_region,
         same_layout,
         same_places,
         whole,
     )
     from arenite.planner.operators.parts import Part, part_at, parts_along_axis
+    from arenite.planner.operators.streams import Along, row_by_row
     from arenite.planner.operators.strips import NarrowLayer, Strip, Strips, WideLayer, in_strips
     from arenite.planner.operators.traits import ElementWise, Keeping, Normalising, Viewing
     from arenite.planner.operators.windows import (
@@ -36,9 +38,10 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "AttributeValue", "AutoPad", "Band", "ElementWise", "Fetch", "Imported", "Keeping", "Narrow",
-    "NarrowLayer", "Normalising", "Opaque", "Operands", "Operator", "Pack", "Part", "Pieces",
-    "Region", "Sliding", "Spill", "Strip", "Strips", "Unpack", "Viewing", "Wait", "WideLayer",
-    "Widen", "Window", "broadcast_region", "in_strips", "num_positions", "part_at",
-    "parts_along_axis", "same_layout", "same_places", "sliding_over", "whole",
+    "Along", "AttributeValue", "AutoPad", "Band", "ElementWise", "Fetch", "Imported", "Keeping",
+    "Narrow", "NarrowLayer", "Normalising", "Opaque", "Operands", "Operator", "Pack", "Part",
+    "Pieces", "Region", "Sliding", "Spill", "Strip", "Strips", "Unpack", "Viewing", "Wait",
+    "WideLayer", "Widen", "Window", "aligned_axes", "broadcast_region", "in_strips",
+    "num_positions", "part_at",
+    "parts_along_axis", "row_by_row", "same_layout", "same_places", "sliding_over", "whole",
 ]  # fmt: skip

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from arenite.planner.operators.parts import Part
-from arenite.planner.operators.windows import Sliding
+from arenite.planner.operators.streams import Along, row_by_row
+from arenite.planner.operators.windows import Sliding, Window
 from arenite.planner.sizes import same_lengths
 from arenite.planner.tensors import ROW_AXIS, Tensor
 
@@ -192,6 +193,91 @@ class Operator:
         for row in range(result.shape[ROW_AXIS]):
             region[ROW_AXIS] = (row, row + 1)
             yield self.input_region(operands, position, tuple(region))[ROW_AXIS]
+
+    def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
+        """Return how the result is made along an axis of inputs, None if it needs all their rows.
+
+        That follows from `sliding` and `input_region`.
+
+        Args:
+            axes: For each input its axis; None for one without rows, such as a weight.
+        """
+        for axis in aligned_axes(operands, axes):
+            windows = self._windows(operands, axes, axis)
+            if windows is not None:
+                return Along(axis, tuple(axes), windows)
+        return None
+
+    def _windows(
+        self, operands: Operands, axes: Sequence[int | None], axis: int
+    ) -> tuple[Window | None, ...] | None:
+        """Return the windows over the rows of the inputs, None if this axis does not follow."""
+        result = operands.result
+        assert result is not None
+        found: list[Window | None] = []
+        for position, (tensor, own) in enumerate(zip(operands.inputs, axes, strict=True)):
+            if tensor is None or own is None:
+                found.append(None)
+                if tensor is not None and self._read_at(operands, position, axis, 0) != whole(
+                    tensor
+                ):
+                    return None
+                continue
+            sliding = None if position else self.sliding(operands)
+            if sliding is not None:
+                if own != axis or axis - sliding.row_axis not in (0, 1):
+                    return None
+                found.append(sliding.rows if axis == sliding.row_axis else sliding.columns)
+                continue
+            rows = tensor.shape[own]
+            if rows != result.shape[axis] or not rows:
+                return None
+            for row in {0, rows // 2, rows - 1}:
+                if self._read_at(operands, position, axis, row)[own] != (row, row + 1):
+                    return None
+            found.append(row_by_row(rows))
+        return tuple(found)
+
+    def _read_at(self, operands: Operands, position: int, axis: int, row: int) -> Region:
+        """Return the region of an input that the indices `row` along an axis depend on."""
+        result = operands.result
+        assert result is not None
+        region = list(whole(result))
+        region[axis] = (row, row + 1)
+        return self.input_region(operands, position, tuple(region))
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Operator | None":
+        """Return the operator that makes rows of the result from rows of the inputs.
+
+        Args:
+            operands: Its operands.
+            pieces: The operands as they are then: the rows under the positions of the windows,
+                none of them padding; operands without rows as they were.
+            along: How it makes rows.
+
+        Returns:
+            None if no operator does that, or not all rows are made alike.
+        """
+        return None
+
+
+def aligned_axes(operands: Operands, axes: Sequence[int | None]) -> Iterator[int]:
+    """Yield the axes of the only result, first the one that stands where that of an input does.
+
+    None if there are several results, or the result is empty.
+    """
+    result = operands.result
+    if result is None or len(operands.outputs) != 1 or not result.num_elements:
+        return
+    first = next(
+        (
+            own + len(result.shape) - len(tensor.shape)
+            for tensor, own in zip(operands.inputs, axes, strict=True)
+            if tensor is not None and own is not None
+        ),
+        0,
+    )
+    yield from sorted(range(len(result.shape)), key=lambda axis: (axis != first, axis))
 
 
 def same_layout(one: Tensor | None, other: Tensor | None) -> bool:

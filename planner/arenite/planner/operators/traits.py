@@ -11,6 +11,7 @@ from arenite.planner.operators.operator import (
     same_places,
     whole,
 )
+from arenite.planner.operators.streams import Along
 
 
 class ElementWise(Operator):
@@ -35,6 +36,10 @@ class ElementWise(Operator):
         tensor, result = operands.inputs[position], operands.result
         assert tensor is not None
         return whole(tensor) if result is None else broadcast_region(tensor, result, region)
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> Operator | None:
+        """Return the same: it makes every element alike."""
+        return self
 
 
 class Keeping(Operator):

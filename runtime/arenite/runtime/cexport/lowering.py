@@ -19,7 +19,8 @@ from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.convolution import TransposedConv2D
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.linear import MatMul
-from arenite.runtime.operators.movement import Copy, Move
+from arenite.runtime.operators.movement import Copy
+from arenite.runtime.operators.moves import Move
 from arenite.runtime.operators.recurrent import Gru, Lstm
 from arenite.runtime.operators.special import NonMaxSuppression
 from arenite.runtime.rewrites.fusing import fold_pads, without_unread

@@ -37,7 +37,8 @@ from arenite.runtime.lowering.layout import (
 )
 from arenite.runtime.lowering.moves import copy_of, picked
 from arenite.runtime.operators.base import RuntimeOperator
-from arenite.runtime.operators.movement import Copy, Move
+from arenite.runtime.operators.movement import Copy
+from arenite.runtime.operators.moves import Move
 
 
 class ProgramBuilder:

@@ -10,7 +10,8 @@ from arenite.planner import Array
 from arenite.planner.sizes import Dimension, Size, bounds, same
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Order, Shape, StoredValue, strides
-from arenite.runtime.operators.movement import Copy, Move, Resize2D
+from arenite.runtime.operators.movement import Copy, Resize2D
+from arenite.runtime.operators.moves import Move
 
 
 def copy_of(value: StoredValue) -> Copy:

@@ -24,7 +24,8 @@ from arenite.runtime.operators.convolution import (
 )
 from arenite.runtime.operators.elementwise import MultiplyAdd
 from arenite.runtime.operators.linear import FullyConnected
-from arenite.runtime.operators.movement import Copy, Move
+from arenite.runtime.operators.movement import Copy
+from arenite.runtime.operators.moves import Move
 from arenite.runtime.operators.normalisation import LayerNorm
 
 KNOWN_TYPES = (

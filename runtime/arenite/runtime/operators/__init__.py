@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     )
     from arenite.runtime.operators.linear import FullyConnected, MatMul
     from arenite.runtime.operators.movement import (
+        Append,
         Copy,
         Fetch,
         Gather,
         LoadWeights,
-        Move,
         PackBits,
         Resize2D,
         ScatterAdd,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         UnpackBits,
         Wait,
     )
+    from arenite.runtime.operators.moves import Move
     from arenite.runtime.operators.normalisation import (
         Hardmax,
         InstanceNorm,
@@ -85,8 +86,8 @@ else:
 
 __all__ = [
     "FLOAT_BYTES", "NO_PADDING", "PANEL", "UNSTORED",
-    "AlongLastAxes", "ArgReduce", "Binary", "BinaryFunction", "Clamped", "Conv2D", "Convert",
-    "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess",
+    "AlongLastAxes", "Append", "ArgReduce", "Binary", "BinaryFunction", "Clamped", "Conv2D",
+    "Convert", "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess",
     "DynamicLstm", "DynamicQuantise", "External", "Fetch", "FullyConnected", "Gather", "Gru",
     "Hardmax", "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
     "MatMul", "Move", "MultiplyAdd", "NonMaxSuppression", "PackBits", "PackFilter", "Pair",

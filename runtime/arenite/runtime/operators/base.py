@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
 from arenite.planner import DType, Tensor
-from arenite.planner.operators import Operands, Operator, Region
+from arenite.planner.operators import Along, Operands, Operator, Region
 from arenite.planner.sizes import depends
 from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.halves import (
@@ -160,3 +160,16 @@ class AlongLastAxes(Operator):
         if kept < 0 or source.shape[:kept] != operands.result.shape[:kept]:
             return everything
         return (*region[:kept], *everything[kept:])
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> Operator | None:
+        """Return the same, unless rows are among the axes that are read whole."""
+        source = operands.source
+        if source is None or along.axis >= len(source.shape) - self.num_whole_axes(operands):
+            return None
+        return self
+
+
+def without_padding(padding: Sides, axis: int) -> Sides:
+    """Return the padding of an image less that along an axis: 1 for rows, 2 for columns."""
+    top, right, bottom, left = padding
+    return (0, right, 0, left) if axis == ROW_AXIS else (top, 0, bottom, 0)

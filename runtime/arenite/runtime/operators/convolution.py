@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from arenite.planner import DType, Tensor
-from arenite.planner.operators import Operands, Region, Sliding, same_layout, sliding_over
+from arenite.planner.operators import Along, Operands, Region, Sliding, same_layout, sliding_over
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import (
     FLOAT_BYTES,
@@ -20,6 +20,7 @@ from arenite.runtime.operators.base import (
     has_16_bits,
     has_fixed_top,
     makes_one_image,
+    without_padding,
 )
 from arenite.runtime.operators.halves import has_halves
 
@@ -185,6 +186,9 @@ class Conv2D(Convolution):
     def with_window(self, row_stride: int, padding: Sides) -> "Conv2D":
         return replace(self, strides=(row_stride, self.strides[1]), padding=padding)
 
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Conv2D":
+        return replace(self, padding=without_padding(self.padding, along.axis))
+
     def multiply_adds(self, operands: Operands) -> int:
         kernel, source, result = self._window(operands), operands.source, operands.result
         if kernel is None or source is None or result is None:
@@ -272,6 +276,9 @@ class DepthwiseConv2D(Convolution):
 
     def with_window(self, row_stride: int, padding: Sides) -> "DepthwiseConv2D":
         return replace(self, strides=(row_stride, self.strides[1]), padding=padding)
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "DepthwiseConv2D":
+        return replace(self, padding=without_padding(self.padding, along.axis))
 
     def multiply_adds(self, operands: Operands) -> int:
         weights, result = filter_of(operands, 4), operands.result

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from arenite.planner.operators import Operands, Region
+from arenite.planner.operators import Along, Operands, Region
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import (
     FLOAT_BYTES,
@@ -47,6 +47,11 @@ class FullyConnected(Convolution):
             # Not super(): a dataclass with slots is a copy of the class that this names.
             return Convolution.input_region(self, operands, position, region)
         return (*region[:-1], (0, source.shape[-1]))
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "FullyConnected | None":
+        """Return the same, unless rows are among what each product takes."""
+        source = operands.source
+        return self if source is not None and along.axis < len(source.shape) - 1 else None
 
     def makes_rows(self, operands: Operands) -> bool:
         weights, source, result = filter_of(operands, 2, 3), operands.source, operands.result

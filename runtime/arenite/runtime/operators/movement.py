@@ -3,189 +3,22 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from arenite.planner import Tensor
-from arenite.planner.operators import Operands, Part, Region
+from arenite.planner.operators import Along, Operands, Part, Region, Window, aligned_axes
 from arenite.planner.sizes import depends, same
 from arenite.planner.tensors import ROW_AXIS
-from arenite.runtime.operators.base import (
-    Lengths,
-    Offset,
-    RuntimeOperator,
-    Strides,
-    is_one_image,
-    makes_one_image,
+from arenite.runtime.operators.base import RuntimeOperator, is_one_image, makes_one_image
+from arenite.runtime.operators.moves import (
+    Move,
+    MovedRows,
+    known_moved_rows,
+    moved_rows,
+    row_by_row_move,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """A strided copy; starts and strides in elements.
-
-    Attributes:
-        input: Position among the step's inputs.
-        output: Position among its outputs.
-        shape: Shape of the copied elements.
-    """
-
-    input: int = 0
-    output: int = 0
-    shape: Lengths
-    input_start: Offset = 0
-    input_strides: Strides
-    output_start: Offset = 0
-    output_strides: Strides
-
-    @property
-    def reads_one_run(self) -> bool:
-        """Whether the elements read are contiguous."""
-        return _is_one_run(self.shape, self.input_strides)
-
-    @property
-    def row(self) -> tuple[int, int] | None:
-        """The elements of a row and those from one row written to the next, if all are alike.
-
-        Cost: O(axes).
-        """
-        length, stride = 1, 0
-        for count, step in zip(reversed(self.shape), reversed(self.output_strides), strict=True):
-            if count == 1:
-                continue
-            if not stride and same(step, length):
-                length *= count
-            elif not stride:
-                stride, rows = step, count
-            elif same(step, stride * rows):
-                rows *= count
-            else:
-                return None
-        return length, stride
-
-    @property
-    def writes_one_run(self) -> bool:
-        """Whether the elements written are contiguous."""
-        return _is_one_run(self.shape, self.output_strides)
-
-
-def _is_one_run(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    expected = 1
-    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if length != 1 and not same(stride, expected):
-            return False
-        expected *= length
-    return True
-
-
-MovedRows: TypeAlias = dict[int, tuple[int, int]]
-"""For each row of a result, the first and last row of an input that give it elements."""
-
-
-def moved_rows(
-    moves: tuple[Move, ...], inputs: tuple[tuple[int, ...], ...], result: tuple[int, ...]
-) -> tuple[MovedRows, ...] | None:
-    """Return, of each input, the rows that moves take to each row of the result.
-
-    Where lengths depend on sizes these are the rows at all sizes, as far as there are such.
-    None where elements of a row are moved to several rows by one stride: along an axis of a move
-    either the row stays the same or the place in the row does, on each side.
-    """
-    found: tuple[MovedRows, ...] = tuple({} for _ in inputs)
-    for move in moves:
-        if 0 in move.shape:
-            continue
-        pairs = _row_pairs(move, math.prod(inputs[move.input][2:]), math.prod(result[2:]))
-        if pairs is None:
-            return None
-        rows = found[move.input]
-        for taken, made in pairs:
-            first, last = rows.get(made, (taken, taken))
-            rows[made] = (min(first, taken), max(last, taken))
-    return found
-
-
-_known_moved_rows = cache(moved_rows)
-
-
-def _row_pairs(move: Move, input_row: int, output_row: int) -> list[tuple[int, int]] | None:
-    """Return the pairs of rows, of the input and of the result, between which elements move.
-
-    Args:
-        input_row: Elements of a row of the input.
-        output_row: Elements of a row of the result.
-    """
-    axes = _split_at_rows(move, input_row, output_row)
-    if axes is None:
-        return None
-    rows = input_row, output_row
-    starts = move.input_start, move.output_start
-    # The same rows at all sizes, if all that is moved is inside them.
-    first = [int(start) // int(row) for start, row in zip(starts, rows, strict=True)]
-    places = [start - number * row for start, number, row in zip(starts, first, rows, strict=True)]
-    spans = [[place, place] for place in places]
-    pairs = [(first[0], first[1])]
-    for length, *strides in axes:
-        steps = [0, 0]
-        for side, (stride, row) in enumerate(zip(strides, rows, strict=True)):
-            if same(stride % row, 0):
-                steps[side] = stride // row
-            else:
-                spans[side][stride > 0] += stride * (length - 1)
-        if any(map(depends, steps)):
-            return None
-        if any(steps):
-            pairs = [
-                (taken + i * steps[0], made + i * steps[1])
-                for taken, made in pairs
-                for i in range(length)
-            ]
-    fits = all(
-        _is_never_below_0(span[0]) and _is_never_below_0(row - 1 - span[1])
-        for span, row in zip(spans, rows, strict=True)
-    )
-    return pairs if fits else None
-
-
-def _is_never_below_0(size: int) -> bool:
-    """Tell whether a number that no dimension changes is at least 0."""
-    return not depends(size) and size >= 0
-
-
-def _split_at_rows(
-    move: Move, input_row: int, output_row: int
-) -> list[tuple[int, int, int]] | None:
-    """Return length and strides of the axes, those that run on from row to row in two.
-
-    None if they would be split in other ways at other sizes.
-    """
-    found: list[tuple[int, int, int]] = []
-    axes = zip(move.shape, move.input_strides, move.output_strides, strict=True)
-    for length, taken, made in axes:
-        inner: int | None = length
-        for stride, row in ((taken, input_row), (made, output_row)):
-            if inner is not None and 0 < stride < row < stride * length and same(row % stride, 0):
-                inner = _common_divisor(inner, row // stride)
-        if inner is None:
-            return None
-        if length == 1:
-            continue
-        if inner < length:
-            found.append((length // inner, taken * inner, made * inner))
-        if inner > 1:
-            found.append((inner, taken, made))
-    return found
-
-
-def _common_divisor(one: int, other: int) -> int | None:
-    """Return the greatest one at all sizes, None if it is not known."""
-    if not depends(one) and not depends(other):
-        return math.gcd(one, other)
-    if same(one % other, 0):
-        return other
-    return one if same(other % one, 0) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +97,78 @@ class Copy(RuntimeOperator):
             first, last = found[position].get(row, (0, -1))
             yield first, last + 1
 
+    def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
+        """Return the rows that rows of the result are moved from, one each.
+
+        Rows follow one another in memory; every input has rows, and its elements are moved from
+        each of them alike. Beyond them is padding.
+        """
+        if not _follow_rows(operands.inputs, axes):
+            return None
+        for axis in aligned_axes(operands, axes):
+            if _follow_rows(operands.outputs, [axis]):
+                windows = self._moved_windows(operands, axes, axis)
+                if windows is not None:
+                    return Along(axis, tuple(axes), windows)
+        return None
+
+    def _moved_windows(
+        self, operands: Operands, axes: Sequence[int | None], axis: int
+    ) -> tuple[Window, ...] | None:
+        result = operands.result
+        assert result is not None
+        count, row = result.shape[axis], math.prod(result.shape[axis + 1 :])
+        found: dict[int, Window] = {}
+        for move in self.moves:
+            source, own = operands.inputs[move.input], axes[move.input]
+            assert source is not None
+            assert own is not None
+            rows = row_by_row_move(move, math.prod(source.shape[own + 1 :]), row)
+            if rows is None:
+                return None
+            length = source.shape[own]
+            before = rows.made * rows.stride - rows.taken
+            # What is neither moved nor outside the operand would be no padding.
+            low, high = rows.made, rows.made + rows.count
+            is_first = low * rows.stride - before < rows.stride
+            is_last = high * rows.stride - before >= length
+            if (low > 0 and not is_first) or (high < count and not is_last):
+                return None
+            window = Window(length, count, 1, rows.stride, 1, before)
+            if found.setdefault(move.input, window) != window:
+                return None
+        if len(found) < len(operands.inputs):
+            return None
+        return tuple(found[position] for position in range(len(operands.inputs)))
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Copy | None":
+        """Return the same moves, of as many rows as there are."""
+        result, axis = pieces.result, along.axis
+        assert result is not None
+        count, row = result.shape[axis], math.prod(result.shape[axis + 1 :])
+        moves: list[Move] = []
+        for move in self.moves:
+            piece, own = pieces.inputs[move.input], along.axes[move.input]
+            assert piece is not None
+            assert own is not None
+            source_row = math.prod(piece.shape[own + 1 :])
+            rows = row_by_row_move(move, source_row, row)
+            if rows is None:
+                return None
+            moves.append(
+                Move(
+                    input=move.input, output=move.output,
+                    shape=(count, *(length for length, _, _ in rows.within)),
+                    input_start=move.input_start - rows.taken * source_row,
+                    input_strides=(
+                        rows.stride * source_row, *(taken for _, taken, _ in rows.within),
+                    ),
+                    output_start=move.output_start - rows.made * row,
+                    output_strides=(row, *(made for _, _, made in rows.within)),
+                )
+            )  # fmt: skip
+        return Copy(moves=tuple(moves), fill=self.fill)
+
     def _rows(self, operands: Operands) -> "tuple[MovedRows, ...] | None":
         """Return, of each input, the rows that are moved to each row of the result."""
         result = operands.result
@@ -274,8 +179,19 @@ class Copy(RuntimeOperator):
             return None
         # Equal sizes may be those of different expressions, so they are no keys.
         is_sized = any(map(depends, itertools.chain(result.shape, *inputs)))
-        find = moved_rows if is_sized else _known_moved_rows
+        find = moved_rows if is_sized else known_moved_rows
         return find(self.moves, inputs, result.shape)
+
+
+def _follow_rows(tensors: Sequence[Tensor | None], axes: Sequence[int | None]) -> bool:
+    """Tell whether every tensor has rows, one behind the other in memory, at one size."""
+    return all(
+        tensor is not None
+        and axis is not None
+        and not any(map(depends, tensor.shape))
+        and math.prod(tensor.shape[:axis]) == 1
+        for tensor, axis in zip(tensors, axes, strict=True)
+    )
 
 
 def _row_parts(operands: Operands) -> tuple[Part, ...]:
@@ -414,3 +330,18 @@ class UnpackBits(RuntimeOperator):
     """Reads bytes of 8 booleans each, and makes the booleans."""
 
     number: ClassVar[int] = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Append(RuntimeOperator):
+    """Reads rows that are kept and new ones: the newest, as many as were kept.
+
+    The kept rows move to the front, and the new ones follow. Elements are contiguous.
+    """
+
+    number: ClassVar[int] = 56
+    moves_halves: ClassVar[bool] = True
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the rows that are kept: each moves down before its place is written."""
+        return (0,)

@@ -1,12 +1,12 @@
 """Pools and reductions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
 from arenite.planner import DType
-from arenite.planner.operators import Operands, Sliding, sliding_over
+from arenite.planner.operators import Along, Operands, Sliding, sliding_over
 from arenite.planner.sizes import same
 from arenite.runtime.operators.base import (
     FLOAT_BYTES,
@@ -20,6 +20,7 @@ from arenite.runtime.operators.base import (
     has_fixed_top,
     is_one_image,
     makes_one_image,
+    without_padding,
 )
 from arenite.runtime.operators.halves import has_halves
 
@@ -64,6 +65,9 @@ class Pool2D(Clamped):
             source, operands.result, kernel=self.window, strides=self.strides,
             dilations=self.dilations, groups=channels, before=(self.padding[0], self.padding[3]),
         )  # fmt: skip
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Pool2D":
+        return replace(self, padding=without_padding(self.padding, along.axis))
 
     def makes_rows(self, operands: Operands) -> bool:
         is_image = self.sliding(operands) is not None and makes_one_image(operands)

@@ -30,7 +30,7 @@ def operators() -> tuple[type[RuntimeOperator], ...]:
     """Return the operators, by their number in the program file."""
     found = sorted(set(_concrete(RuntimeOperator)), key=lambda each: each.number)
     numbers = [each.number for each in found]
-    assert numbers == list(range(1, len(found) + 1)), f"gaps or duplicates: {numbers}"
+    assert len(set(numbers)) == len(numbers), f"duplicates: {numbers}"
     return tuple(found)
 
 
@@ -59,8 +59,19 @@ def operator_tables() -> str:
                 seen.add(needed)
                 blocks.append(_enum(needed) if issubclass(needed, StrEnum) else _table(needed))
         blocks.append(_table(operator))
-    names = _wrapped([f"{operator.__name__}," for operator in operators()])
+    names = _wrapped(_members())
     return "\n".join([*blocks, f"union Operator {{\n{names.rstrip(',')}\n}}\n"])
+
+
+def _members() -> list[str]:
+    """Return the members of the union, with their numbers behind a gap."""
+    members: list[str] = []
+    next_number = 1
+    for operator in operators():
+        number = "" if operator.number == next_number else f" = {operator.number}"
+        members.append(f"{operator.__name__}{number},")
+        next_number = operator.number + 1
+    return members
 
 
 def _needed(owner: type) -> Iterator[type]:

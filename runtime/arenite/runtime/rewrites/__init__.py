@@ -12,6 +12,8 @@ if TYPE_CHECKING:
         keep_halves,
         with_room,
     )
+    from arenite.runtime.rewrites.hop_program import Streamed, streamed
+    from arenite.runtime.rewrites.hops import Hops, NotStreamedError, Padding, WindowStep
     from arenite.runtime.rewrites.lanes import (
         derive_ahead,
         load_ahead,
@@ -51,11 +53,12 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "Activations", "Kernels", "Loading", "Prefer",
-    "Speeds", "Streaming", "WeightBudget", "WeightBudgetError", "all_by", "by_table",
+    "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "Activations", "Hops", "Kernels", "Loading",
+    "NotStreamedError", "Padding", "Prefer", "Speeds", "Streamed", "Streaming", "WeightBudget",
+    "WeightBudgetError", "WindowStep", "all_by", "by_table",
     "derive_ahead", "fold_pads", "fuse_sums", "has_slower_tiles", "keep_half_weights",
     "keep_halves", "load_ahead", "loads_as_in", "loads_beside", "loads_in_turn", "lower_moves",
     "measured", "num_by_tile", "pack_filters", "packed_filter", "packed_integer_filter",
-    "quickest_first", "steps_by_tiles", "stream_weights", "takes_tiles", "weight_bytes",
-    "with_room", "with_tiles", "without_unread",
+    "quickest_first", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
+    "weight_bytes", "with_room", "with_tiles", "without_unread",
 ]  # fmt: skip

@@ -24,7 +24,8 @@ from arenite.planner.units import parse_size
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, Convolution
 from arenite.runtime.operators.linear import FullyConnected
-from arenite.runtime.operators.movement import Copy, LoadWeights, Move
+from arenite.runtime.operators.movement import Copy, LoadWeights
+from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
 from arenite.runtime.rewrites.lanes import loads_beside
 

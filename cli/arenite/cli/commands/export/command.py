@@ -14,6 +14,7 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option, seed_option, strategy_option, time_limit_option
 from arenite.cli.options.model import sizes_options
 from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.stream import stream_options
 from arenite.cli.options.types import ALIGNMENT, BUDGET
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
@@ -128,6 +129,10 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
             "kernels",
             "extension",
             "is_tested",
+            "stream_axis",
+            "stream_hop",
+            "stream_rate",
+            "stream_padding",
         ),
         "For TensorFlow Lite Micro (tflm)": ("header_path",),
         "For TensorFlow Lite Micro and C": ("requested", "seed"),
@@ -211,6 +216,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     "written. CMSIS-NN is not tested here.  [default: --test]",
 )
 @sizes_options
+@stream_options(required=False)
 @strategy_option
 @time_limit_option()
 @seed_option
@@ -247,6 +253,8 @@ def export(
             f"--to {target} takes one size: {reading.ranges[0]} is a range, for --to c and "
             "'arenite build'"
         )
+    if reading.hops is not None and target != _C:
+        raise click.UsageError("--axis and --hop are for --to c and 'arenite stream'")
     if target == _C:
         if header_path is not None:
             raise click.UsageError("--header is for --to tflm; C source has a header of its own")

@@ -10,7 +10,8 @@ from arenite.planner.sizes import Expression, depends, every_value, same
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
-from arenite.runtime.operators.movement import Copy, Gather, Move, Resize2D
+from arenite.runtime.operators.movement import Append, Copy, Gather, Resize2D
+from arenite.runtime.operators.moves import Move
 
 _DIMENSIONS = 4
 _MOST_AXES = 6
@@ -185,6 +186,24 @@ def _merged(move: Move, size: int) -> tuple[list[tuple[int, int, int]], int]:
     if axes and all(same(each, size) for each in axes[-1][1:]):
         return axes[:-1], axes[-1][0] * size
     return axes, size
+
+
+@writes(Append)
+def append(t: StepWriter) -> None:
+    """Write two moves: the rows kept to the front of the result, and the new ones behind them.
+
+    Raises:
+        NotWrittenError: The new rows lie where the result is written.
+    """
+    kept, added, result = t.input(), t.input(1), t.output()
+    one, other = t.layout.offset(added.name), t.layout.offset(result.name)
+    if one < other + result.size and other < one + added.size:
+        raise NotWrittenError("the overlap of output and input is unsupported")
+    size, count = result.dtype.bits // 8, result.num_elements - added.num_elements
+    first, rest = t.address(kept, added.num_elements, size), t.num_bytes(result.size - added.size)
+    behind = t.address(result, count, size)
+    t.plain_call(f"memmove({t.address(result)}, {first}, {rest});")
+    t.plain_call(f"memcpy({behind}, {t.address(added)}, {t.num_bytes(added.size)});")
 
 
 @writes(Resize2D)

@@ -25,7 +25,8 @@ from arenite.runtime.operators.elementwise import (
     UnaryFunction,
 )
 from arenite.runtime.operators.linear import FullyConnected, MatMul
-from arenite.runtime.operators.movement import Copy, Gather, Move
+from arenite.runtime.operators.movement import Copy, Gather
+from arenite.runtime.operators.moves import Move
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 

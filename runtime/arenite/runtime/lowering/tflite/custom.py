@@ -13,7 +13,8 @@ from arenite.runtime.lowering.tflite.translation import TfliteTranslation, trans
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert
 from arenite.runtime.operators.linear import MatMul
-from arenite.runtime.operators.movement import Copy, Gather, Move
+from arenite.runtime.operators.movement import Copy, Gather
+from arenite.runtime.operators.moves import Move
 from arenite.runtime.operators.normalisation import L2Norm
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 

@@ -21,7 +21,8 @@ from arenite.runtime.lowering.tflite.translation import (
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction
 from arenite.runtime.operators.linear import FullyConnected, MatMul
-from arenite.runtime.operators.movement import Copy, Move
+from arenite.runtime.operators.movement import Copy
+from arenite.runtime.operators.moves import Move
 
 _CUSTOM_SAME, _CUSTOM_VALID = 1, 2
 """Paddings of custom operators, numbered as in TFLite's C API."""

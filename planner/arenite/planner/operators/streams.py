@@ -1,0 +1,30 @@
+"""How an operator runs along one axis of its operands, a few rows at a time.
+
+Rows are the indices of that axis, such as the frames of a sound. A window over the operand slides
+along them: each row of the result is made of the rows under one position, as in a convolution, or
+of one row, as in a sum.
+"""
+
+from dataclasses import dataclass
+
+from arenite.planner.operators.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """How a result is made along an axis.
+
+    Attributes:
+        axis: The axis of the result.
+        axes: That of each input; None for one without rows, such as a weight.
+        windows: For each input the window over its rows; None for one without rows.
+    """
+
+    axis: int
+    axes: tuple[int | None, ...]
+    windows: tuple[Window | None, ...]
+
+
+def row_by_row(length: int) -> Window:
+    """Return the window of one row over so many rows."""
+    return Window(length, length, 1, 1, 1, 0)

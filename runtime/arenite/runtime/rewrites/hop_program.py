@@ -1,0 +1,207 @@
+"""Write the program that runs on a stream: new rows behind those that a state keeps.
+
+A tensor x of which rows are kept becomes three, in one storage but for the first::
+
+    x/new     the rows that a run makes
+    x/state   the rows kept from run to run, the newest among them
+    x/rows    the same once the new rows are in: the result of Append, in the place of the state
+
+Steps read rows of it as views; a step that computes the whole window reads x, the last rows.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from arenite.planner import Alias, DType, Port, Program, Step, Tensor, TensorKind
+from arenite.planner.programs import Names
+from arenite.runtime.operators.movement import Append
+from arenite.runtime.rewrites.fusing import without_unread
+from arenite.runtime.rewrites.hops import Decisions, Hops, WindowStep, decide, with_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A program that runs on a stream.
+
+    Attributes:
+        window: Rows of the window.
+        whole: The first steps that compute the whole window, and why.
+        warm_up: Runs after which no output depends on what the states started from.
+        late: Rows of the input by which the latest output is late; 0 unless padding is the
+            stream's.
+        alters: Whether outputs are others than those of whole windows, as padding is the stream's.
+    """
+
+    program: Program
+    hops: Hops
+    window: int
+    whole: tuple[WindowStep, ...]
+    warm_up: int
+    late: int
+    alters: bool
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the rows that are kept."""
+        tensors = self.program.tensors.values()
+        return sum(each.size for each in tensors if each.kind is TensorKind.STATE)
+
+
+def streamed(program: Program, hops: Hops) -> Streamed:
+    """Return a program that runs on the new rows of an input and keeps the older ones it needs.
+
+    Each run takes a hop. Outputs are those of the window that ends there; of an output with rows
+    only the new ones are made. Other inputs are read at each run.
+
+    Raises:
+        NotStreamedError: The input or its axis does not exist or cannot be cut, the hop is not
+            shorter than the window, the program has states, or no step runs on new rows.
+
+    Cost: O(operands of the steps).
+    """
+    found = decide(program, hops)
+    (window,) = (
+        port.shape(program.tensors[port.tensor].shape)[hops.axis]
+        for port in program.inputs
+        if port.name == hops.input
+    )
+    return Streamed(
+        _Writer(program, found).program(), hops, window, found.whole, found.reach, found.late,
+        found.alters,
+    )  # fmt: skip
+
+
+class _Writer:
+    def __init__(self, program: Program, found: Decisions) -> None:
+        self._program = program
+        self._found = found
+        self._names = Names(program.tensors)
+        self._step_names = Names(step.name for step in program.steps)
+        self._tensors = dict(program.tensors)
+        self._constants = dict(program.constants)
+        self._initial = dict(program.initial)
+        self._written = {name for step in program.steps for name in step.writes}
+        self._new: dict[str, str] = {}
+        """By tensor on the stream, that of its new rows."""
+        self._rows: dict[str, str] = {}
+        """By tensor on the stream, that of all rows that are there."""
+        self._pieces: dict[tuple[str, int, int], str] = {}
+
+    def program(self) -> Program:
+        """Return the program."""
+        program, steps = self._program, list[Step]()
+        for name in program.input_tensors:
+            steps += self._begin(name)
+        for step in program.steps:
+            own = self._found.steps.get(step.name)
+            if own is None:
+                steps.append(step)
+                continue
+            inputs = tuple(
+                name if rows is None else self._piece(name, *rows)
+                for name, rows in zip(step.inputs, own.taken, strict=True)
+            )
+            (result,) = step.outputs
+            steps_of_result = self._begin(result)
+            steps.append(replace(step, operator=own.operator, inputs=inputs,
+                                 outputs=(self._new[result],)))  # fmt: skip
+            steps += steps_of_result
+        return without_unread(
+            replace(
+                program,
+                tensors=self._tensors,
+                steps=tuple(steps),
+                inputs=tuple(self._port(port) for port in program.inputs),
+                outputs=tuple(self._port(port) for port in program.outputs),
+                constants=self._constants,
+                initial=self._initial,
+            )
+        )
+
+    def _begin(self, name: str) -> list[Step]:
+        """Make the tensors of rows of a stream, and return the step that keeps some."""
+        flow = self._found.flows.get(name)
+        if flow is None:
+            return []
+        tensor, axis = self._tensors[name], self._found.axes[name]
+        new = self._add(with_rows(tensor, axis, flow.made), f"{name}/new")
+        self._new[name] = self._rows[name] = new.name
+        steps = []
+        if flow.kept:
+            shaped = with_rows(tensor, axis, flow.kept + flow.made)
+            state = self._add(replace(shaped, kind=TensorKind.STATE), f"{name}/state")
+            rows = self._add(
+                replace(shaped, kind=TensorKind.ACTIVATION, alias=Alias(state.name)),
+                f"{name}/rows",
+            )
+            self._start_with_zeros(state)
+            self._rows[name] = rows.name
+            step = Step(
+                self._step_names.take(f"{name}/append"), Append(),
+                (state.name, new.name), (rows.name,),
+            )  # fmt: skip
+            steps.append(step)
+        window = flow.end - flow.rows
+        if window >= flow.first:  # for steps that compute all of it
+            offset = (window - flow.first) * _row_bytes(tensor, axis)
+            self._tensors[name] = replace(
+                tensor, kind=TensorKind.ACTIVATION, alias=Alias(self._rows[name], offset)
+            )
+        return steps
+
+    def _start_with_zeros(self, state: Tensor) -> None:
+        """State that a tensor starts as zeros, where zero is not a byte of 0."""
+        stated = state.quantisation
+        zero = 0 if stated is None else stated.zero_point
+        if zero or (stated is not None and state.dtype is DType.UINT8):  # C stores it less 128
+            kind = TensorKind.CONSTANT
+            initial = self._add(replace(state, kind=kind), f"{state.name}/initial")
+            array = np.full(state.shape, zero, np.dtype(state.dtype.label))
+            self._constants[initial.name] = array
+            self._initial[state.name] = initial.name
+
+    def _piece(self, name: str, start: int, stop: int) -> str:
+        """Return a tensor that holds some rows of one, or of a view of one, that is a stream."""
+        root = self._root(name)
+        flow = self._found.flows[root]
+        tensor, axis = self._program.tensors[name], self._found.axes[name]
+        whole = self._tensors[self._rows[root]]
+        if name == root and (start, stop) == (flow.first, flow.end):
+            return whole.name
+        if (name, start, stop) not in self._pieces:
+            offset = (start - flow.first) * _row_bytes(tensor, axis)
+            piece = replace(
+                with_rows(tensor, axis, stop - start),
+                kind=TensorKind.ACTIVATION,
+                alias=Alias(whole.name, offset),
+            )
+            self._pieces[name, start, stop] = self._add(piece, f"{name}/piece").name
+        return self._pieces[name, start, stop]
+
+    def _root(self, name: str) -> str:
+        while (alias := self._program.tensors[name].alias) and name not in self._written:
+            name = alias.tensor
+        return name
+
+    def _port(self, port: Port) -> Port:
+        """Return a port of the new rows, the port itself if its tensor is no stream."""
+        root = self._root(port.tensor)
+        flow = self._found.flows.get(root)
+        if flow is None:
+            return port
+        if root == port.tensor:
+            return replace(port, tensor=self._new[root])
+        piece = self._tensors[self._piece(port.tensor, flow.first_made, flow.end)]
+        self._tensors[piece.name] = replace(piece, kind=self._program.tensors[port.tensor].kind)
+        return replace(port, tensor=piece.name)
+
+    def _add(self, tensor: Tensor, wanted: str) -> Tensor:
+        added = replace(tensor, name=self._names.take(wanted))
+        self._tensors[added.name] = added
+        return added
+
+
+def _row_bytes(tensor: Tensor, axis: int) -> int:
+    return math.prod(tensor.shape[axis + 1 :]) * tensor.dtype.bits // 8

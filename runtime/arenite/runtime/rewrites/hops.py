@@ -1,0 +1,499 @@
+"""Run a model over time on a stream: on the rows of a hop, not on the whole window.
+
+A model reads a window: some rows, such as frames of sound. When the window has moved on by a hop
+most rows of most tensors are those of the run before. A streamed program reads the rows of a hop
+and makes the new rows of each tensor; of its operand a step keeps those older rows in a state
+that it reads again::
+
+    window    |.........|            a convolution of 3 rows, hop 2
+                |.........|
+    operand           ..NN           2 rows are kept, 2 are new
+    result              NN
+
+A step that cannot run on new rows, such as a mean over the window, reads the rows of the whole
+window, which are kept before it; so do all steps behind it. Padding belongs to the window or,
+where that is asked for, to the stream: see `Padding`.
+
+Source: the idea of a fact for each tensor and one operator that delays is that of the folder
+`pulse` of github.com/sonos/tract.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+
+from arenite.planner import Port, Program, Step, Tensor
+from arenite.planner.errors import ModelError
+from arenite.planner.operators import Along, Operands, Operator, Region, Window, whole
+from arenite.planner.tensors import TensorKind
+
+
+class NotStreamedError(ModelError):
+    """A model cannot run on a stream.
+
+    Attributes:
+        culprit: Name of the input or step.
+    """
+
+    def __init__(self, culprit: str, reason: str) -> None:
+        super().__init__(f"{culprit!r} {reason}")
+        self.culprit = culprit
+
+
+class Padding(StrEnum):
+    """What the padding along a stream belongs to."""
+
+    WINDOW = "window"
+    """Each window, as in the model: from the first whole window on outputs are those of the model.
+    A step whose rows depend on padding computes the whole window."""
+    STREAM = "stream"
+    """The stream: rows that the model pads are those before and behind, so that results are late
+    by the rows behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hops:
+    """The stream that a model is to run on.
+
+    Attributes:
+        input: Name of the input that is a stream.
+        axis: Its axis, as callers count.
+        rows: Rows that are new at each run.
+    """
+
+    input: str
+    axis: int
+    rows: int
+    padding: Padding = Padding.WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class WindowStep:
+    """A step that computes the whole window although an operand is a stream.
+
+    Attributes:
+        name: Name of the step.
+        reason: Why it does not run on new rows.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Flow:
+    """The rows of a tensor on the stream. Rows count from the start of the window.
+
+    Attributes:
+        rows: Rows of the window.
+        hop: Rows by which the window moves on at each run.
+        made: Rows that each run makes: the last before `end`.
+        end: The row behind the newest one.
+        reach: Runs, this one included, whose input the rows made depend on.
+        kept: Older rows that a state keeps.
+    """
+
+    rows: int
+    hop: int
+    made: int
+    end: int
+    reach: Fraction
+    kept: int = 0
+
+    @property
+    def first_made(self) -> int:
+        """The oldest row that this run makes."""
+        return self.end - self.made
+
+    @property
+    def first(self) -> int:
+        """The oldest row that is there."""
+        return self.first_made - self.kept
+
+
+@dataclass(frozen=True, slots=True)
+class HopStep:
+    """A step that makes new rows.
+
+    Attributes:
+        along: How it runs along the stream.
+        flow: The rows of its result.
+        taken: For each input the rows that it reads, from the first to before the second; None
+            for one without rows.
+        operator: The operator that makes them.
+    """
+
+    along: Along
+    flow: Flow
+    taken: tuple[tuple[int, int] | None, ...]
+    operator: Operator
+
+
+def is_cut(tensor: Tensor, axis: int) -> bool:
+    """Tell whether rows along an axis follow one another in memory, in whole bytes."""
+    before, row = tensor.shape[:axis], tensor.shape[axis + 1 :]
+    size = math.prod(row) * tensor.dtype.bits
+    return math.prod(before) == 1 and size > 0 and size % 8 == 0
+
+
+def with_rows(tensor: Tensor, axis: int, rows: int) -> Tensor:
+    """Return a tensor with so many rows."""
+    return replace(tensor, shape=(*tensor.shape[:axis], rows, *tensor.shape[axis + 1 :]))
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Which steps of a program run on new rows, and which rows there are of each tensor.
+
+    Attributes:
+        axes: The axis of the rows of each tensor that has some.
+        flows: The rows of each tensor that is a stream, views left out.
+        steps: The steps that run on new rows, by name.
+        whole: The first steps that compute the whole window.
+        reach: Runs whose input some result depends on, this one included.
+        late: Rows of the input by which the latest output is late.
+        alters: Whether some output depends on rows that the model pads.
+    """
+
+    axes: Mapping[str, int]
+    flows: Mapping[str, Flow]
+    steps: Mapping[str, HopStep]
+    whole: tuple[WindowStep, ...]
+    reach: int
+    late: int
+    alters: bool
+
+
+def decide(program: Program, hops: Hops) -> Decisions:
+    """Return which steps run on new rows of an input.
+
+    Raises:
+        NotStreamedError: The input or its axis does not exist or cannot be cut, the hop is not
+            shorter than the window, the program has states, or no step runs on new rows.
+
+    Cost: O(operands of the steps), once more for each output with rows that is computed whole.
+    """
+    port, axis = _stream_input(program, hops)
+    computed_whole: set[str] = set()
+    while True:
+        deciding = _Deciding(program, hops, port.tensor, axis, frozenset(computed_whole))
+        found = deciding.decisions()
+        whole = {each for each in program.output_tensors if deciding.root(each) not in found.flows}
+        if whole <= computed_whole:
+            break
+        computed_whole |= whole  # all their rows are needed, not the newest alone
+    if not found.steps:
+        culprit = found.whole[0] if found.whole else WindowStep(port.name, "is read by no step")
+        raise NotStreamedError(culprit.name, culprit.reason)
+    return found
+
+
+def _stream_input(program: Program, hops: Hops) -> tuple[Port, int]:
+    """Return the input that is a stream and its stored axis.
+
+    Raises:
+        NotStreamedError: It cannot be one.
+    """
+    ports = {port.name: port for port in program.inputs}
+    port = ports.get(hops.input)
+    if port is None:
+        known = ", ".join(map(repr, ports)) or "none"
+        raise NotStreamedError(hops.input, f"is not an input of the model; inputs: {known}")
+    tensor = program.tensors[port.tensor]
+    shape = port.shape(tensor.shape)
+    if program.dimensions:
+        raise NotStreamedError(port.name, "has a range of sizes; state one size of each dimension")
+    states = [name for name, each in program.tensors.items() if each.kind is TensorKind.STATE]
+    if states:
+        raise NotStreamedError(
+            states[0], "is a state: the model runs on a stream as it is; build it without a hop"
+        )
+    if not 0 <= hops.axis < len(shape):
+        raise NotStreamedError(
+            port.name, f"has no axis {hops.axis}; its axes are 0 to {len(shape) - 1} of {shape}"
+        )
+    if not 0 < hops.rows < shape[hops.axis]:
+        raise NotStreamedError(
+            port.name,
+            f"has {shape[hops.axis]} rows along axis {hops.axis}; a hop of {hops.rows} is not "
+            f"between 1 and {shape[hops.axis] - 1}",
+        )
+    axis = hops.axis if port.axes is None else port.axes.index(hops.axis)
+    if not is_cut(tensor, axis):
+        raise NotStreamedError(
+            port.name,
+            f"is stored as {tensor.shape}, where the rows of axis {axis} lie apart; only the "
+            "outermost axis that is longer than 1 can be a stream",
+        )
+    return port, axis
+
+
+class _Deciding:
+    """The decisions as they are made: axes first, needed rows backwards, then flows.
+
+    Args:
+        computed_whole: Outputs of which every row of the window is needed.
+    """
+
+    def __init__(
+        self, program: Program, hops: Hops, source: str, axis: int, computed_whole: frozenset[str]
+    ) -> None:
+        self._program = program
+        self._hops = hops
+        self._written = {name for step in program.steps for name in step.writes}
+        self._axes = {source: axis}
+        self._along: dict[str, Along] = {}
+        self._rates = {source: Fraction(hops.rows)}
+        self._needed: dict[str, tuple[int, int]] = {}
+        rows = program.tensors[source].shape[axis]
+        self._flows = {source: Flow(rows, hops.rows, hops.rows, rows, Fraction(1))}
+        self._steps: dict[str, HopStep] = {}
+        self._whole: list[WindowStep] = []
+        self._reach, self._late, self._alters = Fraction(1), Fraction(0), False
+        self._find_axes()
+        self._find_needed(computed_whole)
+
+    def decisions(self) -> Decisions:
+        """Return the decisions on every step."""
+        for step in self._program.steps:
+            if any(name and self.root(name) in self._flows for name in step.inputs):
+                self._decide(step)
+        for name in self._program.output_tensors:
+            if self.root(name) in self._flows:
+                self._note(self._flows[self.root(name)], Fraction(0))
+        return Decisions(
+            self._axes, self._flows, self._steps, tuple(self._whole),
+            math.ceil(self._reach), math.ceil(self._late), self._alters,
+        )  # fmt: skip
+
+    def root(self, name: str) -> str:
+        """Return the tensor that a step or the caller writes, whose bytes this one views."""
+        while (alias := self._program.tensors[name].alias) and name not in self._written:
+            name = alias.tensor
+        return name
+
+    # Which tensors have rows.
+
+    def _axis(self, name: str) -> int | None:
+        """Return the axis of the rows of a tensor, None if it has none."""
+        alias = self._program.tensors[name].alias
+        if name not in self._axes and name not in self._written and alias is not None:
+            viewed = self._axis(alias.tensor)
+            if viewed is not None:
+                outer, inner = (self._program.tensors[each] for each in (alias.tensor, name))
+                axis = _viewed_axis(outer, viewed, inner)
+                if axis is not None:
+                    self._axes[name] = axis
+                    self._rates[name] = self._rates[alias.tensor]
+        return self._axes.get(name)
+
+    def _find_axes(self) -> None:
+        for step in self._program.steps:
+            axes = [self._axis(name) if name else None for name in step.inputs]
+            if axes.count(None) == len(axes):
+                continue
+            operands = self._program.operands(step)
+            along = step.operator.along(operands, axes)
+            result = operands.result
+            if along is None or result is None or not is_cut(result, along.axis):
+                continue
+            rates = {
+                _rate(window, self._rates[name])
+                for name, window in zip(step.inputs, along.windows, strict=True)
+                if window is not None
+            }
+            if len(rates) == 1:
+                self._along[step.name] = along
+                self._axes[result.name] = along.axis
+                self._rates[result.name] = rates.pop()
+
+    # Which rows of the window the outputs depend on.
+
+    def _find_needed(self, computed_whole: frozenset[str]) -> None:
+        for name in self._program.output_tensors:
+            axis = self._axis(name)
+            if axis is not None:
+                rows = self._program.tensors[name].shape[axis]
+                is_new = self._rates[name].denominator == 1 and name not in computed_whole
+                newest = math.ceil(self._rates[name]) if is_new else rows
+                self._need(name, (max(0, rows - newest), rows))
+        for step in reversed(self._program.steps):
+            operands = self._program.operands(step)
+            along = self._along.get(step.name)
+            for position, name in enumerate(step.inputs):
+                axis = self._axis(name) if name else None
+                if axis is None:
+                    continue
+                if along is None or along.windows[position] is None:
+                    self._need(name, _read_whole(step.operator, operands, position)[axis])
+                    continue
+                needed = self._needed.get(self.root(step.outputs[0]))
+                window = along.windows[position]
+                if needed is not None and window is not None:
+                    low, high = _under(window, *needed)
+                    self._need(name, (max(0, low), min(window.length, high)))
+
+    def _need(self, name: str, rows: tuple[int, int]) -> None:
+        root = self.root(name)
+        low, high = self._needed.get(root, rows)
+        self._needed[root] = min(low, rows[0]), max(high, rows[1])
+
+    # How each step runs.
+
+    def _decide(self, step: Step) -> None:
+        found = self._on_new_rows(step)
+        if isinstance(found, HopStep):
+            self._steps[step.name] = found
+            self._flows[step.outputs[0]] = found.flow
+            for name, taken in zip(step.inputs, found.taken, strict=True):
+                if taken is not None:
+                    read = self._flows[self.root(name)]
+                    read.kept = max(read.kept, read.first_made - taken[0])
+            return
+        self._whole.append(WindowStep(step.name, found))
+        for name in step.inputs:
+            flow = self._flows.get(self.root(name)) if name else None
+            if flow is not None:
+                older = flow.rows - flow.made
+                flow.kept = max(flow.kept, older)
+                self._note(flow, Fraction(older, flow.hop))
+
+    def _note(self, flow: Flow, older: Fraction) -> None:
+        """Note how far back a result reads rows that are older by so many runs, and how late."""
+        self._reach = max(self._reach, flow.reach + older)
+        self._late = max(self._late, Fraction((flow.rows - flow.end) * self._hops.rows, flow.hop))
+
+    def _on_new_rows(self, step: Step) -> HopStep | str:
+        """Return how a step makes new rows, or why it does not."""
+        along = self._along.get(step.name)
+        if along is None:
+            return "depends on all rows of the window"
+        operands = self._program.operands(step)
+        assert operands.result is not None
+        rows = operands.result.shape[along.axis]
+        flows: list[Flow | None] = []
+        ends: list[int] = []
+        for name, window in zip(step.inputs, along.windows, strict=True):
+            flow = None if window is None else self._flows.get(self.root(name))
+            flows.append(flow)
+            if window is None:
+                continue
+            if flow is None:
+                return "has an operand that is computed for the whole window"
+            if window.count == 1 and flow.end != flow.rows:
+                return "depends on all rows of the window"
+            if flow.hop % _stride(window, flow.hop):
+                return (
+                    f"moves by {window.stride} rows of its operand, which do not divide the "
+                    f"{flow.hop} rows of a hop"
+                )
+            ends.append(_end(window, flow))
+        rate = _rate(next(each for each in along.windows if each), self._rates_of(step, along))
+        hop, end = int(rate), min(rows, *ends)
+        pads = self._pads(step, along, end, rows)
+        if pads and self._hops.padding is Padding.WINDOW:
+            return (
+                "pads rows along the axis of the stream at the borders of the window; with the "
+                "padding of the stream it runs on new rows"
+            )
+        made = min(hop, rows)
+        taken = tuple(
+            None if window is None else _under(window, end - made, end) for window in along.windows
+        )
+        reach = Fraction(1)
+        for flow, read in zip(flows, taken, strict=True):
+            if flow is not None and read is not None:
+                older = flow.first_made - read[0]
+                if older > 0 and flow.made < flow.hop:
+                    return "reads rows that are older than those of a hop"
+                reach = max(reach, flow.reach + Fraction(max(0, older), flow.hop))
+        pieces = _pieces(operands, along, taken, made)
+        operator = step.operator.cut(operands, pieces, along)
+        if operator is None:
+            return "does not make all rows alike"
+        self._alters |= pads
+        return HopStep(along, Flow(rows, hop, made, end, reach), taken, operator)
+
+    def _rates_of(self, step: Step, along: Along) -> Fraction:
+        return next(
+            self._rates[name]
+            for name, window in zip(step.inputs, along.windows, strict=True)
+            if window is not None
+        )
+
+    def _pads(self, step: Step, along: Along, end: int, rows: int) -> bool:
+        """Tell whether rows that some output depends on are made of padding, or are too late."""
+        if end < rows:
+            return True
+        needed = self._needed.get(self.root(step.outputs[0]))
+        if needed is None or needed[0] >= needed[1]:
+            return False
+        return any(
+            under[0] < 0 or under[1] > window.length
+            for window in along.windows
+            if window is not None
+            for under in [_under(window, *needed)]
+        )
+
+
+def _read_whole(operator: Operator, operands: Operands, position: int) -> Region:
+    """Return the region of an input that the whole result depends on."""
+    tensor, result = operands.inputs[position], operands.result
+    assert tensor is not None
+    if result is None or len(operands.outputs) != 1 or not result.num_elements:
+        return whole(tensor)
+    return operator.input_region(operands, position, whole(result))
+
+
+def _viewed_axis(outer: Tensor, axis: int, inner: Tensor) -> int | None:
+    """Return the axis of a view that has the rows of what it views, None if none has."""
+    if inner.alias is None or inner.alias.offset or inner.size != outer.size:
+        return None
+    rows, row = outer.shape[axis], math.prod(outer.shape[axis + 1 :]) * outer.dtype.bits
+    for own, length in enumerate(inner.shape):
+        if (
+            length == rows
+            and is_cut(inner, own)
+            and math.prod(inner.shape[own + 1 :]) * inner.dtype.bits == row
+        ):
+            return own
+    return None
+
+
+def _stride(window: Window, hop: int) -> int:
+    """Return by how many rows a window moves on; one with one position moves by a hop."""
+    return hop if window.count == 1 else window.stride
+
+
+def _rate(window: Window, rate: Fraction) -> Fraction:
+    """Return the rows by which a result moves on for so many of its operand."""
+    return Fraction(1) if window.count == 1 else rate / window.stride
+
+
+def _under(window: Window, start: int, stop: int) -> tuple[int, int]:
+    """Return the rows under some positions, those of padding too."""
+    reach = (window.kernel - 1) * window.dilation + 1
+    first = start * window.stride - window.before
+    return first, (stop - 1) * window.stride - window.before + reach
+
+
+def _end(window: Window, flow: Flow) -> int:
+    """Return the position behind the newest one whose rows are all there."""
+    reach = (window.kernel - 1) * window.dilation + 1
+    return (flow.end + window.before - reach) // window.stride + 1
+
+
+def _pieces(
+    operands: Operands, along: Along, taken: Sequence[tuple[int, int] | None], made: int
+) -> Operands:
+    """Return the operands of a step that makes so many rows."""
+    inputs: list[Tensor | None] = []
+    for tensor, axis, rows in zip(operands.inputs, along.axes, taken, strict=True):
+        if tensor is None or axis is None or rows is None:
+            inputs.append(tensor)
+        else:
+            inputs.append(with_rows(tensor, axis, rows[1] - rows[0]))
+    assert operands.result is not None
+    return Operands(tuple(inputs), (with_rows(operands.result, along.axis, made),))
