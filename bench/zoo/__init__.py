@@ -12,7 +12,7 @@ from bench.zoo.edge import bert_mini, deit_tiny, efficientnet_b0, mobilenet_v3, 
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
 from bench.zoo.mobilenets import deeplab_v3, mobilenet_v1, mobilenet_v2, posenet
 from bench.zoo.opened import opened
-from bench.zoo.sequences import espcn, recurrent, temporal, transformer, vocoder
+from bench.zoo.sequences import espcn, recurrent, temporal, transformer, vocoder, wake_word
 
 NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v1": mobilenet_v1,
@@ -62,7 +62,8 @@ SEQUENCES: dict[str, Callable[[], onnx.ModelProto]] = {
 """Networks of sequences and of sound, and one that enlarges images."""
 
 SMALL: dict[str, Callable[[], onnx.ModelProto]] = {
-    "mobilenet-v2-0.35-144": partial(mobilenet_v2, size=144, classes=1000, width=0.35, divisor=8)
+    "mobilenet-v2-0.35-144": partial(mobilenet_v2, size=144, classes=1000, width=0.35, divisor=8),
+    "wake-word": wake_word,
 }
 """Networks for microcontrollers of which others publish figures."""
 

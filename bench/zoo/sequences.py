@@ -112,17 +112,25 @@ def transformer(
 
 
 def _convolve(
-    net: NetworkBuilder, x: str, channels: int, kernel: int, *, dilation: int = 1, groups: int = 1
+    net: NetworkBuilder,
+    x: str,
+    channels: int,
+    kernel: int,
+    *,
+    dilation: int = 1,
+    groups: int = 1,
+    pads: bool = True,
 ) -> str:
-    """Convolve along time, as many samples as before."""
+    """Convolve along time: as many samples as before, or those that need no padding."""
     batch, depth, length = net.shapes[x]
-    margin = dilation * (kernel - 1) // 2
+    reach = dilation * (kernel - 1)
+    margin = reach // 2 if pads else 0
     scale = math.sqrt(1 / (depth // groups * kernel))
     weight = net.constant(scale * net.normal(channels, depth // groups, kernel))
     bias = net.constant(0.01 * net.normal(channels))
     return net.node(
-        "Conv", [x, weight, bias], (batch, channels, length), kernel_shape=[kernel],
-        dilations=[dilation], pads=[margin, margin], group=groups,
+        "Conv", [x, weight, bias], (batch, channels, length - reach + 2 * margin),
+        kernel_shape=[kernel], dilations=[dilation], pads=[margin, margin], group=groups,
     )  # fmt: skip
 
 
@@ -161,6 +169,22 @@ def temporal(length: int = 8000) -> onnx.ModelProto:
     mask = net.sigmoid(_convolve(net, x, features, 1))
     masked = net.node("Mul", [encoded, mask], net.shapes[encoded])
     net.output(_spread(net, masked, 1, kernel, stride, 0), "speech")
+    return net.build()
+
+
+def wake_word(frames: int = 30) -> onnx.ModelProto:
+    """Return a network that hears a word in frames of 40 features, without padding along time.
+
+    Source: the streaming wake word of MLPerf Tiny (github.com/mlcommons/tiny), normalisation
+    folded.
+    """
+    net = NetworkBuilder(f"wake_word_{frames}")
+    x = net.input("frames", 1, 40, frames)
+    for kernel, channels in ((3, 128), (5, 128), (10, 128), (15, 32)):
+        depth = net.shapes[x][1]
+        x = _convolve(net, x, depth, kernel, groups=depth, pads=False)
+        x = net.activate(_convolve(net, x, channels, 1), "relu")
+    net.output(net.softmax(net.dense(net.reshape(x, 1, 32 * net.shapes[x][2]), 3)), "words")
     return net.build()
 
 

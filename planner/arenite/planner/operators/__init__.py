@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from arenite.planner.operators.windows import (
         AutoPad,
         Sliding,
+        Spread,
         Window,
         num_positions,
         sliding_over,
@@ -40,8 +41,8 @@ else:
 __all__ = [
     "Along", "AttributeValue", "AutoPad", "Band", "ElementWise", "Fetch", "Imported", "Keeping",
     "Narrow", "NarrowLayer", "Normalising", "Opaque", "Operands", "Operator", "Pack", "Part",
-    "Pieces", "Region", "Sliding", "Spill", "Strip", "Strips", "Unpack", "Viewing", "Wait",
-    "WideLayer", "Widen", "Window", "aligned_axes", "broadcast_region", "in_strips",
-    "num_positions", "part_at",
-    "parts_along_axis", "row_by_row", "same_layout", "same_places", "sliding_over", "whole",
+    "Pieces", "Region", "Sliding", "Spill", "Spread", "Strip", "Strips", "Unpack", "Viewing",
+    "Wait", "WideLayer", "Widen", "Window", "aligned_axes", "broadcast_region", "in_strips",
+    "num_positions", "part_at", "parts_along_axis", "row_by_row", "same_layout", "same_places",
+    "sliding_over", "whole",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ of one row, as in a sum.
 
 from dataclasses import dataclass
 
-from arenite.planner.operators.windows import Window
+from arenite.planner.operators.windows import Spread, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,14 @@ class Along:
         axis: The axis of the result.
         axes: That of each input; None for one without rows, such as a weight.
         windows: For each input the window over its rows; None for one without rows.
+        carried: Inputs that it starts from before the first row, each with the output that has it
+            behind the last row.
     """
 
     axis: int
     axes: tuple[int | None, ...]
-    windows: tuple[Window | None, ...]
+    windows: tuple[Window | Spread | None, ...]
+    carried: tuple[tuple[int, int], ...] = ()
 
 
 def row_by_row(length: int) -> Window:

@@ -6,6 +6,7 @@ derived here and nowhere else.
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import Self
 
 from arenite.planner.sizes import largest
@@ -104,9 +105,56 @@ class Window:
 
     def read(self, start: int, stop: int) -> tuple[int, int]:
         """Return the range of the image under the outputs from `start` to before `stop`."""
-        low = start * self.stride - self.before
-        high = (stop - 1) * self.stride - self.before + (self.kernel - 1) * self.dilation + 1
+        low, high = self.under(start, stop)
         return min(max(low, 0), self.length), min(max(high, 0), self.length)
+
+    def under(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the range under the outputs from `start` to before `stop`, padding included."""
+        low = start * self.stride - self.before
+        return low, (stop - 1) * self.stride - self.before + (self.kernel - 1) * self.dilation + 1
+
+    def made_of(self, end: int) -> int:
+        """Return how many outputs the image up to before `end` makes, if it goes on there."""
+        reach = (self.kernel - 1) * self.dilation + 1
+        return (end + self.before - reach) // self.stride + 1
+
+    def advance(self, rows: Fraction) -> Fraction:
+        """Return by how many outputs the result moves on when the image does by so many.
+
+        A window that has one position moves as far as the image.
+        """
+        return Fraction(1) if self.count == 1 else rows / self.stride
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One axis of an image whose every index adds to several indices of the result.
+
+    That is a transposed convolution. Attributes are as in `Window`, seen from the result:
+    `before` are the indices of it that are cut off in front.
+    """
+
+    length: int
+    count: int
+    kernel: int
+    stride: int
+    dilation: int
+    before: int
+
+    def under(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the range of the image that adds to the outputs, beyond its ends too."""
+        reach = (self.kernel - 1) * self.dilation
+        return -(-(start + self.before - reach) // self.stride), (
+            stop - 1 + self.before
+        ) // self.stride + 1
+
+    def made_of(self, end: int) -> int:
+        """Return how many outputs nothing from `end` on adds to."""
+        return end * self.stride - self.before
+
+    def advance(self, rows: Fraction) -> Fraction:
+        """Return by how many outputs the result moves on when the image does by so many."""
+        return rows * self.stride
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,20 @@
 """Convolutions of images, and the filters and gradients that training steps make in the run."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from arenite.planner import DType, Tensor
-from arenite.planner.operators import Along, Operands, Region, Sliding, same_layout, sliding_over
+from arenite.planner.operators import (
+    Along,
+    Operands,
+    Region,
+    Sliding,
+    Spread,
+    same_layout,
+    sliding_over,
+)
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import (
     FLOAT_BYTES,
@@ -390,6 +398,40 @@ class TransposedConv2D(Clamped):
         start, stop = region[3]
         channels = (start // outputs * inputs, -(-stop // outputs) * inputs)
         return (region[0], rows, columns, channels)
+
+    def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
+        """Return how rows or columns of the image add to those of the result."""
+        weights, source, result = filter_of(operands, 4), operands.source, operands.result
+        axis = axes[0]
+        if self.by_inputs or weights is None or source is None or result is None:
+            return None
+        if axis not in (1, 2) or any(each is not None for each in axes[1:]):
+            return None
+        before = self.padding[0] if axis == 1 else self.padding[3]
+        spread = Spread(
+            source.shape[axis], result.shape[axis], weights.shape[axis],
+            self.strides[axis - 1], self.dilations[axis - 1], before,
+        )  # fmt: skip
+        if spread.made_of(spread.length) > spread.count:
+            return None  # the end is cut off
+        return Along(axis, tuple(axes), (spread, *(None for _ in axes[1:])))
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "TransposedConv2D":
+        """Return the same without the rows that older and newer ones add to.
+
+        Rows are made from where an index of the image begins.
+        """
+        (spread,) = (each for each in along.windows if each is not None)
+        reach = (spread.kernel - 1) * spread.dilation
+        front, beyond = reach // spread.stride * spread.stride, reach + 1 - spread.stride
+        top, right, bottom, left = self.padding
+        rows, columns = self.adjustment
+        behind, added = max(0, beyond), max(0, -beyond)
+        if along.axis == 1:
+            top, bottom, rows = front, behind, added
+        else:
+            left, right, columns = front, behind, added
+        return replace(self, padding=(top, right, bottom, left), adjustment=(rows, columns))
 
     def _read(self, axis: int, kernel: int, length: int, made: tuple[int, int]) -> tuple[int, int]:
         """Return the indices of an axis that reach those of the result; some between may not."""

@@ -15,9 +15,10 @@ from arenite.runtime.operators.base import RuntimeOperator, is_one_image, makes_
 from arenite.runtime.operators.moves import (
     Move,
     MovedRows,
+    RowByRow,
+    Rows,
     known_moved_rows,
     moved_rows,
-    row_by_row_move,
 )
 
 
@@ -100,39 +101,34 @@ class Copy(RuntimeOperator):
     def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
         """Return the rows that rows of the result are moved from, one each.
 
-        Rows follow one another in memory; every input has rows, and its elements are moved from
-        each of them alike. Beyond them is padding.
+        Every input has rows, and its elements are moved from each of them alike. Beyond them is
+        padding.
         """
-        if not _follow_rows(operands.inputs, axes):
+        tensors = (*operands.inputs, *operands.outputs)
+        if None in axes or any(each is None or any(map(depends, each.shape)) for each in tensors):
             return None
         for axis in aligned_axes(operands, axes):
-            if _follow_rows(operands.outputs, [axis]):
-                windows = self._moved_windows(operands, axes, axis)
-                if windows is not None:
-                    return Along(axis, tuple(axes), windows)
+            windows = self._windows_along(operands, axes, axis)
+            if windows is not None:
+                return Along(axis, tuple(axes), windows)
         return None
 
-    def _moved_windows(
+    def _windows_along(
         self, operands: Operands, axes: Sequence[int | None], axis: int
     ) -> tuple[Window, ...] | None:
-        result = operands.result
-        assert result is not None
-        count, row = result.shape[axis], math.prod(result.shape[axis + 1 :])
         found: dict[int, Window] = {}
         for move in self.moves:
-            source, own = operands.inputs[move.input], axes[move.input]
-            assert source is not None
-            assert own is not None
-            rows = row_by_row_move(move, math.prod(source.shape[own + 1 :]), row)
+            rows = self._row_by_row(move, operands, axes, axis)
             if rows is None:
                 return None
-            length = source.shape[own]
+            length, count = rows.source.count, rows.target.count
             before = rows.made * rows.stride - rows.taken
             # What is neither moved nor outside the operand would be no padding.
-            low, high = rows.made, rows.made + rows.count
-            is_first = low * rows.stride - before < rows.stride
-            is_last = high * rows.stride - before >= length
-            if (low > 0 and not is_first) or (high < count and not is_last):
+            is_first = rows.made * rows.stride - before < rows.stride
+            is_last = (rows.made + rows.count) * rows.stride - before >= length
+            if (rows.made > 0 and not is_first) or (
+                rows.made + rows.count < count and not is_last
+            ):
                 return None
             window = Window(length, count, 1, rows.stride, 1, before)
             if found.setdefault(move.input, window) != window:
@@ -141,32 +137,28 @@ class Copy(RuntimeOperator):
             return None
         return tuple(found[position] for position in range(len(operands.inputs)))
 
+    def _row_by_row(
+        self, move: Move, operands: Operands, axes: Sequence[int | None], axis: int
+    ) -> RowByRow | None:
+        source, result, own = operands.inputs[move.input], operands.result, axes[move.input]
+        assert source is not None
+        assert result is not None
+        assert own is not None
+        return RowByRow.of(move, Rows.along(source.shape, own), Rows.along(result.shape, axis))
+
     def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Copy | None":
         """Return the same moves, of as many rows as there are."""
-        result, axis = pieces.result, along.axis
+        result = pieces.result
         assert result is not None
-        count, row = result.shape[axis], math.prod(result.shape[axis + 1 :])
         moves: list[Move] = []
         for move in self.moves:
+            rows = self._row_by_row(move, operands, along.axes, along.axis)
             piece, own = pieces.inputs[move.input], along.axes[move.input]
             assert piece is not None
             assert own is not None
-            source_row = math.prod(piece.shape[own + 1 :])
-            rows = row_by_row_move(move, source_row, row)
             if rows is None:
                 return None
-            moves.append(
-                Move(
-                    input=move.input, output=move.output,
-                    shape=(count, *(length for length, _, _ in rows.within)),
-                    input_start=move.input_start - rows.taken * source_row,
-                    input_strides=(
-                        rows.stride * source_row, *(taken for _, taken, _ in rows.within),
-                    ),
-                    output_start=move.output_start - rows.made * row,
-                    output_strides=(row, *(made for _, _, made in rows.within)),
-                )
-            )  # fmt: skip
+            moves.append(rows.cut(piece.shape[own], result.shape[along.axis]))
         return Copy(moves=tuple(moves), fill=self.fill)
 
     def _rows(self, operands: Operands) -> "tuple[MovedRows, ...] | None":
@@ -181,17 +173,6 @@ class Copy(RuntimeOperator):
         is_sized = any(map(depends, itertools.chain(result.shape, *inputs)))
         find = moved_rows if is_sized else known_moved_rows
         return find(self.moves, inputs, result.shape)
-
-
-def _follow_rows(tensors: Sequence[Tensor | None], axes: Sequence[int | None]) -> bool:
-    """Tell whether every tensor has rows, one behind the other in memory, at one size."""
-    return all(
-        tensor is not None
-        and axis is not None
-        and not any(map(depends, tensor.shape))
-        and math.prod(tensor.shape[:axis]) == 1
-        for tensor, axis in zip(tensors, axes, strict=True)
-    )
 
 
 def _row_parts(operands: Operands) -> tuple[Part, ...]:

@@ -176,49 +176,110 @@ def _common_divisor(one: int, other: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows along an axis of a tensor, of so many elements each."""
+
+    count: int
+    size: int
+
+    @classmethod
+    def along(cls, shape: tuple[int, ...], axis: int) -> "Rows":
+        """Return the rows along an axis."""
+        return cls(shape[axis], math.prod(shape[axis + 1 :]))
+
+    def place(self, index: int) -> tuple[int, int, int]:
+        """Return the block of rows that an element lies in, its row there, and its place in it."""
+        row, place = divmod(index, self.size)
+        return (*divmod(row, self.count), place)
+
+    def moved(self, stride: int, count: int) -> int:
+        """Return a stride from block to block, or within a row, where blocks have `count` rows."""
+        blocks, rest = divmod(stride, self.count * self.size)
+        return stride if rest else blocks * count * self.size
+
+
+@dataclass(frozen=True, slots=True)
 class RowByRow:
     """A move of the same elements from each of some rows to each of some rows.
 
     Attributes:
+        source: Rows of the input.
+        target: Rows of the result.
         taken: The first row that it reads.
         made: The first row that it writes.
         count: How many it writes.
         stride: Rows from one that it reads to the next.
-        within: Lengths and strides, of the input and of the result, inside a row.
+        others: Length and strides, of the input and of the result, of the axes beside the rows.
     """
 
+    move: Move
+    source: Rows
+    target: Rows
     taken: int
     made: int
     count: int
     stride: int
-    within: tuple[tuple[int, int, int], ...]
+    others: tuple[tuple[int, int, int], ...]
 
-
-def row_by_row_move(move: Move, input_row: int, output_row: int) -> RowByRow | None:
-    """Return a move as one row by row, None if it is none.
-
-    Args:
-        input_row: Elements of a row of the input.
-        output_row: Elements of a row of the result.
-    """
-    axes = _split_at_rows(move, input_row, output_row)
-    if axes is None or 0 in move.shape:
-        return None
-    taken, place = divmod(move.input_start, input_row)
-    made, target = divmod(move.output_start, output_row)
-    count, stride = 1, 1
-    within: list[tuple[int, int, int]] = []
-    for length, source_step, target_step in axes:
-        if target_step == output_row and source_step > 0 and not source_step % input_row:
-            if count > 1:
-                return None
-            count, stride = length, source_step // input_row
-        else:
-            within.append((length, source_step, target_step))
-    for start, row, side in ((place, input_row, 1), (target, output_row, 2)):
-        reach = [(each[0] - 1) * each[side] for each in within]
-        low = start + sum(each for each in reach if each < 0)
-        high = start + sum(each for each in reach if each > 0)
-        if low < 0 or high >= row:
+    @classmethod
+    def of(cls, move: Move, source: Rows, target: Rows) -> "RowByRow | None":
+        """Return a move as one row by row, None if it is none."""
+        axes = _split_at_rows(move, source.size, target.size)
+        if axes is None or 0 in move.shape:
             return None
-    return RowByRow(taken, made, count, stride, tuple(within))
+        _, taken, place = source.place(move.input_start)
+        _, made, target_place = target.place(move.output_start)
+        rows: list[tuple[int, int]] = []
+        others: list[tuple[int, int, int]] = []
+        for length, one, other in axes:
+            is_step = one > 0 and one % source.size == 0 and one % (source.count * source.size) > 0
+            if is_step and other == target.size:
+                rows.append((length, one // source.size))
+            else:
+                others.append((length, one, other))
+        count, stride = rows[0] if rows else (1, 1)
+        fits = (
+            len(rows) <= 1
+            and taken + (count - 1) * stride < source.count
+            and made + count <= target.count
+            and _stays_within(source, place, [(length, one) for length, one, _ in others])
+            and _stays_within(target, target_place, [(length, one) for length, _, one in others])
+        )
+        return (
+            cls(move, source, target, taken, made, count, stride, tuple(others)) if fits else None
+        )
+
+    def cut(self, read: int, written: int) -> Move:
+        """Return the move where all rows written are there, and those read for them.
+
+        Args:
+            read: Rows of the input.
+            written: Rows of the result.
+        """
+        block, _, place = self.source.place(self.move.input_start)
+        target_block, _, target_place = self.target.place(self.move.output_start)
+        return Move(
+            input=self.move.input,
+            output=self.move.output,
+            shape=(written, *(length for length, _, _ in self.others)),
+            input_start=block * read * self.source.size + place,
+            input_strides=(
+                self.stride * self.source.size,
+                *(self.source.moved(one, read) for _, one, _ in self.others),
+            ),
+            output_start=target_block * written * self.target.size + target_place,
+            output_strides=(
+                self.target.size,
+                *(self.target.moved(one, written) for _, _, one in self.others),
+            ),
+        )
+
+
+def _stays_within(rows: Rows, place: int, axes: list[tuple[int, int]]) -> bool:
+    """Tell whether axes stay within each row, or go from block to block."""
+    low = high = place
+    for length, stride in axes:
+        if stride % (rows.count * rows.size):
+            reach = (length - 1) * stride
+            low, high = low + min(reach, 0), high + max(reach, 0)
+    return low >= 0 and high < rows.size

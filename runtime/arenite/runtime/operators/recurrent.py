@@ -1,13 +1,42 @@
 """Recurrent layers."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from arenite.planner import DType
-from arenite.planner.operators import Operands
+from arenite.planner.operators import Along, Operands, row_by_row
 from arenite.planner.sizes import depends, largest, smallest
 from arenite.runtime.operators.base import FLOAT_BYTES, PANEL, Clamped, RuntimeOperator
+
+
+def _one_after_another(
+    operands: Operands,
+    axes: Sequence[int | None],
+    carried: tuple[tuple[int, int], ...],
+    *,
+    batch_major: bool = False,
+) -> Along | None:
+    """Return how a layer of one direction makes one time after another.
+
+    Args:
+        carried: Its states.
+    """
+    source, result = operands.source, operands.result
+    own = 1 if batch_major else 0
+    if source is None or result is None or len(operands.outputs) <= len(carried):
+        return None
+    if axes[0] != own or any(each is not None for each in axes[1:]) or depends(source.shape[own]):
+        return None
+    window = row_by_row(source.shape[own])
+    return Along(own, tuple(axes), (window, *(None for _ in axes[1:])), carried)
+
+
+def _directions(operands: Operands) -> int:
+    state = operands.outputs[-1]
+    return 0 if state is None else state.shape[0]
+
 
 VECTORS_AT_ONCE = 12
 """Vectors of inputs that are multiplied at once, so that weights are read once for them."""
@@ -50,6 +79,15 @@ class Lstm(RuntimeOperator):
     def updates(self) -> tuple[int, ...]:
         return (4, 5) if self.keeps_state else ()
 
+    def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
+        if self.reverse or self.keeps_state or _directions(operands) != 1:
+            return None
+        states = ((4, 1), (5, 2))
+        return _one_after_another(operands, axes, states, batch_major=self.batch_major)
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Lstm":
+        return self
+
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of gates; integers need none."""
         if operands.source is not None and operands.source.dtype is DType.INT8:
@@ -73,6 +111,14 @@ class DynamicLstm(RuntimeOperator):
     num_gates: ClassVar[int] = 4
 
     reverse: bool = False
+
+    def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
+        if self.reverse or _directions(operands) != 1:
+            return None
+        return _one_after_another(operands, axes, ((4, 1), (5, 2)))
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "DynamicLstm":
+        return self
 
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of several times, of products and of a quantised state."""
@@ -100,6 +146,14 @@ class Gru(RuntimeOperator):
     reverse: bool = False
     batch_major: bool = False
     reset_after: bool = False
+
+    def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
+        if self.reverse or _directions(operands) != 1:
+            return None
+        return _one_after_another(operands, axes, ((5, 1),), batch_major=self.batch_major)
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Gru":
+        return self
 
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of gates, and of candidates or reset states beside them."""

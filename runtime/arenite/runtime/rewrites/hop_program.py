@@ -10,13 +10,15 @@ Steps read rows of it as views; a step that computes the whole window reads x, t
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from arenite.planner import Alias, DType, Port, Program, Step, Tensor, TensorKind
 from arenite.planner.programs import Names
-from arenite.runtime.operators.movement import Append
+from arenite.runtime.operators.movement import Append, Copy
+from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
 from arenite.runtime.rewrites.hops import Decisions, Hops, WindowStep, decide, with_rows
 
@@ -103,11 +105,12 @@ class _Writer:
                 name if rows is None else self._piece(name, *rows)
                 for name, rows in zip(step.inputs, own.taken, strict=True)
             )
-            (result,) = step.outputs
+            result, *others = step.outputs
             steps_of_result = self._begin(result)
-            steps.append(replace(step, operator=own.operator, inputs=inputs,
-                                 outputs=(self._new[result],)))  # fmt: skip
-            steps += steps_of_result
+            inputs, stores = self._carry(step, own.along.carried, inputs)
+            outputs = (self._new[result], *others)
+            steps.append(replace(step, operator=own.operator, inputs=inputs, outputs=outputs))
+            steps += (*stores, *steps_of_result)
         return without_unread(
             replace(
                 program,
@@ -150,6 +153,27 @@ class _Writer:
                 tensor, kind=TensorKind.ACTIVATION, alias=Alias(self._rows[name], offset)
             )
         return steps
+
+    def _carry(
+        self, step: Step, carried: Sequence[tuple[int, int]], inputs: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], list[Step]]:
+        """Return inputs with states among them, and the steps that keep them for the next run."""
+        found = list(inputs)
+        stores: list[Step] = []
+        for position, output in carried:
+            made = self._program.tensors[step.outputs[output]]
+            kept = replace(made, kind=TensorKind.STATE, alias=None)
+            state = self._add(kept, f"{made.name}/state")
+            found += [""] * (position + 1 - len(found))
+            if found[position]:
+                self._initial[state.name] = found[position]
+            found[position] = state.name
+            stored = replace(kept, kind=TensorKind.ACTIVATION, alias=Alias(state.name))
+            target = self._add(stored, f"{made.name}/stored")
+            move = Move(shape=(made.num_elements,), input_strides=(1,), output_strides=(1,))
+            name = self._step_names.take(f"{made.name}/store")
+            stores.append(Step(name, Copy(moves=(move,)), (made.name,), (target.name,)))
+        return tuple(found), stores
 
     def _start_with_zeros(self, state: Tensor) -> None:
         """State that a tensor starts as zeros, where zero is not a byte of 0."""

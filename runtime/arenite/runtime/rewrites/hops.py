@@ -26,7 +26,7 @@ from fractions import Fraction
 
 from arenite.planner import Port, Program, Step, Tensor
 from arenite.planner.errors import ModelError
-from arenite.planner.operators import Along, Operands, Operator, Region, Window, whole
+from arenite.planner.operators import Along, Operands, Operator, Region, whole
 from arenite.planner.tensors import TensorKind
 
 
@@ -50,7 +50,7 @@ class Padding(StrEnum):
     A step whose rows depend on padding computes the whole window."""
     STREAM = "stream"
     """The stream: rows that the model pads are those before and behind, so that results are late
-    by the rows behind."""
+    by the rows behind; and recurrent layers go on from the state of the last run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,9 @@ class HopStep:
     flow: Flow
     taken: tuple[tuple[int, int] | None, ...]
     operator: Operator
+
+
+_BEHIND = "has an operand that is computed for the whole window"
 
 
 def is_cut(tensor: Tensor, axis: int) -> bool:
@@ -220,14 +223,7 @@ def _stream_input(program: Program, hops: Hops) -> tuple[Port, int]:
             f"has {shape[hops.axis]} rows along axis {hops.axis}; a hop of {hops.rows} is not "
             f"between 1 and {shape[hops.axis] - 1}",
         )
-    axis = hops.axis if port.axes is None else port.axes.index(hops.axis)
-    if not is_cut(tensor, axis):
-        raise NotStreamedError(
-            port.name,
-            f"is stored as {tensor.shape}, where the rows of axis {axis} lie apart; only the "
-            "outermost axis that is longer than 1 can be a stream",
-        )
-    return port, axis
+    return port, hops.axis if port.axes is None else port.axes.index(hops.axis)
 
 
 class _Deciding:
@@ -297,10 +293,12 @@ class _Deciding:
             operands = self._program.operands(step)
             along = step.operator.along(operands, axes)
             result = operands.result
-            if along is None or result is None or not is_cut(result, along.axis):
+            if along is None or result is None:
+                continue
+            if not is_cut(result, along.axis) and self._is_read(result.name):
                 continue
             rates = {
-                _rate(window, self._rates[name])
+                window.advance(self._rates[name])
                 for name, window in zip(step.inputs, along.windows, strict=True)
                 if window is not None
             }
@@ -308,6 +306,12 @@ class _Deciding:
                 self._along[step.name] = along
                 self._axes[result.name] = along.axis
                 self._rates[result.name] = rates.pop()
+
+    def _is_read(self, name: str) -> bool:
+        """Tell whether a step reads a tensor or a view of it."""
+        return any(
+            each and self.root(each) == name for s in self._program.steps for each in s.inputs
+        )
 
     # Which rows of the window the outputs depend on.
 
@@ -329,10 +333,12 @@ class _Deciding:
                 if along is None or along.windows[position] is None:
                     self._need(name, _read_whole(step.operator, operands, position)[axis])
                     continue
+                if along.carried:
+                    self._need(name, (0, self._program.tensors[name].shape[axis]))
                 needed = self._needed.get(self.root(step.outputs[0]))
                 window = along.windows[position]
                 if needed is not None and window is not None:
-                    low, high = _under(window, *needed)
+                    low, high = window.under(*needed)
                     self._need(name, (max(0, low), min(window.length, high)))
 
     def _need(self, name: str, rows: tuple[int, int]) -> None:
@@ -352,13 +358,28 @@ class _Deciding:
                     read = self._flows[self.root(name)]
                     read.kept = max(read.kept, read.first_made - taken[0])
             return
-        self._whole.append(WindowStep(step.name, found))
+        if found != _BEHIND:
+            self._whole.append(WindowStep(step.name, found))
         for name in step.inputs:
             flow = self._flows.get(self.root(name)) if name else None
             if flow is not None:
+                self._check_cut(step, name, found)
                 older = flow.rows - flow.made
                 flow.kept = max(flow.kept, older)
                 self._note(flow, Fraction(older, flow.hop))
+
+    def _check_cut(self, step: Step, name: str, reason: str) -> None:
+        """Check that rows of a tensor can be kept.
+
+        Raises:
+            NotStreamedError: They lie apart.
+        """
+        root = self.root(name)
+        if not is_cut(self._program.tensors[root], self._axes[root]):
+            raise NotStreamedError(
+                step.name,
+                f"{reason}, and the rows of {root!r} cannot be kept, as they lie apart in memory",
+            )
 
     def _note(self, flow: Flow, older: Fraction) -> None:
         """Note how far back a result reads rows that are older by so many runs, and how late."""
@@ -375,23 +396,29 @@ class _Deciding:
         rows = operands.result.shape[along.axis]
         flows: list[Flow | None] = []
         ends: list[int] = []
+        rates: list[Fraction] = []
         for name, window in zip(step.inputs, along.windows, strict=True):
             flow = None if window is None else self._flows.get(self.root(name))
             flows.append(flow)
             if window is None:
                 continue
             if flow is None:
-                return "has an operand that is computed for the whole window"
+                return _BEHIND
             if window.count == 1 and flow.end != flow.rows:
                 return "depends on all rows of the window"
-            if flow.hop % _stride(window, flow.hop):
+            rates.append(window.advance(Fraction(flow.hop)))
+            if rates[-1].denominator != 1:
                 return (
                     f"moves by {window.stride} rows of its operand, which do not divide the "
                     f"{flow.hop} rows of a hop"
                 )
-            ends.append(_end(window, flow))
-        rate = _rate(next(each for each in along.windows if each), self._rates_of(step, along))
-        hop, end = int(rate), min(rows, *ends)
+            ends.append(window.made_of(flow.end))
+        hop, end = int(rates[0]), min(rows, *ends)
+        if along.carried:
+            refused = self._refused_states(step, along)
+            if refused:
+                return refused
+            self._alters = True
         pads = self._pads(step, along, end, rows)
         if pads and self._hops.padding is Padding.WINDOW:
             return (
@@ -400,12 +427,14 @@ class _Deciding:
             )
         made = min(hop, rows)
         taken = tuple(
-            None if window is None else _under(window, end - made, end) for window in along.windows
+            None if window is None else window.under(end - made, end) for window in along.windows
         )
         reach = Fraction(1)
-        for flow, read in zip(flows, taken, strict=True):
+        for name, flow, read in zip(step.inputs, flows, taken, strict=True):
             if flow is not None and read is not None:
                 older = flow.first_made - read[0]
+                if read != (flow.first_made, flow.end):
+                    self._check_cut(step, name, "reads other rows than those of a hop")
                 if older > 0 and flow.made < flow.hop:
                     return "reads rows that are older than those of a hop"
                 reach = max(reach, flow.reach + Fraction(max(0, older), flow.hop))
@@ -416,12 +445,18 @@ class _Deciding:
         self._alters |= pads
         return HopStep(along, Flow(rows, hop, made, end, reach), taken, operator)
 
-    def _rates_of(self, step: Step, along: Along) -> Fraction:
-        return next(
-            self._rates[name]
-            for name, window in zip(step.inputs, along.windows, strict=True)
-            if window is not None
-        )
+    def _refused_states(self, step: Step, along: Along) -> str:
+        """Return why the states of a step cannot be carried on, nothing if they can."""
+        if self._hops.padding is Padding.WINDOW:
+            return (
+                "starts from the same state for each window; with the padding of the stream its "
+                "state goes on"
+            )
+        for position, _ in along.carried:
+            name = step.inputs[position] if position < len(step.inputs) else ""
+            if name and self._program.tensors[self.root(name)].kind is not TensorKind.CONSTANT:
+                return f"starts from {name!r}, which is no constant"
+        return ""
 
     def _pads(self, step: Step, along: Along, end: int, rows: int) -> bool:
         """Tell whether rows that some output depends on are made of padding, or are too late."""
@@ -434,7 +469,7 @@ class _Deciding:
             under[0] < 0 or under[1] > window.length
             for window in along.windows
             if window is not None
-            for under in [_under(window, *needed)]
+            for under in [window.under(*needed)]
         )
 
 
@@ -453,36 +488,9 @@ def _viewed_axis(outer: Tensor, axis: int, inner: Tensor) -> int | None:
         return None
     rows, row = outer.shape[axis], math.prod(outer.shape[axis + 1 :]) * outer.dtype.bits
     for own, length in enumerate(inner.shape):
-        if (
-            length == rows
-            and is_cut(inner, own)
-            and math.prod(inner.shape[own + 1 :]) * inner.dtype.bits == row
-        ):
+        if length == rows and math.prod(inner.shape[own + 1 :]) * inner.dtype.bits == row:
             return own
     return None
-
-
-def _stride(window: Window, hop: int) -> int:
-    """Return by how many rows a window moves on; one with one position moves by a hop."""
-    return hop if window.count == 1 else window.stride
-
-
-def _rate(window: Window, rate: Fraction) -> Fraction:
-    """Return the rows by which a result moves on for so many of its operand."""
-    return Fraction(1) if window.count == 1 else rate / window.stride
-
-
-def _under(window: Window, start: int, stop: int) -> tuple[int, int]:
-    """Return the rows under some positions, those of padding too."""
-    reach = (window.kernel - 1) * window.dilation + 1
-    first = start * window.stride - window.before
-    return first, (stop - 1) * window.stride - window.before + reach
-
-
-def _end(window: Window, flow: Flow) -> int:
-    """Return the position behind the newest one whose rows are all there."""
-    reach = (window.kernel - 1) * window.dilation + 1
-    return (flow.end + window.before - reach) // window.stride + 1
 
 
 def _pieces(

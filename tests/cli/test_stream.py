@@ -1,0 +1,122 @@
+"""`arenite stream`, and streams in Python and C."""
+
+import json
+
+import numpy as np
+import pytest
+
+import arenite
+from arenite.pipeline.making import axis_of, hop_of
+from support.tiny_onnx import parse, save, with_random_weights
+
+TEXT = """(float[1,6,24] frames) => (y) <float[8,6,3] w, float[4,8,5] v>
+  { a = Conv(frames, w) b = Relu(a) c = Conv(b, v) y = GlobalAveragePool(c) }"""
+PADDED = """(float[1,6,24] frames) => (y) <float[8,6,3] w>
+  { a = Conv<pads=[1,1]>(frames, w) y = Relu(a) }"""
+
+
+@pytest.fixture
+def listener(tmp_path):
+    """A model over time."""
+    return save(tmp_path, with_random_weights(parse(TEXT)))
+
+
+@pytest.fixture
+def stream(listener, tmp_path):
+    """The words of a command that makes a program of it, less the hop."""
+    return ("stream", listener, "--axis", "frames:2", "-o", tmp_path / "hops.arena", "--json")
+
+
+def test_a_program_takes_a_hop_and_states_what_it_costs(run, stream, listener, tmp_path):
+    code, out, _ = run(*stream, "--hop", "3", "--kernels", "direct")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["window"], found["hop"], found["exact"], found["warm_up"]) == (24, 3, True, 8)
+    assert found["whole"] == [
+        {"step": "GlobalAveragePool_3", "reason": "depends on all rows of the window"}
+    ]
+    assert found["multiply_adds"] * 6 < found["window_multiply_adds"]
+    assert found["state_bytes"] <= found["height"]
+    x = np.random.default_rng(0).standard_normal((1, 6, 30)).astype(np.float32)
+    arenite.build(listener, tmp_path / "window.arena", whole=True)
+    with (
+        arenite.Session(tmp_path / "hops.arena") as hops,
+        arenite.Session(tmp_path / "window.arena") as window,
+    ):
+        for end in range(3, 31, 3):
+            made = hops.run({"frames": x[..., end - 3 : end]})["y"]
+        np.testing.assert_array_equal(made, window.run({"frames": x[..., 6:]})["y"])
+
+
+def test_the_table_names_what_computes_the_whole_window(run, listener, tmp_path):
+    code, out, _ = run(
+        "stream", listener, "--axis", "frames:2", "--hop", "4", "-o", tmp_path / "hops.arena"
+    )
+    assert code == 0
+    assert "GlobalAveragePool_3 depends on all rows of the window" in out
+    assert "those of the model for the window that ends at the hop, after 6 runs" in out
+
+
+def test_python_builds_the_same_program(listener, stream, run, tmp_path):
+    assert run(*stream, "--hop", "60ms", "--rate", "50")[0] == 0
+    made = arenite.stream(listener, tmp_path / "own.arena", axis="frames:2", hop="60ms", rate=50)
+    assert made.streamed.hops.rows == 3
+    assert (tmp_path / "own.arena").read_bytes() == (tmp_path / "hops.arena").read_bytes()
+
+
+def test_padding_of_the_stream_makes_outputs_late(run, tmp_path):
+    padded = save(tmp_path, with_random_weights(parse(PADDED)))
+    words = ("stream", padded, "--axis", "frames:2", "--hop", "4", "-o", tmp_path / "a.arena")
+    code, out, _ = run(*words, "--padding", "stream", "--json")
+    found = json.loads(out)
+    assert (code, found["exact"], found["late"]) == (0, False, 1)
+
+
+def test_what_is_no_stream_is_refused(refused, listener, tmp_path):
+    words = ("stream", listener, "-o", tmp_path / "a.arena")
+    assert "is not an input of the model; inputs: 'frames'" in refused(
+        *words, "--axis", "x:2", "--hop", "4"
+    )
+    assert "a hop of 24 is not between 1 and 23" in refused(
+        *words, "--axis", "frames:2", "--hop", "24"
+    )
+    padded = save(tmp_path, with_random_weights(parse(PADDED)))
+    assert "pads rows along the axis of the stream" in refused(
+        "stream", padded, "--axis", "frames:2", "--hop", "4", "-o", tmp_path / "a.arena"
+    )
+    assert not (tmp_path / "a.arena").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--axis", "frames", "--hop", "4"), "write INPUT:AXIS"),
+        (("--axis", "frames:-1", "--hop", "4"), "write INPUT:AXIS"),
+        (("--axis", "frames:2", "--hop", "few"), "write rows such as 4, or 20ms"),
+        (("--axis", "frames:2", "--hop", "20ms"), "needs the rate of the rows"),
+        (("--axis", "frames:2", "--hop", "20ms", "--rate", "0"), "is not a number of rows"),
+        (("--axis", "frames:2", "--hop", "nanms", "--rate", "50"), "no whole number"),
+        (("--axis", "frames:2", "--hop", "25ms", "--rate", "50"), "no whole number"),
+    ],
+)
+def test_a_stream_that_is_stated_wrongly_is_a_mistake_of_usage(
+    run, listener, tmp_path, words, reason
+):
+    code, _, err = run("stream", listener, "-o", tmp_path / "a.arena", *words)
+    assert code == 2
+    assert reason in " ".join(err.split())
+
+
+def test_c_source_keeps_the_rows_from_run_to_run(run, listener, tmp_path):
+    words = ("export", listener, "--to", "c", "-o", tmp_path / "c", "--json")
+    code, out, _ = run(*words, "--axis", "frames:2", "--hop", "3")
+    assert (code, json.loads(out)["tested"]) == (0, True)
+    assert "FRAMES" in (tmp_path / "c" / "model.h").read_text().upper()
+    code, _, err = run(*words, "--axis", "frames:2")
+    assert (code, "--axis and --hop state a stream together" in err) == (2, True)
+
+
+def test_texts_of_a_stream():
+    assert axis_of("a:0:1") == ("a:0", 1)
+    assert hop_of("20ms", 100.0) == 2
+    assert hop_of("7", None) == 7

@@ -1,0 +1,236 @@
+"""Models over time on the rows of a hop, beside the same models on whole windows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from arenite.pipeline.making.programs import session_of
+from arenite.pipeline.targets.compiling import lower_model
+from arenite.planner import TensorKind
+from arenite.runtime.rewrites import Hops, NotStreamedError, Padding, streamed
+from support.running import assert_same, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
+
+RUNS = 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model over time.
+
+    Attributes:
+        text: The model; its input x has `window` rows along `axis`.
+        whole: How many steps are the first to compute the whole window.
+    """
+
+    text: str
+    axis: int
+    window: int
+    hop: int
+    whole: int = 0
+
+
+EXACT = {
+    "convolutions": Case(
+        "(float[1,6,24] x) => (y) <float[8,6,3] w, float[4,8,5] v> "
+        "{a = Conv(x, w) b = Relu(a) y = Conv(b, v)}", 2, 24, 4),
+    "a dilated convolution": Case(
+        "(float[1,6,24] x) => (y) <float[8,6,3] w> {y = Conv<dilations=[3]>(x, w)}", 2, 24, 2),
+    "strides": Case(
+        "(float[1,6,25] x) => (y) <float[8,6,3] w, float[4,8,3] v> "
+        "{a = Conv<strides=[2]>(x, w) b = Relu(a) y = Conv<strides=[2]>(b, v)}", 2, 25, 4),
+    "a stride beyond the window": Case(
+        "(float[1,6,24] x) => (y) <float[8,6,2] w> {y = Conv<strides=[4]>(x, w)}", 2, 24, 8),
+    "padding in front, the newest row alone": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w, float[6,6,3] v, int64[1] s={23}, "
+        "int64[1] e={24}, int64[1] t={2}> {a = Conv<pads=[2,0]>(x, w) b = Relu(a) "
+        "c = Conv<pads=[4,0], dilations=[2]>(b, v) d = Add(c, b) y = Slice(d, s, e, t)}",
+        2, 24, 4),
+    "branches of different delays": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,5] w, float[6,6,3] v, int64[1] s={1}, "
+        "int64[1] e={21}, int64[1] t={2}> "
+        "{a = Conv(x, w) b = Conv(x, v) c = Slice(b, s, e, t) y = Add(a, c)}", 2, 24, 4),
+    "channels side by side": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w, float[6,6,3] v> "
+        "{a = Conv(x, w) b = Conv(x, v) y = Concat<axis=1>(a, b)}", 2, 24, 4),
+    "images and a pool": Case(
+        "(float[1,6,24,5] x) => (y) <float[6,6,3,3] w> {a = Conv<pads=[0,1,0,1]>(x, w) "
+        "y = MaxPool<kernel_shape=[2,1], strides=[2,1]>(a)}", 2, 24, 4),
+    "a product and a softmax of each row": Case(
+        "(float[1,24,6] x) => (y) <float[6,7] w> {a = MatMul(x, w) y = Softmax(a)}", 1, 24, 5),
+    "a transpose on both sides": Case(
+        "(float[1,24,6] x) => (y) <float[7,6,3] w> {t = Transpose<perm=[0,2,1]>(x) "
+        "a = Conv(t, w) y = Transpose<perm=[0,2,1]>(a)}", 1, 24, 4),
+    "a mean over the window": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w> {a = Conv(x, w) y = GlobalAveragePool(a)}",
+        2, 24, 4, whole=1),
+    "a product over the window": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w, float[132,5] g> "
+        "{a = Conv(x, w) f = Flatten(a) y = Gemm(f, g)}", 2, 24, 4, whole=1),
+    "padding of the window": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w, float[6,6,3] v> {a = Conv(x, w) b = Relu(a) "
+        "c = Conv<pads=[1,1]>(b, v) y = Add(c, a)}", 2, 24, 4, whole=1),
+    "a stride that does not divide the hop": Case(
+        "(float[1,6,25] x) => (y) <float[8,6,3] w, float[4,8,3] v> "
+        "{a = Conv(x, w) b = Relu(a) y = Conv<strides=[2]>(b, v)}", 2, 25, 3, whole=1),
+    "a transposed convolution of the window": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w, float[6,4,4] v> "
+        "{a = Conv(x, w) y = ConvTranspose<strides=[2]>(a, v)}", 2, 24, 4, whole=1),
+    "a recurrent layer that begins with each window": Case(
+        "(float[12,1,6] x) => (y) <float[6,6] m, float[1,9,6] w, float[1,9,3] r> "
+        "{a = MatMul(x, m) y, h = GRU<hidden_size=3>(a, w, r)}", 0, 12, 3, whole=1),
+}  # fmt: skip
+
+
+def newest(array, like):
+    """Return the newest rows of an array, as many as another one has."""
+    for axis, (length, wanted) in enumerate(zip(array.shape, like.shape, strict=True)):
+        array = np.take(array, range(length - wanted, length), axis=axis)
+    return array
+
+
+def rows_of(shape, axis, length):
+    """Return random numbers with so many rows along an axis."""
+    shape = (*shape[:axis], length, *shape[axis + 1 :])
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_outputs_are_those_of_the_window_that_ends_at_the_hop(tmp_path, name):
+    case = EXACT[name]
+    path = save(tmp_path, with_random_weights(parse(case.text)))
+    program = lower_model(path).program
+    found = streamed(program, Hops("x", case.axis, case.hop))
+    assert (len(found.whole), found.late, found.alters) == (case.whole, 0, False)
+    assert found.window == case.window
+    assert found.warm_up <= -(-case.window // case.hop)
+    shape = program.inputs[0].shape(program.tensors[program.inputs[0].tensor].shape)
+    x = rows_of(shape, case.axis, RUNS * case.hop)
+    compared = 0
+    with session_of(program) as windows, session_of(found.program) as hops:
+        for run in range(RUNS):
+            end = (run + 1) * case.hop
+            made = hops.run({"x": np.take(x, range(end - case.hop, end), axis=case.axis)})
+            if run + 1 < found.warm_up or end < case.window:
+                continue
+            window = {"x": np.take(x, range(end - case.window, end), axis=case.axis)}
+            for output, array in windows.run(window).items():
+                np.testing.assert_array_equal(made[output], newest(array, made[output]))
+            compared += 1
+            if run + 1 == RUNS:
+                theirs = reference_outputs(path, window)
+                assert_same(made, {name: newest(theirs[name], made[name]) for name in made})
+    assert compared >= 10
+
+
+OF_THE_STREAM = {
+    "convolutions": (
+        "(float[1,6,LENGTH] x) => (y) <float[6,6,3] w, float[6,6,5] v> "
+        "{a = Conv<pads=[1,1]>(x, w) b = Relu(a) c = Conv<pads=[2,2]>(b, v) y = Add(c, x)}", 3),
+    "strides": (
+        "(float[1,6,LENGTH] x) => (y) <float[6,6,3] w, float[6,6,5] v> "
+        "{a = Conv<pads=[1,1], strides=[2]>(x, w) b = Relu(a) y = Conv<pads=[2,2]>(b, v)}", 4),
+    "a pool": (
+        "(float[1,6,LENGTH] x) => (y) <float[6,6,3] w> {a = Conv(x, w) "
+        "y = AveragePool<kernel_shape=[4], strides=[2], pads=[1,1]>(a)}", 2),
+    "a transposed convolution": (
+        "(float[1,1,LENGTH] x) => (y) <float[6,1,4] w, float[6,1,4] v> "
+        "{a = Conv<strides=[2]>(x, w) b = Relu(a) y = ConvTranspose<strides=[2]>(b, v)}", 2),
+    "a transposed convolution with gaps": (
+        "(float[1,1,LENGTH] x) => (y) <float[6,1,4] w, float[6,1,2] v> "
+        "{a = Conv<strides=[2]>(x, w) b = Relu(a) "
+        "y = ConvTranspose<strides=[2], dilations=[2]>(b, v)}", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_THE_STREAM)
+def test_padding_of_the_stream_is_there_once(tmp_path, name):
+    text, late = OF_THE_STREAM[name]
+    window, hop = 24, 4
+    program, whole = (
+        lower_model(
+            save(tmp_path, with_random_weights(parse(text.replace("LENGTH", str(rows)))))
+        ).program
+        for rows in (window, RUNS * hop)
+    )
+    found = streamed(program, Hops("x", 2, hop, Padding.STREAM))
+    assert (found.whole, found.late, found.alters) == ((), late, True)
+    x = rows_of(program.tensors["x"].shape, 2, RUNS * hop)
+    with session_of(whole) as session:
+        expected = session.run({"x": x})["y"]
+    with session_of(found.program) as session:
+        for run in range(RUNS):
+            made = session.run({"x": x[..., run * hop : (run + 1) * hop]})["y"]
+            rows = made.shape[2]
+            # How long the output is where the window ends.
+            length = program.tensors["y"].shape[2] + (run + 1) * rows - window * rows // hop
+            end = length - late * rows // hop
+            if run + 1 >= found.warm_up and end >= rows:
+                np.testing.assert_array_equal(made, expected[..., end - rows : end])
+
+
+def test_a_reset_begins_a_new_stream(tmp_path):
+    case = EXACT["convolutions"]
+    program = lower_model(save(tmp_path, with_random_weights(parse(case.text)))).program
+    found = streamed(program, Hops("x", case.axis, case.hop)).program
+    x = rows_of((1, 6, 4), 2, case.hop)
+    with session_of(found) as session:
+        first = session.run({"x": x})["y"]
+        assert not np.array_equal(session.run({"x": x})["y"], first)
+        session.reset()
+        np.testing.assert_array_equal(session.run({"x": x})["y"], first)
+
+
+def test_a_second_input_is_read_at_each_run(tmp_path):
+    text = (
+        "(float[1,6,24] x, float[1,6,1] z) => (y) <float[6,6,3] w> {a = Conv(x, w) y = Mul(a, z)}"
+    )
+    program = lower_model(save(tmp_path, with_random_weights(parse(text)))).program
+    found = streamed(program, Hops("x", 2, 4))
+    x, z = rows_of((1, 6, 4), 2, 8), rows_of((1, 6, 1), 2, 1)
+    window = np.concatenate([np.zeros((1, 6, 16), np.float32), x], axis=2)
+    with session_of(program) as windows, session_of(found.program) as hops:
+        hops.run({"x": x[..., :4], "z": z})
+        made = hops.run({"x": x[..., 4:], "z": 2 * z})["y"]
+        expected = windows.run({"x": window, "z": 2 * z})["y"]
+    np.testing.assert_array_equal(made, expected[..., -4:])
+
+
+def test_states_keep_the_rows_of_all_readers_once(tmp_path):
+    case = EXACT["branches of different delays"]
+    program = lower_model(save(tmp_path, with_random_weights(parse(case.text)))).program
+    found = streamed(program, Hops("x", 2, 4)).program
+    states = [each for each in found.tensors.values() if each.kind is TensorKind.STATE]
+    assert [each.shape for each in states] == [(1, 1, 8, 6)]
+
+
+MODEL = EXACT["convolutions"].text
+REFUSED = {
+    "an unknown input": (MODEL, Hops("z", 2, 4), "is not an input of the model; inputs: 'x'"),
+    "an unknown axis": (MODEL, Hops("x", 3, 4), "has no axis 3; its axes are 0 to 2"),
+    "no hop": (MODEL, Hops("x", 2, 0), "a hop of 0 is not between 1 and 23"),
+    "a hop of the window": (MODEL, Hops("x", 2, 24), "a hop of 24 is not between 1 and 23"),
+    "an axis that is summed over": (MODEL, Hops("x", 1, 2), "depends on all rows of the window"),
+    "a mean of the input": (
+        "(float[1,24,6] x) => (y) {y = ReduceMean<axes=[1]>(x)}", Hops("x", 1, 4),
+        "depends on all rows of the window"),
+    "padding of the first step": (
+        "(float[1,6,24] x) => (y) <float[6,6,3] w> {y = Conv<pads=[1,1]>(x, w)}", Hops("x", 2, 4),
+        "pads rows along the axis of the stream"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_run_on_a_stream_is_refused(tmp_path, name):
+    text, hops, reason = REFUSED[name]
+    program = lower_model(save(tmp_path, with_random_weights(parse(text)))).program
+    with pytest.raises(NotStreamedError, match=reason):
+        streamed(program, hops)
+
+
+def test_a_model_with_states_runs_on_a_stream_already(tmp_path):
+    program = lower_model(save(tmp_path, with_random_weights(parse(MODEL)))).program
+    found = streamed(program, Hops("x", 2, 4)).program
+    with pytest.raises(NotStreamedError, match="is a state: the model runs on a stream as it is"):
+        streamed(found, Hops("x", 2, 2))
