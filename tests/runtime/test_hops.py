@@ -121,7 +121,7 @@ def test_outputs_are_those_of_the_window_that_ends_at_the_hop(tmp_path, name):
             if run + 1 == RUNS:
                 theirs = reference_outputs(path, window)
                 assert_same(made, {name: newest(theirs[name], made[name]) for name in made})
-    assert compared >= 10
+    assert compared >= 9
 
 
 OF_THE_STREAM = {
@@ -140,7 +140,7 @@ OF_THE_STREAM = {
     "a transposed convolution with gaps": (
         "(float[1,1,LENGTH] x) => (y) <float[6,1,4] w, float[6,1,2] v> "
         "{a = Conv<strides=[2]>(x, w) b = Relu(a) "
-        "y = ConvTranspose<strides=[2], dilations=[2]>(b, v)}", 2),
+        "y = ConvTranspose<strides=[2], dilations=[2]>(b, v)}", 1),
 }  # fmt: skip
 
 
@@ -157,6 +157,8 @@ def test_padding_of_the_stream_is_there_once(tmp_path, name):
     found = streamed(program, Hops("x", 2, hop, Padding.STREAM))
     assert (found.whole, found.late, found.alters) == ((), late, True)
     x = rows_of(program.tensors["x"].shape, 2, RUNS * hop)
+    (output,) = program.outputs
+    of_window = output.shape(program.tensors[output.tensor].shape)[2]
     with session_of(whole) as session:
         expected = session.run({"x": x})["y"]
     with session_of(found.program) as session:
@@ -164,10 +166,33 @@ def test_padding_of_the_stream_is_there_once(tmp_path, name):
             made = session.run({"x": x[..., run * hop : (run + 1) * hop]})["y"]
             rows = made.shape[2]
             # How long the output is where the window ends.
-            length = program.tensors["y"].shape[2] + (run + 1) * rows - window * rows // hop
+            length = of_window + (run + 1) * rows - window * rows // hop
             end = length - late * rows // hop
             if run + 1 >= found.warm_up and end >= rows:
                 np.testing.assert_array_equal(made, expected[..., end - rows : end])
+
+
+def test_a_recurrent_layer_of_the_stream_goes_on_from_its_state(tmp_path):
+    text = (
+        "(float[LENGTH,1,6] x) => (y, h, c) <float[1,12,6] w, float[1,12,3] r, float[6,6] m, "
+        "float[1,1,3] s> {a = MatMul(x, m) y, h, c = LSTM<hidden_size=3>(a, w, r, , , s, s)}"
+    )
+    program, whole = (
+        lower_model(
+            save(tmp_path, with_random_weights(parse(text.replace("LENGTH", str(rows)))))
+        ).program
+        for rows in (12, 5 * 3)
+    )
+    found = streamed(program, Hops("x", 0, 3, Padding.STREAM))
+    assert (found.whole, found.late, found.alters) == ((), 0, True)
+    x = rows_of((1, 1, 6), 0, 15)
+    with session_of(whole) as session:
+        expected = session.run({"x": x})
+    with session_of(found.program) as session:
+        made = [session.run({"x": x[start : start + 3]}) for start in range(0, 15, 3)]
+    np.testing.assert_array_equal(np.concatenate([each["y"] for each in made]), expected["y"])
+    np.testing.assert_array_equal(made[-1]["h"], expected["h"])
+    np.testing.assert_array_equal(made[-1]["c"], expected["c"])
 
 
 def test_a_reset_begins_a_new_stream(tmp_path):
@@ -198,8 +223,11 @@ def test_a_second_input_is_read_at_each_run(tmp_path):
 
 
 def test_states_keep_the_rows_of_all_readers_once(tmp_path):
-    case = EXACT["branches of different delays"]
-    program = lower_model(save(tmp_path, with_random_weights(parse(case.text)))).program
+    text = (
+        "(float[1,6,24] x) => (y, z) <float[6,6,1] u, float[6,6,5] w, float[6,6,3] v> "
+        "{a = Conv(x, u) y = Conv(a, w) z = Conv(a, v)}"
+    )
+    program = lower_model(save(tmp_path, with_random_weights(parse(text)))).program
     found = streamed(program, Hops("x", 2, 4)).program
     states = [each for each in found.tensors.values() if each.kind is TensorKind.STATE]
     assert [each.shape for each in states] == [(1, 1, 8, 6)]
@@ -218,6 +246,10 @@ REFUSED = {
     "padding of the first step": (
         "(float[1,6,24] x) => (y) <float[6,6,3] w> {y = Conv<pads=[1,1]>(x, w)}", Hops("x", 2, 4),
         "pads rows along the axis of the stream"),
+    "recurrent layers of a window": (
+        "(float[12,1,6] x) => (y) <float[1,9,6] w, float[1,9,3] r> "
+        "{y, h = GRU<hidden_size=3>(x, w, r)}", Hops("x", 0, 3),
+        "starts from the same state for each window"),
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ namespace {
 
 // Moves rows to the front of the result, which may lie in their place, and adds new ones behind.
 std::unique_ptr<Step> make_append(const Operands& operands) {
-  require_arity(operands, 2, 1);
+  require_arity(operands, 2, 2);
   const TensorView& kept = *operands.inputs[0];
   const TensorView& added = *operands.inputs[1];
   const TensorView& result = *operands.outputs[0];

@@ -19,13 +19,7 @@ if TYPE_CHECKING:
     from arenite.pipeline.making.exporting import CRequest, ExportedC, export_for_tflm, write_c
     from arenite.pipeline.making.fitted import fit_model
     from arenite.pipeline.making.fitting import Fitting
-    from arenite.pipeline.making.hops import (
-        StreamedModel,
-        axis_of,
-        hop_of,
-        multiply_adds,
-        stream_model,
-    )
+    from arenite.pipeline.making.hops import StreamedModel, axis_of, hop_of, stream_model
     from arenite.pipeline.making.planning import PlannedModel, plan_model
     from arenite.pipeline.making.program_files import ProgramFile, TurnsByRows
     from arenite.pipeline.making.programs import (
@@ -50,7 +44,7 @@ __all__ = [
     "ProgramFile", "Rescheduled", "StreamedModel", "TurnsByRows", "axis_of", "backends",
     "build_by_plan", "build_model", "build_program", "cache_file", "code_of", "compile_by_plan",
     "costs_of", "export_for_tflm", "fit_model", "hop_of", "in_speeds", "measured",
-    "measured_link", "multiply_adds", "plan_model", "random_array", "random_inputs",
+    "measured_link", "plan_model", "random_array", "random_inputs",
     "rounding_error", "session_by_plan", "stream_model", "table", "tuned", "with_fixed",
     "with_measured", "write_c", "write_program",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.planner import Program, Strategy
+from arenite.planner import Strategy
 from arenite.runtime.rewrites import Kernels, Streamed, streamed
 
 
@@ -66,14 +66,9 @@ def stream_model(
         build_model(model, reading, strategy=strategy, capacity=capacity, kernels=kernels),
         found,
         build_model(model, replace(reading, hops=None), strategy=strategy, kernels=kernels),
-        multiply_adds(found.program),
-        multiply_adds(whole),
+        found.program.multiply_adds,
+        whole.multiply_adds,
     )
-
-
-def multiply_adds(program: Program) -> int:
-    """Return the multiply-adds of a run."""
-    return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)
 
 
 def hop_of(text: str, rate: float | None) -> int:

@@ -200,6 +200,11 @@ class Program:
         """Names of the tensors that the caller reads, by port."""
         return tuple(port.tensor for port in self.outputs)
 
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of all steps."""
+        return sum(step.operator.multiply_adds(self.operands(step)) for step in self.steps)
+
     def operands(self, step: Step) -> Operands:
         """Return the tensors of a step, by position."""
         tensors = self.tensors

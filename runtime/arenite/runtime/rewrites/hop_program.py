@@ -20,7 +20,14 @@ from arenite.planner.programs import Names
 from arenite.runtime.operators.movement import Append, Copy
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
-from arenite.runtime.rewrites.hops import Decisions, Hops, WindowStep, decide, with_rows
+from arenite.runtime.rewrites.hops import (
+    Decisions,
+    Hops,
+    NotStreamedError,
+    WindowStep,
+    decide,
+    with_rows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,8 @@ def streamed(program: Program, hops: Hops) -> Streamed:
 
     Raises:
         NotStreamedError: The input or its axis does not exist or cannot be cut, the hop is not
-            shorter than the window, the program has states, or no step runs on new rows.
+            shorter than the window, the program has states, or every step that multiplies would
+            compute the whole window.
 
     Cost: O(operands of the steps).
     """
@@ -69,10 +77,10 @@ def streamed(program: Program, hops: Hops) -> Streamed:
         for port in program.inputs
         if port.name == hops.input
     )
-    return Streamed(
-        _Writer(program, found).program(), hops, window, found.whole, found.reach, found.late,
-        found.alters,
-    )  # fmt: skip
+    made = _Writer(program, found).program()
+    if found.whole and 0 < program.multiply_adds <= made.multiply_adds:
+        raise NotStreamedError(found.whole[0].name, found.whole[0].reason)
+    return Streamed(made, hops, window, found.whole, found.reach, found.late, found.alters)
 
 
 class _Writer:
