@@ -144,6 +144,26 @@ LAYERS = {
             [Given((0,))],
         ),
     ),
+    "rows of another length than those that are kept": (
+        "what it keeps is not as long as its result",
+        lambda: one_step("Append", {}, [Given((4, 2)), Given((1, 2))], [Given((5, 2))]),
+    ),
+    "more new rows than are kept": (
+        "what it adds is longer than its result",
+        lambda: one_step("Append", {}, [Given((4, 2)), Given((5, 2))], [Given((4, 2))]),
+    ),
+    "new rows where the result is": (
+        "what it adds shares bytes with its result",
+        lambda: one_step("Append", {}, [Given((4, 2)), Given((4, 2))], [Given((4, 2), same_as=1)]),
+    ),
+    "new rows of another type": (
+        "its operands differ in type",
+        lambda: one_step("Append", {}, [Given((4, 2)), Given((1, 2), "int8")], [Given((4, 2))]),
+    ),
+    "no new rows": (
+        "it has too few or too many inputs",
+        lambda: one_step("Append", {}, [Given((4, 2))], [Given((4, 2))]),
+    ),
     "a move of more elements than there are": (
         "larger than its target",
         lambda: one_step(
@@ -175,6 +195,17 @@ def test_a_move_that_reads_what_a_move_writes_is_refused(name):
     pieces = one_step("Copy", kernel, [Given((6,))], [Given((6,), same_as=0)])
     with pytest.raises(ProgramError, match="a move reads bytes that a move writes"):
         Session.of_pieces(pieces, name)
+
+
+@pytest.mark.parametrize("same_as", [None, 0])
+def test_new_rows_follow_those_that_are_kept(same_as):
+    rows = np.arange(10, dtype=np.float32).reshape(5, 2)
+    pieces = one_step(
+        "Append", {}, [Given((3, 2)), Given((2, 2))], [Given((3, 2), same_as=same_as)]
+    )
+    with Session.of_pieces(pieces, "appended") as session:
+        made = session.run({"i0": rows[:3], "i1": rows[3:]})["o0"]
+    np.testing.assert_array_equal(made, rows[2:])
 
 
 def test_a_move_within_one_tensor_keeps_its_order():
