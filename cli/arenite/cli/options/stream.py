@@ -60,11 +60,11 @@ def stream_options(
         @functools.wraps(function)
         def with_stream(
             reading: Reading,
-            *args: _P.args,
             stream_axis: tuple[str, int] | None,
             stream_hop: str | None,
             stream_rate: float | None,
             stream_padding: str,
+            *args: _P.args,
             **kwargs: _P.kwargs,
         ) -> _R:
             if (stream_axis is None) != (stream_hop is None):
