@@ -1,12 +1,15 @@
 """ONNX Runtime's session, run by Arenite, beside the real one."""
 
+import sys
 import threading
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 from arenite.compat import onnxruntime as ours
 from arenite.compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from arenite.planner.errors import MissingDependencyError
 
 onnx = pytest.importorskip("onnx")
 theirs = pytest.importorskip("onnxruntime")
@@ -197,6 +200,9 @@ def test_values_are_bound(sessions, runtime):
     assert len(binding.copy_outputs_to_cpu()) == 2
     with pytest.raises(RuntimeError, match="Failed to find NodeArg with name: q in the def list"):
         binding.bind_cpu_input("q", X)
+    binding.clear_binding_outputs()
+    with pytest.raises(RuntimeError, match="At least one output should be requested"):
+        session.run_with_iobinding(binding)
     (result,) = session.run_with_ort_values(["t"], {
         "x": runtime.OrtValue.ortvalue_from_numpy(X), "s": runtime.OrtValue.ortvalue_from_numpy(S),
     })  # fmt: skip
@@ -273,3 +279,11 @@ def test_an_arena_file_is_a_model(tmp_path):
     session = ours.InferenceSession(tmp_path / "m.arena")
     assert [each.name for each in session.get_inputs()] == ["x", "s"]
     np.testing.assert_array_equal(session.run(["y"], {"x": X, "s": S})[0], np.maximum(X, 0))
+
+
+def test_the_package_that_reads_models_is_named_where_it_is_missing(monkeypatch):
+    name = "arenite.compat.onnxruntime.interface"
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'arenite\[onnx\]'"):
+        import_module(name)

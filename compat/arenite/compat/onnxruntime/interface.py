@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 from typing import Any, TypedDict
 
-import onnx
+from arenite.planner.errors import needing
+
+with needing("onnx", "onnx", "building an ONNX model"):
+    import onnx
 
 _MADE_UP = "unk__"
 """Begins the names that inference of shapes gives to lengths."""
