@@ -26,6 +26,7 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "varying-sizes": Entry("varying_sizes", "bytes, latency ratio, quality", "zoo, ../shared",
                            "programs of one size, ONNX Runtime"),
     "touched-pages": Entry("varying_sizes", "bytes", "zoo, ../shared", "programs of one size"),
+    "range-heights": Entry("range_heights", "bytes", "zoo", "programs of one size"),
     "drop-in": Entry("drop_in", "quality, latency ratio, peak RSS", "programs of bench/drop_in",
                      "LiteRT, ONNX Runtime"),
     "quantised-models": Entry("runtime", "latency ratio, quality", "zoo, ../shared",

@@ -20,7 +20,7 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.making.programs import random_array
 from arenite.planner.placement import size_at
-from arenite.planner.programs.outlines import pieces_of
+from arenite.planner.programs.outlines import apart_of, pieces_of
 from arenite.planner.sizes import Dimension, at, highest_sizes
 from arenite.planner.tensors import TensorKind
 from arenite.runtime import Session
@@ -410,11 +410,13 @@ def _touched(built: Built, sizes: dict[str, int]) -> int:
         for each in program.tensors.values()
         if each.kind is TensorKind.SCRATCH and each.name not in used
     }
+    apart = apart_of(program)
     pages: set[tuple[str, int]] = set()
     for record, offset in zip(built.compiled.source.problem.records, plan.offsets, strict=True):
-        parts = [(0, size_at(record, values))] if not record.tensors else []
+        is_one = apart.isdisjoint(record.tensors)
+        parts = [] if record.tensors and is_one else [(0, size_at(record, values))]
         for name in record.tensors:
-            if name not in left_out:
+            if is_one and name not in left_out:
                 begin, size = program.root(name)[1], program.tensors[name].size
                 parts.append((at(begin, values), at(begin + size, values)))
         for begin, end in parts:

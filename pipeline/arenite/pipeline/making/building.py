@@ -22,7 +22,7 @@ from arenite.pipeline.targets.compiling import (
     runs_by_rows,
 )
 from arenite.planner import Derivation, Plan, Rules, Strategy, derive
-from arenite.planner.programs import CostedMemory, RowStep
+from arenite.planner.programs import CostedMemory, RowStep, steps_by_rows
 from arenite.runtime import SessionMemory
 from arenite.runtime.program import Code
 from arenite.runtime.rewrites import Kernels, has_slower_tiles, steps_by_tiles
@@ -182,6 +182,8 @@ def _in_bands(
     in_rows = bands_for_cache(program, may_run, is_over)
     if in_rows is None or is_over():
         return None
+    if program.dimensions:
+        counted = replace(counted, by_rows=steps_by_rows(program, may_run))
     return lowered.ahead(derive(in_rows, counted), counted)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         Step,
     )
     from arenite.planner.programs.records import liveness
-    from arenite.planner.programs.row_steps import RowReads, RowStep, row_step
+    from arenite.planner.programs.row_steps import RowReads, RowStep, row_step, steps_by_rows
     from arenite.planner.programs.rules import (
         DEFAULT_ALIGNMENT,
         SAFE_KINDS,
@@ -65,5 +65,6 @@ __all__ = [
     "RowStep", "Rows", "Rules", "Run", "ShouldStop", "Step", "StepLoad", "TouchingTurn", "Traffic",
     "UnheldRowsError", "UnwrittenRowsError", "Uses", "apart_of", "assigned", "assumption_of",
     "check_same_values", "cost_of", "diagnose", "excess_of", "in_memories", "in_memory",
-    "is_exact", "liveness", "never", "row_step", "run_of", "traffic_of", "verify_run",
+    "is_exact", "liveness", "never", "row_step", "run_of", "steps_by_rows", "traffic_of",
+    "verify_run",
 ]  # fmt: skip

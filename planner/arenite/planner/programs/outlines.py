@@ -13,7 +13,7 @@ Where the tensor ends at the same byte at every size, a row takes bytes of those
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.problem import MovingPart
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.uses import Lifetime
-from arenite.planner.sizes import Expression, Tree, bounds, depends, smallest
+from arenite.planner.sizes import Expression, Tree, bounds, depends, same, same_lengths, smallest
 from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, row_bytes
 
 
@@ -38,17 +38,52 @@ def pieces_of(program: Program) -> frozenset[str]:
 
 
 def apart_of(program: Program) -> frozenset[str]:
-    """Return the tensors of which steps touch rows alone: these need not lie end to end."""
+    """Return the tensors of which steps touch rows alone: these need not lie end to end.
+
+    Of tensors that lie in one place, as a result lies on the operand that it overwrites, all are
+    touched by rows or none.
+    """
     pieces = pieces_of(program)
     touched = {name for step in program.steps for name in (*step.reads, *step.writes)}
     touched |= {port.tensor for port in (*program.inputs, *program.outputs)}
     wholes: set[str] = set()
+    pairs: list[tuple[str, str]] = []
     for name, tensor in program.tensors.items():
         if tensor.kind is TensorKind.STATE:
             touched.add(name)
-        if tensor.alias is not None:
-            (wholes if name in pieces else touched).add(tensor.alias.tensor)
+        if tensor.alias is None:
+            continue
+        if name in pieces:
+            wholes.add(tensor.alias.tensor)
+        elif _lies_as(tensor, program.tensors[tensor.alias.tensor]):
+            pairs.append((name, tensor.alias.tensor))
+        else:
+            touched.add(tensor.alias.tensor)
+    of_one_place = _joined_sets(pairs)
+    for name in wholes:
+        together = of_one_place.get(name, {name})
+        if not touched.isdisjoint(together):
+            touched |= together
     return frozenset(wholes - touched - pieces)
+
+
+def _lies_as(tensor: Tensor, storage: Tensor) -> bool:
+    """Tell whether a tensor has the rows of the one that it lies in, at their places."""
+    return (
+        tensor.alias is not None
+        and same(tensor.alias.offset, 0)
+        and tensor.dtype is storage.dtype
+        and same_lengths(tensor.shape, storage.shape)
+    )
+
+
+def _joined_sets(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return for each name all that pairs connect it with."""
+    found: dict[str, set[str]] = {}
+    for one, other in pairs:
+        joined = found.get(one, {one}) | found.get(other, {other})
+        found.update(dict.fromkeys(joined, joined))
+    return found
 
 
 def outline(

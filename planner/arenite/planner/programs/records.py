@@ -11,7 +11,7 @@ from arenite.planner.programs.program import Names, Program
 from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.programs.uses import Uses
 from arenite.planner.sizes import Size, Tree, bounds, depends
-from arenite.planner.tensors import alignments
+from arenite.planner.tensors import Tensor, alignments, has_rows, row_bytes
 from arenite.planner.units import align_up
 
 
@@ -80,7 +80,11 @@ def liveness(
                     if outlines
                     else ()
                 ),
-                expression=_expression(size),
+                expression=_expression(
+                    align_up(_spread(tensor), aligned[tensor.memory])
+                    if storage in pieces or storage in apart
+                    else size
+                ),
                 parts=tuple(moving_parts(program, needed, members[storage], pieces, apart)),
             )
         )
@@ -136,6 +140,14 @@ def _check_sizes(program: Program) -> None:
                     f"tensor {tensor.name!r}: at some size its bytes are not inside "
                     f"{storage.name!r}"
                 )
+
+
+def _spread(tensor: Tensor) -> int:
+    """Return the bytes from the first to the last of rows that lie as at the highest sizes."""
+    if not has_rows(tensor):
+        return tensor.size
+    row = row_bytes(tensor)
+    return int(tensor.size) - int(row) + row
 
 
 def _expression(size: int) -> Tree | None:

@@ -1,6 +1,6 @@
 """Which rows of its inputs each row of a step's result depends on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from arenite.planner.operators.operator import Operands
@@ -98,6 +98,16 @@ def row_step(program: Program, step: Step) -> RowStep | None:
         step, result, num_rows(result), 0, tuple(reads), overwritable, work, constants,
         step.operator.row_scratch(operands), step.operator.turns_a_row(operands),
     )  # fmt: skip
+
+
+def steps_by_rows(program: Program, is_allowed: Callable[[RowStep], bool]) -> frozenset[str]:
+    """Return the names of the steps that can run row by row, and may.
+
+    Args:
+        is_allowed: Whether a step that could run row by row may.
+    """
+    found = (row_step(program, step) for step in program.steps)
+    return frozenset(each.step.name for each in found if each is not None and is_allowed(each))
 
 
 def _accumulating(

@@ -49,6 +49,8 @@ class Rules:
         alignment: Bytes, a power of two, of every offset and size.
         capacity: Most bytes the arena may take; None for no limit.
         outlines: Whether records state which of their bytes are needed when.
+        by_rows: Names of steps that the target can run row by row, of a program for a range of
+            sizes in bands.
     """
 
     aliases: tuple[AliasKind, ...] = ()
@@ -56,3 +58,4 @@ class Rules:
     alignment: int = DEFAULT_ALIGNMENT
     capacity: int | None = None
     outlines: bool = False
+    by_rows: frozenset[str] = frozenset()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arenite.planner.errors import UnsupportedModelError
-from arenite.planner.placement.problem import Problem
+from arenite.planner.placement.problem import Problem, load_spans
 from arenite.planner.programs.ordering import FindOrder, Order
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.records import liveness
@@ -12,6 +12,7 @@ from arenite.planner.programs.rules import AliasKind, Rules
 from arenite.planner.rewrites.aliasing.overlap import permit_overlaps
 from arenite.planner.rewrites.aliasing.rewrite import has_parts, share
 from arenite.planner.rewrites.anchoring import anchor
+from arenite.planner.rewrites.keeping_rows import keep_rows, keepable
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,41 @@ def derive(
         program = program.reordered(order)
     program = share(program, rules.aliases, rules.boundary, rules.alignment)
     if program.dimensions and rules.outlines:
-        program = anchor(program)
-    problem = records(program, rules)
+        program, problem = _along_sizes(program, rules)
+    else:
+        problem = records(program, rules)
     if AliasKind.OVERLAP in rules.aliases:
         problem = permit_overlaps(program, problem)
     return Derivation(program, problem, found)
+
+
+def _along_sizes(program: Program, rules: Rules) -> tuple[Program, Problem]:
+    """Return a program in bands, its rows placed for all sizes of a range, and its records.
+
+    Tensors keep the rows of the highest sizes only where that lowers the load: kernels take a
+    tensor in one piece a little quicker.
+    """
+    anchored = anchor(program)
+    problem = records(anchored, rules)
+    roots = keepable(program, rules.by_rows)
+    if not roots:
+        return anchored, problem
+    everywhere = anchor(keep_rows(program, rules.by_rows, roots))
+    least = records(everywhere, rules)
+    if least.lower_bound >= problem.lower_bound:
+        return anchored, problem
+    above = [span for span in load_spans(problem.records) if span.load > least.lower_bound]
+    few = roots & {
+        name
+        for record in problem.records
+        if any(span.start < record.end and record.start < span.end for span in above)
+        for name in record.tensors
+    }
+    at_peaks = anchor(keep_rows(program, rules.by_rows, few))
+    found = records(at_peaks, rules)
+    if found.lower_bound > least.lower_bound:
+        return everywhere, least
+    return at_peaks, found
 
 
 def _check_reorderable(program: Program) -> None:

@@ -70,7 +70,8 @@ def rebuild_bands(
         if stop not in regions.stops_after(start):
             raise OrderError(f"too many steps in bands, {each.first!r} to {each.last!r}")
         chosen.append(Region(start, stop, each.rows, each.inner_rows))
-    return derive(run_in_bands(regions, chosen), replace(rules, outlines=True))
+    counted = replace(rules, outlines=True, by_rows=regions.by_rows)
+    return derive(run_in_bands(regions, chosen), counted)
 
 
 def _ends(steps: Sequence[Step], first: str, last: str) -> tuple[int, int]:

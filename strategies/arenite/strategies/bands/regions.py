@@ -134,6 +134,11 @@ class Regions:
             self._times,
         )
 
+    @property
+    def by_rows(self) -> frozenset[str]:
+        """Names of the steps that can run row by row."""
+        return frozenset(each.step.name for each in self.steps if each is not None)
+
     def stops_after(self, start: int) -> Iterator[int]:
         """Yield the ends of regions that could begin at a step."""
         yield from range(start + 1, start + 1 + len(self._surroundings(start)))

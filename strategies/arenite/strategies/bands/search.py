@@ -75,7 +75,6 @@ class BandsSearch:
             above: Another program of the same model, to begin with instead of the whole one; the
                 search looks for lower ones.
         """
-        self._rules = replace(rules, outlines=True)
         self._place = place
         outside = (*program.input_tensors, *program.output_tensors)
         self._regions = Regions(
@@ -85,6 +84,7 @@ class BandsSearch:
             outside if rules.boundary is Boundary.EXCLUDE else (),
             should_stop,
         )
+        self._rules = replace(rules, outlines=True, by_rows=self._regions.by_rows)
         self._known: dict[tuple[Region, ...], Candidate] = {}
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
