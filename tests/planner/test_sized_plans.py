@@ -308,8 +308,10 @@ class _Network:
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
         self.num_wide = 0
+        self.widths: dict[str, int | str] = {}  # columns, or the tensor that has so many rows
         for name, length in zip("xy", lengths, strict=True):
-            self._tensor(name, (length, self.rng.choice((1, 3, 8))))
+            self.widths[name] = columns = self.rng.choice((1, 3, 8))
+            self._tensor(name, (length, columns))
         for _ in range(self.rng.randint(4, 14)):
             self._step()
         used = {name for step in self.steps for name in step.inputs}
@@ -334,23 +336,26 @@ class _Network:
         inputs: tuple[str, ...] = (source.name,)
         operator: Opaque | ImportedElementWise | ImportedView | ImportedConcatenation
         operator, shape = Opaque("Any"), (rows, columns)
+        width = self.widths[source.name]
         if kind == "unary":
             operator = ImportedElementWise("Relu")
         elif kind == "flat":
-            operator, shape = ImportedView("Reshape"), (rows * columns, 1)
-        elif kind == "concat" and other.shape[1] == columns and other.dtype is source.dtype:
+            operator, shape, width = ImportedView("Reshape"), (rows * columns, 1), 1
+        elif kind == "concat" and self.widths[other.name] == width and other.dtype is source.dtype:
             operator = ImportedConcatenation("Concat")
             inputs, shape = (source.name, other.name), (rows + other.shape[0], columns)
         elif kind == "rows":
             shape = ((rows + 1) // 2, columns)
         elif kind == "window":
-            stride = self.rng.choice((1, 2, 3))
-            shape = ((rows + 2 - 1) // stride + 1, self.rng.choice((1, 3, 8)))
+            stride, width = self.rng.choice((1, 2, 3)), self.rng.choice((1, 3, 8))
+            shape = ((rows + 2 - 1) // stride + 1, width)
         elif kind == "wide" and self.num_wide < 3:
             self.num_wide += 1
+            width = other.name
             inputs, shape = (source.name, other.name), (rows, other.shape[0])
         elif kind == "most":
             inputs, shape = (source.name, other.name), (largest(rows, other.shape[0]), columns)
+        self.widths[name] = width
         self._tensor(name, shape)
         if kind in ("unary", "flat", "concat"):
             tensor = self.tensors[name]
