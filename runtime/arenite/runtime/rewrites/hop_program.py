@@ -1,12 +1,14 @@
 """Write the program that runs on a stream: new rows behind those that a state keeps.
 
-A tensor x of which rows are kept becomes three, in one storage but for the first::
+A tensor x of which rows are kept becomes three::
 
     x/new     the rows that a run makes
-    x/state   the rows kept from run to run, the newest among them
-    x/rows    the same once the new rows are in: the result of Append, in the place of the state
+    x/state   rows that are kept from run to run
+    x/rows    the older rows and the new ones, which steps read
 
-Steps read rows of it as views; a step that computes the whole window reads x, the last rows.
+Of many older rows the state is as long as x/rows, which Append makes in its place. Of few the
+state has these alone: both are joined for a while, and the last rows are copied to the state.
+Steps read rows of x/rows as views; one that computes the whole window reads x, the last of them.
 """
 
 import math
@@ -139,21 +141,13 @@ class _Writer:
         tensor, axis = self._tensors[name], self._found.axes[name]
         new = self._add(with_rows(tensor, axis, flow.made), f"{name}/new")
         self._new[name] = self._rows[name] = new.name
-        steps = []
-        if flow.kept:
-            shaped = with_rows(tensor, axis, flow.kept + flow.made)
-            state = self._add(replace(shaped, kind=TensorKind.STATE), f"{name}/state")
-            rows = self._add(
-                replace(shaped, kind=TensorKind.ACTIVATION, alias=Alias(state.name)),
-                f"{name}/rows",
-            )
-            self._start_with_zeros(state)
-            self._rows[name] = rows.name
-            step = Step(
-                self._step_names.take(f"{name}/append"), Append(),
-                (state.name, new.name), (rows.name,),
-            )  # fmt: skip
-            steps.append(step)
+        steps: list[Step] = []
+        rows = with_rows(tensor, axis, flow.kept + flow.made)
+        if flow.kept >= flow.made:
+            self._rows[name] = self._append(name, rows, steps)
+        elif flow.kept:
+            kept = with_rows(tensor, axis, flow.kept)
+            self._rows[name] = self._join(name, kept, rows, steps)
         window = flow.end - flow.rows
         if window >= flow.first:  # for steps that compute all of it
             offset = (window - flow.first) * _row_bytes(tensor, axis)
@@ -161,6 +155,46 @@ class _Writer:
                 tensor, kind=TensorKind.ACTIVATION, alias=Alias(self._rows[name], offset)
             )
         return steps
+
+    def _append(self, name: str, rows: Tensor, steps: list[Step]) -> str:
+        """Keep rows and the new ones in one state; return all of them, in its place."""
+        state = self._state(name, rows)
+        stored = self._add(_in_place_of(state), f"{name}/rows")
+        step_name = self._step_names.take(f"{name}/append")
+        inputs = (state.name, self._new[name])
+        steps.append(Step(step_name, Append(), inputs, (stored.name,)))
+        return stored.name
+
+    def _join(self, name: str, kept: Tensor, rows: Tensor, steps: list[Step]) -> str:
+        """Keep the few rows that are older in a state; return them and the new ones behind."""
+        state = self._state(name, kept)
+        joined = self._add(replace(rows, kind=TensorKind.ACTIVATION), f"{name}/rows")
+        new = self._tensors[self._new[name]]
+        moves = (_run(kept.num_elements), _run(new.num_elements, to=kept.num_elements, source=1))
+        step_name = self._step_names.take(f"{name}/join")
+        steps.append(Step(step_name, Copy(moves=moves), (state.name, new.name), (joined.name,)))
+        steps.append(self._store(name, joined.name, state, new.num_elements))
+        return joined.name
+
+    def _state(self, name: str, shaped: Tensor) -> Tensor:
+        """Add a state that starts as zeros."""
+        state = self._add(replace(shaped, kind=TensorKind.STATE, alias=None), f"{name}/state")
+        stated = state.quantisation
+        zero = 0 if stated is None else stated.zero_point
+        if zero or (stated is not None and state.dtype is DType.UINT8):  # C stores it less 128
+            kind = TensorKind.CONSTANT
+            initial = self._add(replace(state, kind=kind), f"{state.name}/initial")
+            array = np.full(state.shape, zero, np.dtype(state.dtype.label))
+            self._constants[initial.name] = array
+            self._initial[state.name] = initial.name
+        return state
+
+    def _store(self, name: str, source: str, state: Tensor, start: int = 0) -> Step:
+        """Return the step that copies elements of a tensor, from one on, to a state."""
+        stored = self._add(_in_place_of(state), f"{name}/stored")
+        moves = (_run(state.num_elements, start=start),)
+        step_name = self._step_names.take(f"{name}/store")
+        return Step(step_name, Copy(moves=moves), (source,), (stored.name,))
 
     def _carry(
         self, step: Step, carried: Sequence[tuple[int, int]], inputs: tuple[str, ...]
@@ -170,29 +204,15 @@ class _Writer:
         stores: list[Step] = []
         for position, output in carried:
             made = self._program.tensors[step.outputs[output]]
-            kept = replace(made, kind=TensorKind.STATE, alias=None)
-            state = self._add(kept, f"{made.name}/state")
+            state = self._add(
+                replace(made, kind=TensorKind.STATE, alias=None), f"{made.name}/state"
+            )
             found += [""] * (position + 1 - len(found))
             if found[position]:
                 self._initial[state.name] = found[position]
             found[position] = state.name
-            stored = replace(kept, kind=TensorKind.ACTIVATION, alias=Alias(state.name))
-            target = self._add(stored, f"{made.name}/stored")
-            move = Move(shape=(made.num_elements,), input_strides=(1,), output_strides=(1,))
-            name = self._step_names.take(f"{made.name}/store")
-            stores.append(Step(name, Copy(moves=(move,)), (made.name,), (target.name,)))
+            stores.append(self._store(made.name, made.name, state))
         return tuple(found), stores
-
-    def _start_with_zeros(self, state: Tensor) -> None:
-        """State that a tensor starts as zeros, where zero is not a byte of 0."""
-        stated = state.quantisation
-        zero = 0 if stated is None else stated.zero_point
-        if zero or (stated is not None and state.dtype is DType.UINT8):  # C stores it less 128
-            kind = TensorKind.CONSTANT
-            initial = self._add(replace(state, kind=kind), f"{state.name}/initial")
-            array = np.full(state.shape, zero, np.dtype(state.dtype.label))
-            self._constants[initial.name] = array
-            self._initial[state.name] = initial.name
 
     def _piece(self, name: str, start: int, stop: int) -> str:
         """Return a tensor that holds some rows of one, or of a view of one, that is a stream."""
@@ -233,6 +253,19 @@ class _Writer:
         added = replace(tensor, name=self._names.take(wanted))
         self._tensors[added.name] = added
         return added
+
+
+def _in_place_of(state: Tensor) -> Tensor:
+    """Return what is written in the place of a state."""
+    return replace(state, kind=TensorKind.ACTIVATION, alias=Alias(state.name))
+
+
+def _run(count: int, *, start: int = 0, to: int = 0, source: int = 0) -> Move:
+    """Return a move of so many elements, one behind the other."""
+    return Move(
+        input=source, shape=(count,), input_start=start, input_strides=(1,),
+        output_start=to, output_strides=(1,),
+    )  # fmt: skip
 
 
 def _row_bytes(tensor: Tensor, axis: int) -> int:
