@@ -116,6 +116,24 @@ def test_c_source_keeps_the_rows_from_run_to_run(run, listener, tmp_path):
     assert (code, "--axis and --hop state a stream together" in err) == (2, True)
 
 
+def test_a_program_of_a_stream_fits_a_budget(run, run_json, misused, tmp_path):
+    text = TEXT.replace("24", "200").replace("GlobalAveragePool", "Relu")
+    listener = save(tmp_path, with_random_weights(parse(text)))
+    stream = ("--axis", "frames:2", "--hop", "50")
+    arena = tmp_path / "hops.arena"
+    run_json("stream", listener, *stream, "--kernels", "direct", "-o", arena)
+    fitted = tmp_path / "fitted.arena"
+    found = run_json("fit", listener, *stream, "--budget", "97%", "-o", fitted)
+    x = np.random.default_rng(0).standard_normal((1, 6, 100)).astype(np.float32)
+    with arenite.Session(arena) as hops, arenite.Session(fitted) as bands:
+        assert found["height"] < hops.memory().memories
+        for start in (0, 50):
+            given = {"frames": x[..., start : start + 50]}
+            np.testing.assert_array_equal(bands.run(given)["y"], hops.run(given)["y"])
+    said = misused("fit", listener, *stream, "--budget", "97%", "-o", tmp_path / "plan.json")
+    assert "a plan states no stream" in " ".join(said.split())
+
+
 def test_texts_of_a_stream():
     assert axis_of("a:0:1") == ("a:0", 1)
     assert hop_of("20ms", 100.0) == 2

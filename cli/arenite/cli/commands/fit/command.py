@@ -19,6 +19,7 @@ from arenite.cli.options.model import (
     weight_budget_option,
 )
 from arenite.cli.options.sections import SectionedCommand
+from arenite.cli.options.stream import stream_options
 from arenite.cli.options.types import BUDGET, PERCENT
 from arenite.pipeline.base import Reading
 from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
@@ -35,6 +36,7 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
     cls=SectionedCommand,
     sections={
         "Reading the model": ("order_name", "dims", "shapes", "values"),
+        "The stream": ("stream_axis", "stream_hop", "stream_rate", "stream_padding"),
         "Trading time for memory": ("policy_name", "link"),
         "Search": ("costs_path", "time_limit_s"),
     },
@@ -73,6 +75,7 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
 @boundary_option
 @order_option
 @sizes_options
+@stream_options(required=False)
 @time_limit_option(text="Stop after S seconds and keep the best result.")
 @json_option
 @click.option(
@@ -123,6 +126,8 @@ def fit(
     if memories:
         refuse_beside("--memory", "budget", "slowdown", "policy_name", "link")
     is_frontier = budget is None and slowdown is None and not memories
+    if reading.hops is not None and output is not None and output.suffix == _PLAN:
+        raise click.UsageError(f"-o {output}: a plan states no stream; name it *{SUFFIX}")
     _check_output(output, is_frontier=is_frontier)
     if measure and not is_frontier:
         raise click.UsageError(
