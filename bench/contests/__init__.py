@@ -45,6 +45,8 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "tflm-arena": Entry("targets", "bytes", "../shared", "TFLM"),
     "executorch-buffers": Entry("targets", "bytes", "PyTorch networks", "ExecuTorch"),
     "several-memories": Entry("targets", "cost of traffic", "zoo, ../shared", "banked_greedy"),
+    "streams": Entry("streams", "bytes, multiply-adds, quality", "zoo, ../shared",
+                     "whole windows"),
     "c-source": Entry("c_code", "bytes, instructions", "../shared", "TFLM, TiGrIS"),
     "c-onnx": Entry("c_code", "bytes, instructions", "assets, zoo", "onnx2c"),
     "c-kernels": Entry("c_code", "bytes, instructions", "../shared", "CMSIS-NN"),

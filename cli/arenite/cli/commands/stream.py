@@ -106,7 +106,7 @@ def stream(
             "window": streamed.window,
             "exact": found.is_exact,
             "warm_up": streamed.warm_up,
-            "late": streamed.late,
+            "late": float(streamed.late),
             "whole": [{"step": each.name, "reason": each.reason} for each in streamed.whole],
             "multiply_adds": found.multiply_adds,
             "window_multiply_adds": found.window_multiply_adds,
@@ -128,7 +128,7 @@ def _outputs(found: StreamedModel) -> str:
     runs = plural(streamed.warm_up, "run")
     if found.is_exact:
         return f"those of the model for the window that ends at the hop, after {runs}"
-    late = f", {plural(streamed.late, 'row')} late" if streamed.late else ""
+    late = f", {float(streamed.late):g} rows late" if streamed.late else ""
     return f"padding is the stream's{late}; settled after {runs}"
 
 

@@ -14,6 +14,7 @@ Steps read rows of x/rows as views; one that computes the whole window reads x, 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Streamed:
     window: int
     whole: tuple[WindowStep, ...]
     warm_up: int
-    late: int
+    late: Fraction
     alters: bool
 
     @property

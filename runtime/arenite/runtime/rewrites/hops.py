@@ -165,7 +165,7 @@ class Decisions:
     steps: Mapping[str, HopStep]
     whole: tuple[WindowStep, ...]
     reach: int
-    late: int
+    late: Fraction
     alters: bool
 
 
@@ -261,7 +261,7 @@ class _Deciding:
                 self._note(self._flows[self.root(name)], Fraction(0))
         return Decisions(
             self._axes, self._flows, self._steps, tuple(self._whole),
-            math.ceil(self._reach), math.ceil(self._late), self._alters,
+            math.ceil(self._reach), self._late, self._alters,
         )  # fmt: skip
 
     def root(self, name: str) -> str:

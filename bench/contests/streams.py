@@ -1,0 +1,153 @@
+"""Models over time on the rows of a hop, beside the same models on whole windows."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.hops import StreamedModel, stream_model
+from arenite.pipeline.making.programs import random_array, session_by_plan
+from arenite.runtime.rewrites import Hops, Kernels, Padding
+from bench.harness.contest import Asked, Row, contest, note, option
+from bench.harness.inputs import SHARED_TFLITE, zoo_file
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A model, and the stream that it runs on."""
+
+    name: str
+    path: Path
+    hops: Hops
+
+
+def _cases(folder: Path) -> Iterator[_Case]:
+    def zoo(label: str, name: str, hops: Hops) -> _Case:
+        return _Case(label, zoo_file(name, folder), hops)
+
+    def real(label: str, stem: str, hops: Hops) -> Iterator[_Case]:
+        path = SHARED_TFLITE / f"{stem}.tflite"
+        if path.is_file():
+            yield _Case(label, path, hops)
+        else:
+            note(f"{label}: left out: {stem}.tflite is not in {SHARED_TFLITE}")
+
+    late = Padding.STREAM
+    frames = "serving_default_input_1:0"
+    yield from real("wake word of MLPerf Tiny, int8", "str_ww_ref_model", Hops(frames, 1, 3))
+    yield zoo("the same layers, floats", "wake-word", Hops("frames", 2, 3))
+    yield zoo("the same, a frame a hop", "wake-word", Hops("frames", 2, 1))
+    yield from real("keyword spotting of MLPerf Tiny, int8", "kws_ref_model",
+                    Hops("input_1", 1, 4, late))  # fmt: skip
+    yield zoo("noise suppression, TCN", "temporal", Hops("sound", 2, 800, late))
+    yield zoo("vocoder, HiFi-GAN V2", "vocoder", Hops("features", 2, 4, late))
+    yield zoo("speech, two GRU layers", "gru", Hops("frames", 0, 10, late))
+
+
+@contest(
+    {
+        "Models on a stream": {
+            "model": "", "window": "", "hop": "", "padding": "", "multiply-adds of a hop": "",
+            "of the window": "", "ratio": ".1f", "arena, B": "", "states, B": "",
+            "arena of the window, B": "", "rows late": ".1f", "compared": "", "equal": "",
+            "difference": ".1e",
+        },
+    },
+    options=[option("--hops", type=int, default=1000, metavar="N", help="hops of each model")],
+)  # fmt: skip
+def streams(asked: Asked) -> Iterator[Row]:
+    """Bytes and multiply-adds of models on a stream, and their outputs over many hops.
+
+    Outputs are compared with those of the program of the whole window at each hop, once a window
+    has been read; direct kernels compute both. Where outputs are late those are earlier rows of
+    the window, or, of an output without rows, a window that ends earlier. The difference is the
+    root of the mean square, over that of the outputs. Inputs are random.
+    """
+    for case in _cases(asked.folder):
+        reading = Reading(hops=case.hops)
+        found = stream_model(case.path, reading, kernels=Kernels.DIRECT)
+        compared, equal, difference = _compared(found, asked.given.hops)
+        streamed = found.streamed
+        if found.is_exact:
+            asked.require(equal == compared, f"{case.name}: outputs are those of the window")
+            share = streamed.window / case.hops.rows
+            asked.require(
+                found.multiply_adds * min(share / 2, 5) <= found.window_multiply_adds,
+                f"{case.name}: a hop takes few multiply-adds",
+            )
+        asked.require(
+            found.built.arena_bytes <= found.window.arena_bytes,
+            f"{case.name}: the arena of a hop is no larger than that of the window",
+        )
+        yield {
+            "model": case.name, "window": streamed.window, "hop": case.hops.rows,
+            "padding": str(case.hops.padding), "multiply-adds of a hop": found.multiply_adds,
+            "of the window": found.window_multiply_adds,
+            "ratio": found.window_multiply_adds / found.multiply_adds,
+            "arena, B": found.built.arena_bytes, "states, B": streamed.state_bytes,
+            "arena of the window, B": found.window.arena_bytes, "rows late": float(streamed.late),
+            "compared": compared, "equal": equal, "difference": difference,
+        }  # fmt: skip
+
+
+def _compared(found: StreamedModel, num_hops: int) -> tuple[int, int, float]:
+    """Return how many hops were compared and were equal, and the difference of outputs."""
+    hops, window, late = found.streamed.hops, found.streamed.window, found.streamed.late
+    program = found.window.compiled.program
+    (port,) = program.inputs
+    dtype, shape = (
+        np.dtype(program.tensors[port.tensor].dtype.label),
+        list(port.shape(program.tensors[port.tensor].shape)),
+    )
+    zeros = {
+        each.name: 0 if stated is None else stated.zero_point
+        for each in program.outputs
+        for stated in [program.tensors[each.tensor].quantisation]
+    }
+    made_of_hop = found.built.compiled.program
+    (output,), (whole_output,) = made_of_hop.outputs, program.outputs
+    has_rows = (
+        made_of_hop.tensors[output.tensor].num_elements
+        != program.tensors[whole_output.tensor].num_elements
+    )
+    shape[hops.axis] = num_hops * hops.rows
+    frames = np.moveaxis(random_array(np.random.default_rng(0), dtype, tuple(shape)), hops.axis, 0)
+    compared, equal, apart, total = 0, 0, 0.0, 0.0
+    with (
+        session_by_plan(found.built.compiled, found.built.plan) as stream,
+        session_by_plan(found.window.compiled, found.window.plan) as whole,
+    ):
+        for run in range(1, num_hops + 1):
+            end = run * hops.rows
+            new = np.moveaxis(frames[end - hops.rows : end], 0, hops.axis)
+            made = stream.run({port.name: new})
+            if not has_rows:
+                end -= math.ceil(late)
+            if run < found.streamed.warm_up or end < window:
+                continue
+            read = np.moveaxis(frames[end - window : end], 0, hops.axis)
+            expected = {
+                name: _newest(array, made[name].shape, late / hops.rows if has_rows else 0)
+                for name, array in whole.run({port.name: read}).items()
+            }
+            compared += 1
+            equal += all(np.array_equal(array, made[name]) for name, array in expected.items())
+            for name, array in expected.items():
+                apart += float(np.square(array.astype(np.float64) - made[name]).sum())
+                total += float(np.square(array.astype(np.float64) - zeros[name]).sum())
+    return compared, equal, math.sqrt(apart / total) if total else apart
+
+
+def _newest(array: NDArray[Any], shape: Sequence[int], late: Fraction | int) -> NDArray[Any]:
+    """Return the newest rows of an output, as many as a hop makes, but for some hops."""
+    for axis, (have, made) in enumerate(zip(array.shape, shape, strict=True)):
+        if have != made:
+            end = have - math.ceil(late * made)
+            return np.take(array, range(end - made, end), axis=axis)
+    return array
