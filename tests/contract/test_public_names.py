@@ -15,7 +15,7 @@ COMPONENTS = (
 )  # fmt: skip
 PUBLIC_MODULES = {
     f"arenite.planner.{name}"
-    for name in ("errors", "files", "lazy", "quiet_onnxruntime", "sizes", "tensors", "units")
+    for name in ("errors", "files", "lazy", "quiet_onnxruntime", "tensors", "units")
 }
 """Modules all of whose names without an underscore are public."""
 
