@@ -34,20 +34,24 @@ if TYPE_CHECKING:
         FittedFrontier,
         FittedModel,
         PlannedModel,
+        PlannedSystem,
         Session,
         StreamedModel,
+        System,
         build,
         compare,
         fit,
         fit_frontier,
         plan,
         stream,
+        plan_system,
     )
     from arenite.planner import AreniteError
 
 __all__ = [
     "AreniteError", "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel",
-    "Session", "StreamedModel", "build", "compare", "fit", "fit_frontier", "plan", "stream",
+    "PlannedSystem", "Session", "StreamedModel", "System", "build", "compare", "fit",
+    "fit_frontier", "plan", "plan_system", "stream",
 ]  # fmt: skip
 
 

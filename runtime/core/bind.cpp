@@ -21,6 +21,7 @@
 #include "registry.hpp"
 #include "session.hpp"
 #include "sizes.hpp"
+#include "stage_guard.hpp"
 #include "validation.hpp"
 
 namespace nb = nanobind;
@@ -118,6 +119,29 @@ std::vector<std::tuple<std::string, int>> states(const Session& session) {
     }
   }
   return found;
+}
+
+// Name, and the first and the last but one of its turns, inputs and outputs.
+using StageInfo = std::tuple<std::string, std::pair<std::size_t, std::size_t>,
+                             std::pair<std::size_t, std::size_t>,
+                             std::pair<std::size_t, std::size_t>>;
+
+// Of a single model there are none.
+std::vector<StageInfo> stages(const Session& session) {
+  std::vector<StageInfo> found;
+  const auto* stated = session.program().stages();
+  if (stated == nullptr || stated->size() == 0) { return found; }
+  const auto pair = [](const Span& span) { return std::pair{span.first, span.end}; };
+  for (const auto& each : stages_of(session.program())) {
+    const auto* stage = stated->Get(static_cast<flatbuffers::uoffset_t>(found.size()));
+    found.emplace_back(stage->name()->str(), pair(each.turns), pair(each.inputs),
+                       pair(each.outputs));
+  }
+  return found;
+}
+
+void check_stage(const StageGuard& guard, std::size_t stage) {
+  if (stage >= guard.num_stages()) { throw nb::index_error("stage index out of range"); }
 }
 
 struct ExternalStep {
@@ -261,6 +285,7 @@ NB_MODULE(_core, module) {
   nb::exception<ForkedError>(module, "ForkedError");
   nb::exception<IndexError>(module, "RangeError");
   nb::exception<SizeRangeError>(module, "SizeRangeError");
+  nb::exception<StageError>(module, "StageError");
   nb::class_<ExternalStep>(module, "ExternalStep")
       .def_ro("turn", &ExternalStep::turn)
       .def_ro("name", &ExternalStep::name)
@@ -294,6 +319,7 @@ NB_MODULE(_core, module) {
       .def("outputs", [](const Session& self) { return ports(*self.program().outputs()); })
       .def("states", &states)
       .def("external_steps", &external_steps)
+      .def("stages", &stages)
       .def("backends", &backends)
       .def("tuned_on", &tuned_on)
       .def("set_profiling", &Session::set_profiling, "wanted"_a)
@@ -309,6 +335,29 @@ NB_MODULE(_core, module) {
       .def_prop_ro("has_lane", &Session::has_lane)
       .def("memories", &memories)
       .def("memory", &Session::memory);
+  nb::class_<StageGuard>(module, "StageGuard")
+      .def(
+          "__init__",
+          [](StageGuard* self, const Session& session) {
+            new (self) StageGuard(session.program(), session.tensors());
+          },
+          "session"_a, nb::keep_alive<1, 2>())
+      .def("begin",
+           [](StageGuard& self, std::size_t stage) {
+             check_stage(self, stage);
+             self.begin(stage);
+           })
+      .def("end",
+           [](StageGuard& self, std::size_t stage) {
+             check_stage(self, stage);
+             self.end(stage);
+           })
+      .def("skip",
+           [](StageGuard& self, std::size_t stage) {
+             check_stage(self, stage);
+             self.skip(stage);
+           })
+      .def("finish", &StageGuard::finish);
   module.def("supported", &supported_operators);
   module.def("processor_name", [] { return std::string(ProcessorName().text()); });
 }

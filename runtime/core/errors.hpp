@@ -30,6 +30,12 @@ class SizeRangeError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A stage of a system would overwrite what another needs, or reads what is not there.
+class StageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // The operating system denies memory or a file.
 class SystemError : public std::runtime_error {
  public:

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "records.hpp"
+#include "stages.hpp"
 #include "turns.hpp"
 
 namespace arenite {
@@ -21,6 +22,23 @@ Poison::Poison(const program::Program& program, const std::vector<Arena>& arenas
       starting_[record->start].push_back(stretch);
       ending_[record->end - 1].push_back(stretch);
     }
+  }
+  for (const auto& stage : stages_of(program)) {
+    spare(starting_[stage.turns.first], program, *program.inputs(), stage.inputs);
+    spare(ending_[stage.turns.end - 1], program, *program.outputs(), stage.outputs);
+  }
+}
+
+void Poison::spare(std::vector<Stretch>& stretches, const program::Program& program,
+                   const Ports& ports, Span some) {
+  for (std::size_t i = some.first; i < some.end; ++i) {
+    const auto tensor = ports.Get(static_cast<flatbuffers::uoffset_t>(i))->tensor();
+    const auto& port = *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
+    const auto holds = [&port](const Stretch& each) {
+      return port.place() == program::Place::memory && each.memory == port.memory() &&
+             each.offset <= port.offset() && port.offset() < each.offset + each.size;
+    };
+    stretches.erase(std::remove_if(stretches.begin(), stretches.end(), holds), stretches.end());
   }
 }
 

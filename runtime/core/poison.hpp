@@ -6,6 +6,7 @@
 
 #include "arena.hpp"
 #include "program_generated.h"
+#include "stages.hpp"
 
 namespace arenite {
 
@@ -16,10 +17,11 @@ class Poison {
   // Takes a validated program, its memories and the byte to fill with.
   Poison(const program::Program& program, const std::vector<Arena>& arenas, std::uint8_t byte);
 
-  // Fills the records that begin at a turn. Inputs and states hold what they should before the
-  // first.
+  // Fills the records that begin at a turn, none with inputs of the stage that begins there. States
+  // hold what they should before the first.
   void before(std::size_t turn) const;
-  // Fills the records that end with a turn. Outputs and states are read after the last.
+  // Fills the records that end with a turn, none with outputs of the stage that ends there. States
+  // are kept after the last.
   void after(std::size_t turn) const;
 
  private:
@@ -30,6 +32,11 @@ class Poison {
     std::uint64_t size;
   };
 
+  using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
+
+  // Leaves out those that hold some ports.
+  static void spare(std::vector<Stretch>& stretches, const program::Program& program,
+                    const Ports& ports, Span some);
   void fill(const std::vector<Stretch>& stretches) const;
 
   const std::vector<Arena>& arenas_;

@@ -70,6 +70,7 @@ void check_all_names(const Program& program) {
   check_names(program.owners());
   check_names(program.memories());
   check_names(program.dimensions());
+  check_names(program.stages());
   for (const auto* step : *program.steps()) {
     const auto* external = step->kernel_as_External();
     if (external == nullptr) { continue; }

@@ -61,6 +61,7 @@ class Session {
   const TensorView& port_tensor(const program::Port& port) const {
     return tensors_[static_cast<std::size_t>(port.tensor())];
   }
+  const std::vector<TensorView>& tensors() const { return tensors_; }
   std::size_t num_tensors() const { return tensors_.size(); }
   std::size_t num_steps() const { return steps_.size(); }
   // The value of each dimension: the highest, until they are set. Empty for a program without any.

@@ -12,6 +12,7 @@
 #include "mapped_file.hpp"
 #include "program_text.hpp"
 #include "sizes.hpp"
+#include "stages.hpp"
 #include "tensor_checks.hpp"
 #include "turn_checks.hpp"
 #include "turns.hpp"
@@ -41,14 +42,18 @@ class Checker {
     check_ports(*program_.inputs(), "input");
     check_ports(*program_.outputs(), "output");
     for (const auto* step : *program_.steps()) { check_step(*step); }
-    const std::size_t num_turns = arenite::num_turns(program_);
-    require_live(*program_.inputs(), 0);
-    for (TurnCursor turn(program_); !turn.is_at_end(); turn.next()) {
-      if (turn.index() > 0) { records_.enter(turn.index()); }
-      turns_.check(*turn, turn.index());
+    TurnCursor turn(program_);
+    for (const auto& stage : stages_of(program_)) {
+      for (std::size_t index = stage.turns.first; index < stage.turns.end; ++index) {
+        if (index > 0) { records_.enter(index); }
+        if (index == stage.turns.first) { require_live(*program_.inputs(), stage.inputs, index); }
+        if (turn.is_at_end()) { break; }  // the program has none
+        turns_.check(*turn, index);
+        turn.next();
+      }
+      require_live(*program_.outputs(), stage.outputs, stage.turns.end - 1);
     }
     turns_.finish();
-    require_live(*program_.outputs(), std::max<std::size_t>(num_turns, 1) - 1);
     return turns_.rooms();
   }
 
@@ -201,10 +206,11 @@ class Checker {
 
   using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
 
-  void require_live(const Ports& ports, std::size_t turn) {
-    for (const auto* port : ports) {
-      const std::string label = "port " + quoted(port->name());
-      turns_.require_live(port->tensor(), turn, label, TurnChecks::Use::held);
+  void require_live(const Ports& ports, Span some, std::size_t turn) {
+    for (std::size_t i = some.first; i < some.end; ++i) {
+      const auto& port = *ports.Get(static_cast<flatbuffers::uoffset_t>(i));
+      const std::string label = "port " + quoted(port.name());
+      turns_.require_live(port.tensor(), turn, label, TurnChecks::Use::held);
     }
   }
 
@@ -336,6 +342,7 @@ std::vector<TensorView> validated_tensors(const Program& program, std::vector<Ro
   }
   check_spilled(program, tensors);
   check_loops(program);
+  check_stages(program);
   rooms = Checker(program, tensors).check();
   check_sizes(program, tensors, rooms);
   return tensors;

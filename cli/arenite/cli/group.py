@@ -46,6 +46,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
     "Run": {
         "build": Entry("build", "Build a model, its plan and its weights into one file."),
         "stream": Entry("stream", "Build a model over time so that a run takes a hop."),
+        "system": Entry("system", "Plan several models in one arena, and build them."),
         "run": Entry("run.command", "Run a model once, or a training step many times."),
         "bench": Entry("bench", "Measure a model on our runtime and on others."),
     },

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from arenite.pipeline.making.planning import PlannedModel
     from arenite.pipeline.session import Session
     from arenite.pipeline.steps import open_step
+    from arenite.pipeline.systems.planning import PlannedSystem, plan_system
+    from arenite.runtime import System
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel", "Session",
-    "StreamedModel", "build", "compare", "fit", "fit_frontier", "open_step", "plan", "stream",
+    "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel", "PlannedSystem",
+    "Session", "StreamedModel", "System", "build", "compare", "fit", "fit_frontier", "open_step",
+    "plan", "plan_system", "stream",
 ]  # fmt: skip

@@ -22,14 +22,17 @@ if TYPE_CHECKING:
         SessionClosedError,
         SessionForkedError,
         SizeRangeError,
+        StageOrderError,
         UnexpectedRuntimeError,
         UnwritableProgramError,
     )
+    from arenite.runtime.session.running import System, SystemStage
     from arenite.runtime.session.session import MAX_THREADS, Session, SessionOptions
     from arenite.runtime.session.stated import (
         ArenaMemory,
         SessionMemory,
         SessionPort,
+        SessionStage,
         StepProfile,
         Tuned,
         chrome_trace,
@@ -42,6 +45,7 @@ __all__ = [
     "MAX_THREADS", "ArenaMemory", "DeadMemoryError", "FeedError", "IndexRangeError",
     "InputNameError", "InputShapeError", "InputTypeError", "ProgramError", "ResourceError",
     "Session", "SessionBusyError", "SessionClosedError", "SessionForkedError", "SessionMemory",
-    "SessionOptions", "SessionPort", "SizeRangeError", "StepProfile", "Tuned",
-    "UnexpectedRuntimeError", "UnwritableProgramError", "chrome_trace", "processor_name",
+    "SessionOptions", "SessionPort", "SessionStage", "SizeRangeError", "StageOrderError",
+    "StepProfile", "System", "SystemStage", "Tuned", "UnexpectedRuntimeError",
+    "UnwritableProgramError", "chrome_trace", "processor_name",
 ]  # fmt: skip

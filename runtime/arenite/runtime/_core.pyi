@@ -21,6 +21,9 @@ class RangeError(RuntimeError):
 class SizeRangeError(RuntimeError):
     """A size is outside of the range of its dimension."""
 
+class StageError(RuntimeError):
+    """A stage would overwrite what another needs, or reads what is not there."""
+
 class ExternalStep:
     """A turn of a step that another runtime runs."""
 
@@ -86,6 +89,8 @@ class Session:
     def outputs(self) -> Sequence[tuple[str, int, Sequence[int]]]: ...
     def states(self) -> list[tuple[str, int]]: ...
     def external_steps(self) -> list[ExternalStep]: ...
+    def stages(self) -> list[tuple[str, tuple[int, int], tuple[int, int], tuple[int, int]]]:
+        """Return name, turns, inputs and outputs of each stage; none of a single model."""
     def backends(self) -> list[str]: ...
     def tuned_on(self) -> tuple[str, bool] | None:
         """Return the processor whose tuned kernels are stated, and whether it is this one."""
@@ -104,6 +109,15 @@ class Session:
     def memories(self) -> list[tuple[str, int, int, bool, bool, int]]:
         """Return name, size, alignment, whether writable, whether spilled, address of each."""
     def memory(self) -> SessionMemory: ...
+
+class StageGuard:
+    """Which stages of a system may run now. Not for several threads at once."""
+
+    def __init__(self, session: Session) -> None: ...
+    def begin(self, stage: int) -> None: ...
+    def end(self, stage: int) -> None: ...
+    def skip(self, stage: int) -> None: ...
+    def finish(self) -> None: ...
 
 def supported() -> list[str]:
     """Return the names of the operators that have a kernel."""

@@ -10,6 +10,7 @@
     ├── SessionClosedError      the session was closed
     ├── SessionForkedError      a session with threads is used after fork()
     ├── UnexpectedRuntimeError  a stock runtime is not one that plans were tested with
+    ├── StageOrderError         a model of a system cannot run now
     ├── IndexRangeError         an index that a step reads lies beyond its axis
     ├── SizeRangeError          a size is outside of the range of its dimension
     ├── DeadMemoryError         an output depends on uninitialised memory
@@ -74,6 +75,10 @@ class SessionForkedError(AreniteError):
 
 class UnexpectedRuntimeError(AreniteError):
     """A stock runtime is not one that plans were tested with, so it places its own tensors."""
+
+
+class StageOrderError(AreniteError):
+    """A model of a system would overwrite what another needs, or reads what is not there."""
 
 
 class IndexRangeError(AreniteError, IndexError):

@@ -34,17 +34,23 @@ if TYPE_CHECKING:
         with_fixed,
         write_program,
     )
+    from arenite.pipeline.making.schedule_checks import (
+        OverwrittenOutputError,
+        SharedAtOnceError,
+        TooManyOrdersError,
+        check_system,
+    )
     from arenite.pipeline.making.trading import Rescheduled
     from arenite.pipeline.making.tuning import tuned
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "HERE", "SUFFIX", "CRequest", "ExportedC", "Fitting", "MachineCosts", "PlannedModel",
-    "ProgramFile", "Rescheduled", "StreamedModel", "TurnsByRows", "axis_of", "backends",
-    "build_by_plan", "build_model", "build_program", "cache_file", "code_of", "compile_by_plan",
-    "costs_of", "export_for_tflm", "fit_model", "hop_of", "in_speeds", "measured",
-    "measured_link", "plan_model", "random_array", "random_inputs",
-    "rounding_error", "session_by_plan", "stream_model", "table", "tuned", "with_fixed",
-    "with_measured", "write_c", "write_program",
+    "HERE", "SUFFIX", "CRequest", "ExportedC", "Fitting", "MachineCosts", "OverwrittenOutputError",
+    "PlannedModel", "ProgramFile", "Rescheduled", "SharedAtOnceError", "StreamedModel",
+    "TooManyOrdersError", "TurnsByRows", "axis_of", "backends", "build_by_plan", "build_model",
+    "build_program", "cache_file", "check_system", "code_of", "compile_by_plan", "costs_of",
+    "export_for_tflm", "fit_model", "hop_of", "in_speeds", "measured", "measured_link",
+    "plan_model", "random_array", "random_inputs", "rounding_error", "session_by_plan",
+    "stream_model", "table", "tuned", "with_fixed", "with_measured", "write_c", "write_program",
 ]  # fmt: skip

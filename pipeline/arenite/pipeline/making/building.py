@@ -120,7 +120,26 @@ def build_model(
         compiled = compiled_for(reading, model, kernels=kernels, tune=tune)
         source, outcome, _ = spread_over(compiled.source, memories, strategy, reading.limits)
         return Built.of(replace(compiled, source=source), outcome)
-    lowered = lower_model(model, reading)
+    return build_lowered(
+        lower_model(model, reading), reading, strategy=strategy, capacity=capacity,
+        kernels=kernels, tune=tune, is_whole=is_whole,
+    )  # fmt: skip
+
+
+def build_lowered(
+    lowered: Lowered,
+    reading: Reading,
+    *,
+    strategy: Strategy,
+    capacity: int | None = None,
+    kernels: Kernels = Kernels.QUICK,
+    tune: Tune | None = None,
+    is_whole: bool = False,
+) -> Built:
+    """Return the program of a model that is lowered already, in one memory.
+
+    Other arguments and errors are those of `build_model`.
+    """
     tuning = None if tune is None else tune(lowered.program)
     order = order_finder(reading.order_name or "best", reading.limits)
     ordered = derive(lowered.program, rules(capacity), order)
@@ -137,7 +156,9 @@ def build_model(
     banded = None if is_whole or outcome.interrupted else in_rows(by_tiles)
     if banded is not None:
         outcome = place(strategy, banded.problem, reading.limits)
-        compiled = replace(compiled, source=lowered.compiled(banded).source, room=built.height)
+        compiled = replace(
+            lowered.compiled(banded), kernels=kernels, tuning=tuning, room=built.height
+        )
         other = Built.of(compiled, outcome, built.height)
         built = other if other.is_better_than(built) else built
     check_capacity(built.compiled.source.problem, built.outcome, strategy)

@@ -89,6 +89,7 @@ class Compiled:
         kernels: Which kernels compute convolutions, once there is a plan.
         tuning: Which of them are quicker on one processor; None if a table decides on all.
         room: Bytes that the arena may grow to for their working memory, if the plan takes less.
+        unshared: The program, none of its storage shared; None if it is not known.
     """
 
     source: Source
@@ -96,6 +97,7 @@ class Compiled:
     kernels: Kernels = Kernels.DIRECT
     tuning: Tuning | None = None
     room: int = 0
+    unshared: Program | None = None
 
     @property
     def program(self) -> Program:
@@ -170,7 +172,7 @@ class Lowered:
     def compiled(self, derivation: Derivation) -> Compiled:
         """Return the model as derived from this program, or from a rewrite of it."""
         source = Source.derived(self.name, self.digest, derivation)
-        return Compiled(source, self.streaming)
+        return Compiled(source, self.streaming, unshared=derivation.unshared)
 
 
 def compile_model(

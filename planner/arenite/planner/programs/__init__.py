@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         UnwrittenRowsError,
         verify_run,
     )
+    from arenite.planner.programs.system import Section, SectionKind, Stage, System
     from arenite.planner.programs.uses import Lifetime, Uses
 else:
     __getattr__, __dir__ = lazily(__name__)
@@ -62,9 +63,9 @@ __all__ = [
     "AliasKind", "AnytimeOrder", "AnytimePolicy", "Array", "Boundary", "Budget", "CostedMemory",
     "Costs", "Diagnosis", "FindOrder", "Lifetime", "Link", "Names", "OperatorSet", "Order",
     "OrderStrategy", "OverwrittenRowsError", "PlacedRows", "Policy", "Port", "Program", "RowReads",
-    "RowStep", "Rows", "Rules", "Run", "ShouldStop", "Step", "StepLoad", "TouchingTurn", "Traffic",
-    "UnheldRowsError", "UnwrittenRowsError", "Uses", "apart_of", "assigned", "assumption_of",
-    "check_same_values", "cost_of", "diagnose", "excess_of", "in_memories", "in_memory",
-    "is_exact", "liveness", "never", "row_step", "run_of", "steps_by_rows", "traffic_of",
-    "verify_run",
+    "RowStep", "Rows", "Rules", "Run", "Section", "SectionKind", "ShouldStop", "Stage", "Step",
+    "StepLoad", "System", "TouchingTurn", "Traffic", "UnheldRowsError", "UnwrittenRowsError",
+    "Uses", "apart_of", "assigned", "assumption_of", "check_same_values", "cost_of", "diagnose",
+    "excess_of", "in_memories", "in_memory", "is_exact", "liveness", "never", "row_step", "run_of",
+    "steps_by_rows", "traffic_of", "verify_run",
 ]  # fmt: skip

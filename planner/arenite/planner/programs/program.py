@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from arenite.planner.errors import ModelError, OrderError
 from arenite.planner.operators.operator import Operands, Operator
+from arenite.planner.programs.system import System
 from arenite.planner.sizes import Dimension
 from arenite.planner.tensors import Memory, Tensor, TensorKind
 
@@ -133,11 +134,14 @@ class Program:
         memories: Memories that its tensors lie in; scratch lies in the first.
         dimensions: Dimensions that lengths depend on (`arenite.planner.sizes`); none in the
             ordinary case. Shapes then state the highest sizes.
+        spans: First and last step of tensors that are needed at steps that do not touch them, by
+            tensor. An input with a span is not there before it, an output not after it.
+        system: The models that it is made of, one after another; None for a single model.
 
     Raises:
         ModelError: A name is missing or used twice, a step reads what is not yet written,
-            an alias does not fit the storage it names, or nothing waits for a step of another
-            lane while it touches a tensor.
+            an alias does not fit the storage it names, nothing waits for a step of another
+            lane while it touches a tensor, or a span has no steps.
     """
 
     name: str
@@ -151,6 +155,8 @@ class Program:
     initial: Mapping[str, str] = field(default_factory=dict)
     memories: tuple[Memory, ...] = (Memory(),)
     dimensions: tuple[Dimension, ...] = ()
+    spans: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    system: System | None = None
     _places: dict[str, tuple[str, int]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -164,6 +170,7 @@ class Program:
                 raise ModelError(f"tensor {name!r} lies in an unknown memory, {tensor.memory!r}")
             self._place(name)
         self._check_lanes()
+        self._check_spans()
 
     @classmethod
     def of(
@@ -212,6 +219,15 @@ class Program:
             tuple(tensors[name] if name else None for name in step.inputs),
             tuple(tensors[name] if name else None for name in step.outputs),
         )
+
+    def numbered_spans(self) -> Mapping[str, tuple[int, int]]:
+        """Return the numbers of the first and the last step of each span, by tensor."""
+        if not self.spans:
+            return {}
+        numbers = {step.name: number for number, step in enumerate(self.steps)}
+        return {
+            name: (numbers[first], numbers[last]) for name, (first, last) in self.spans.items()
+        }
 
     def reordered(self, order: Sequence[str]) -> "Program":
         """Return the program with its steps in the order of these names.
@@ -323,6 +339,16 @@ class Program:
                     f"step {name!r} of another lane uses {min(tensors)!r} after its lifetime; a "
                     f"later computing step must read it and a result of {name!r}"
                 )
+
+    def _check_spans(self) -> None:
+        numbers = {
+            step.name: number for number, step in enumerate(self.steps if self.spans else ())
+        }
+        for name, (first, last) in self.spans.items():
+            if name not in self.tensors:
+                raise ModelError(f"a span is of tensor {name!r}, which is not in the program")
+            if numbers.get(first, len(numbers)) > numbers.get(last, -1):
+                raise ModelError(f"tensor {name!r}: {first!r} to {last!r} is no span of steps")
 
     def _is_ready(self, name: str, ready: set[str]) -> bool:
         """Tell whether a tensor is written, or a view of one that is."""

@@ -37,12 +37,14 @@ class Uses:
         writes: For each step the storages that it writes.
         given: Storages that live before the first step: inputs and states.
         kept: Storages that live after the last step: states and outputs.
+        spans: First and last step of storages that live longer than steps touch them.
     """
 
     reads: tuple[tuple[str, ...], ...]
     writes: tuple[tuple[str, ...], ...]
     given: tuple[str, ...]
     kept: tuple[str, ...]
+    spans: tuple[tuple[str, int, int], ...] = ()
 
     @classmethod
     def of(cls, program: Program, *, by_tensor: bool = False) -> Self:
@@ -63,11 +65,17 @@ class Uses:
             return tuple(each for each in owned if kinds[each].kind is not TensorKind.CONSTANT)
 
         states = [each.name for each in program.tensors.values() if each.kind is TensorKind.STATE]
+        spans = program.numbered_spans()
+
+        def without_span(names: Iterable[str]) -> Iterator[str]:
+            return (name for name in names if name not in spans)
+
         return cls(
             tuple(owners(step.reads) for step in program.steps),
             tuple(owners(step.writes) for step in program.steps),
-            owners((*program.input_tensors, *states)),
-            owners((*states, *program.output_tensors)),
+            owners((*without_span(program.input_tensors), *states)),
+            owners((*states, *without_span(program.output_tensors))),
+            tuple((owner, *span) for name, span in spans.items() for owner in owners((name,))),
         )
 
     def touched(self) -> Iterator[tuple[str, ...]]:
@@ -83,6 +91,9 @@ class Uses:
             for each in storages:
                 start = found[each].start if each in found else number
                 found[each] = Lifetime(start, number + 1)
+        for each, first, last in self.spans:
+            own = found.get(each, Lifetime(first, last + 1))
+            found[each] = Lifetime(min(own.start, first), max(own.end, last + 1))
         for each in self.kept:
             start = found[each].start if each in found else num_steps - 1
             found[each] = Lifetime(start, num_steps + 1)

@@ -23,11 +23,14 @@ class Derivation:
         program: The program, its steps in their final order and its storage shared.
         problem: The records of that program.
         order: The result of the search for an order; None if the order was given.
+        unshared: The program in its final order, none of its storage shared; None if it is not
+            known.
     """
 
     program: Program
     problem: Problem
     order: Order | None = None
+    unshared: Program | None = None
 
 
 def derive(
@@ -50,6 +53,7 @@ def derive(
         order = found.steps
     if order is not None:
         program = program.reordered(order)
+    unshared = program
     program = share(program, rules.aliases, rules.boundary, rules.alignment)
     if program.dimensions and rules.outlines:
         program, problem = _along_sizes(program, rules)
@@ -57,7 +61,7 @@ def derive(
         problem = records(program, rules)
     if AliasKind.OVERLAP in rules.aliases:
         problem = permit_overlaps(program, problem)
-    return Derivation(program, problem, found)
+    return Derivation(program, problem, found, unshared)
 
 
 def _along_sizes(program: Program, rules: Rules) -> tuple[Program, Problem]:

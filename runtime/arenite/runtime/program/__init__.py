@@ -13,11 +13,21 @@ if TYPE_CHECKING:
         write_assembly,
     )
     from arenite.runtime.program.rows import RowTables
-    from arenite.runtime.program.touching import Root, rectangles_of, root_of, run_of, turns_of
+    from arenite.runtime.program.systems import system_of
+    from arenite.runtime.program.touching import (
+        Root,
+        StageRun,
+        rectangles_of,
+        root_of,
+        run_of,
+        stage_runs_of,
+        turns_of,
+    )
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Assembly", "Code", "Root", "RowTables", "assemble", "program_pieces", "rectangles_of",
-    "root_of", "run_of", "turns_of", "write_assembly",
+    "Assembly", "Code", "Root", "RowTables", "StageRun", "assemble", "program_pieces",
+    "rectangles_of", "root_of", "run_of", "stage_runs_of", "system_of", "turns_of",
+    "write_assembly",
 ]  # fmt: skip

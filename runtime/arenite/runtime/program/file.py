@@ -41,6 +41,7 @@ from arenite.runtime.operators.special import External
 from arenite.runtime.program.packing import packed
 from arenite.runtime.program.rows import RowTables, RowVariants, is_contiguous
 from arenite.runtime.program.sizing import Sizing, check_shapes
+from arenite.runtime.program.systems import system_fields
 
 _ALIGNMENT = 64
 """Alignment of each constant, in bytes: a cache line."""
@@ -152,6 +153,8 @@ class _Assembler:
         if tuned_on is not None:
             root["tuned_on"] = tuned_on
         root |= self._sizing.fields()
+        if program.system is not None:
+            root |= system_fields(program.system, [port.name for port in program.outputs])
         return Assembly(root, tuple(self._constants), root["weights_size"])
 
     def _rectangles(self) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
 
 from arenite.planner.errors import UnsupportedModelError, needing
 from arenite.planner.quiet_onnxruntime import FATAL
@@ -82,7 +82,17 @@ class _OnnxRuntimeStep:
             ) from error
 
 
-Segment: TypeAlias = Callable[[], None]
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Turns that one runtime runs.
+
+    Attributes:
+        turns: Numbers of the turns.
+        run: Runs some of them: the first, and the one after the last.
+    """
+
+    turns: range
+    run: Callable[[int, int], None]
 
 
 def segments_of(native: _core.Session, label: str, threads: int) -> tuple[Segment, ...]:
@@ -97,16 +107,12 @@ def segments_of(native: _core.Session, label: str, threads: int) -> tuple[Segmen
     first = 0
     for step in native.external_steps():
         if step.turn > first:
-            segments.append(_core_segment(native, first, step.turn))
+            segments.append(Segment(range(first, step.turn), native.run))
         segments.append(_external_segment(native, step, label, threads))
         first = step.turn + 1
     if first < native.num_turns or not segments:
-        segments.append(_core_segment(native, first, native.num_turns))
+        segments.append(Segment(range(first, native.num_turns), native.run))
     return tuple(segments)
-
-
-def _core_segment(native: _core.Session, first: int, last: int) -> Segment:
-    return lambda: native.run(first, last)
 
 
 def _external_segment(
@@ -114,9 +120,9 @@ def _external_segment(
 ) -> Segment:
     external = _OnnxRuntimeStep(label, native, step, threads)
 
-    def timed() -> None:
+    def timed(_first: int, _last: int) -> None:
         started = time.perf_counter_ns()
         external.run()
         native.note_nanoseconds(step.turn, time.perf_counter_ns() - started)
 
-    return timed
+    return Segment(range(step.turn, step.turn + 1), timed)

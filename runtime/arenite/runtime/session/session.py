@@ -25,6 +25,7 @@ from arenite.runtime.errors import (
     SessionClosedError,
     SessionForkedError,
     SizeRangeError,
+    StageOrderError,
 )
 from arenite.runtime.session.segments import segments_of
 from arenite.runtime.session.stated import (
@@ -32,6 +33,7 @@ from arenite.runtime.session.stated import (
     Array,
     SessionMemory,
     SessionPort,
+    SessionStage,
     StepProfile,
     Tuned,
     misfit,
@@ -221,6 +223,12 @@ class Session:
         self._find_ports()
         self._results = _Results(len(self._outputs))
         self._segments = segments_of(self._native, label, options.threads)
+        self._stages = tuple(
+            SessionStage(name, *(range(*span) for span in spans))
+            for name, *spans in self._native.stages()
+        )
+        counts = self._native.num_turns, len(self._inputs), len(self._outputs)
+        self._parts = self._stages or (SessionStage(label, *map(range, counts)),)
 
     def _find_ports(self) -> None:
         self._inputs = ports_of(self._native, self._native.inputs())
@@ -276,6 +284,11 @@ class Session:
     def outputs(self) -> tuple[SessionPort, ...]:
         """The model's outputs; their views hold the results of the last run until the next."""
         return self._outputs
+
+    @property
+    def stages(self) -> tuple[SessionStage, ...]:
+        """The models of a system, in the order of their turns; none of a single model."""
+        return self._stages
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -410,7 +423,8 @@ class Session:
                 run, and must not change until then. In a program for a range of sizes the shapes
                 set the sizes.
             copy: Return copies, which later runs do not change: their memory is used again once
-                nothing refers to them. Otherwise views that the next run overwrites.
+                nothing refers to them. Otherwise views that the next run overwrites, or of several
+                models the next one.
 
         Raises:
             InputNameError: An input is missing, or there is none of a name.
@@ -431,22 +445,48 @@ class Session:
             if port is not None:
                 self._fit_to(inputs, port)
             given = [np.ascontiguousarray(inputs[port.name]) for port in self._inputs]
-            for index, array in enumerate(given):
-                native.lend(index, array)
-            self._run_steps()
-            return {
-                port.name: self._results.copy(index, port, native) if copy else port.view
-                for index, port in enumerate(self._outputs)
-            }
+            found: dict[str, Array] = {}
+            for stage in self._parts:
+                for index in stage.inputs:
+                    native.lend(index, given[index])
+                self._run_turns(stage.turns)
+                for index in stage.outputs:
+                    port = self._outputs[index]
+                    view = port.view
+                    found[port.name] = self._results.copy(index, port, native) if copy else view
+            return found
 
-    def invoke(self) -> None:
-        """Run the model on the contents of the input views.
+    def run_turns(self, turns: range) -> None:
+        """Run some turns on the contents of memory, such as those of a stage, or a part of them.
+
+        Args:
+            turns: Turns one after another.
 
         Raises:
             SessionBusyError: Another thread is using the session.
             SessionForkedError: It has threads, and this is a child of the process that opened it.
         """
         self._check_process()
+        with self._turn:
+            self._run_turns(turns)
+
+    def guard(self) -> _core.StageGuard:
+        """Return what tells which stages may run now. It is for one thread at a time."""
+        return _core.StageGuard(self._native)
+
+    def invoke(self) -> None:
+        """Run the model on the contents of the input views.
+
+        Raises:
+            StageOrderError: These are several models, which take their inputs one after another.
+            SessionBusyError: Another thread is using the session.
+            SessionForkedError: It has threads, and this is a child of the process that opened it.
+        """
+        self._check_process()
+        if self._stages:
+            raise StageOrderError(
+                "inputs of several models lie in the same bytes; run them by System"
+            )
         with self._turn:
             self._run_steps()
 
@@ -488,7 +528,7 @@ class Session:
             SessionBusyError: Another thread is using the session.
         """
         with self._turn:
-            self._segments = (_refuse,)
+            self._segments = ()
             self._inputs = self._outputs = ()
             self._inputs_by_name = {}
             self._results = _Results(0)
@@ -514,10 +554,18 @@ class Session:
         self.close()
 
     def _run_steps(self) -> None:
+        self._run_turns(range(self._native.num_turns))
+
+    def _run_turns(self, turns: range) -> None:
+        if self._open_core is None:
+            raise SessionClosedError
         try:
             try:
-                for run in self._segments:
-                    run()
+                for segment in self._segments:
+                    first = max(segment.turns.start, turns.start)
+                    last = min(segment.turns.stop, turns.stop)
+                    if first < last or not segment.turns:
+                        segment.run(first, last)
             finally:  # a step of another runtime may have been the last, or have failed
                 if self._open_core is not None:
                     self._open_core.settle()
@@ -534,7 +582,3 @@ class Session:
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():
             raise SessionForkedError
-
-
-def _refuse() -> None:
-    raise SessionClosedError

@@ -31,6 +31,23 @@ class SessionPort:
     view: Array
 
 
+@dataclass(frozen=True, slots=True)
+class SessionStage:
+    """A model of a system.
+
+    Attributes:
+        name: Its name.
+        turns: Its turns among those of the program.
+        inputs: Its inputs among those of the session, those that no other model makes.
+        outputs: Its outputs among those of the session.
+    """
+
+    name: str
+    turns: range
+    inputs: range
+    outputs: range
+
+
 def ports_of(
     native: _core.Session, stated: Sequence[tuple[str, int, Sequence[int]]]
 ) -> tuple[SessionPort, ...]:

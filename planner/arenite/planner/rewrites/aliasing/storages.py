@@ -72,7 +72,8 @@ class Storages:
         self._callers: set[str] = set()
         self._fill()
         lasting = [t.name for t in program.tensors.values() if t.kind in _LASTING]
-        self._keep((*program.output_tensors, *lasting))
+        outputs = [name for name in program.output_tensors if name not in program.spans]
+        self._keep((*outputs, *lasting))
         if boundary is Boundary.EXCLUDE:
             names = (*program.input_tensors, *program.output_tensors)
             self._callers = {self.owner(name) for name in names}
@@ -102,6 +103,12 @@ class Storages:
                 place = self._places[name]
                 place.needed = self._last_read[place.root] = number
                 self._need_viewed(name, number)
+        for name, (first, last) in program.numbered_spans().items():
+            place = self._places[name]
+            place.written = first if place.written < 0 else min(place.written, first)
+            place.needed = max(place.needed, last)
+            self._last_read[place.root] = max(self._last_read.get(place.root, -1), last)
+            self._need_viewed(name, last)
         for name, alias in self._views.items():
             self._join(name, alias)
 

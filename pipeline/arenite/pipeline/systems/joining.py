@@ -1,0 +1,269 @@
+"""Models joined into one program, whose tensors live as long as the schedule may need them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from arenite.pipeline.systems.description import Connection, SystemDescription, SystemFileError
+from arenite.planner import Alias, Array, Port, Program, Step, Tensor, TensorKind
+from arenite.planner.programs import Section, SectionKind, Stage, System
+
+_LASTING = (TensorKind.STATE, TensorKind.CONSTANT)
+
+
+def prefixed(program: Program, model: str) -> Program:
+    """Return a program whose steps, tensors and ports have the name of a model before theirs.
+
+    Args:
+        program: A lowered program, none of whose steps runs in bands yet.
+    """
+
+    def named(name: str) -> str:
+        return f"{model}/{name}" if name else ""
+
+    def tensor(each: Tensor) -> Tensor:
+        alias = each.alias
+        inside = None if alias is None else replace(alias, tensor=named(alias.tensor))
+        return replace(each, name=named(each.name), alias=inside)
+
+    def step(each: Step) -> Step:
+        return replace(
+            each, name=named(each.name), inputs=tuple(map(named, each.inputs)),
+            outputs=tuple(map(named, each.outputs)),
+        )  # fmt: skip
+
+    def port(each: Port) -> Port:
+        return replace(each, name=f"{model}.{each.name}", tensor=named(each.tensor))
+
+    return replace(
+        program,
+        tensors={named(name): tensor(each) for name, each in program.tensors.items()},
+        steps=tuple(map(step, program.steps)),
+        inputs=tuple(map(port, program.inputs)),
+        outputs=tuple(map(port, program.outputs)),
+        constants=_Prefixed(program.constants, f"{model}/"),
+        initial={named(name): named(each) for name, each in program.initial.items()},
+    )
+
+
+def join(description: SystemDescription, programs: Mapping[str, Program]) -> Program:
+    """Return the program of a system.
+
+    Args:
+        description: The system.
+        programs: The program of each model, prefixed, in its final order, no storage shared.
+
+    Raises:
+        SystemFileError: What is connected or kept does not exist, or does not fit.
+    """
+    return _Joining(description, programs).program()
+
+
+class _Joining:
+    def __init__(self, description: SystemDescription, programs: Mapping[str, Program]) -> None:
+        self._description = description
+        self._programs = programs
+        self._names = list(description.models)
+        self._outputs = {
+            port.name: port for program in programs.values() for port in program.outputs
+        }
+        self._inputs = {
+            port.name: port for program in programs.values() for port in program.inputs
+        }
+        self._sources: dict[str, str] = {}  # outputs by the input that they are
+        self._stages_of: dict[str, range] = {}
+        begun = 0
+        for name in self._names:
+            count = len(programs[name].steps)
+            if programs[name].dimensions:
+                raise SystemFileError(
+                    f"model {name!r} has sizes that differ from run to run, "
+                    f"{', '.join(map(str, programs[name].dimensions))}; a system has one size"
+                )
+            if count == 0:
+                raise SystemFileError(f"model {name!r} has no step that runs")
+            self._stages_of[name] = range(begun, begun + count)
+            begun += count
+
+    def program(self) -> Program:
+        tensors: dict[str, Tensor] = {}
+        steps: list[Step] = []
+        for name in self._names:
+            tensors |= self._programs[name].tensors
+            steps += self._programs[name].steps
+        for each in self._description.connections:
+            inner, outer = self._connected(each)
+            tensors[inner] = replace(
+                tensors[inner], kind=TensorKind.ACTIVATION, alias=Alias(outer)
+            )
+            self._sources[each.target] = each.source
+        stages = tuple(map(self._stage, self._names))
+        numbered = [step.name for step in steps]
+        first = self._programs[self._names[0]]
+        programs = [self._programs[name] for name in self._names]
+        return Program(
+            self._description.name,
+            tensors,
+            tuple(steps),
+            tuple(
+                port
+                for program in programs
+                for port in program.inputs
+                if port.name not in self._sources
+            ),
+            tuple(port for program in programs for port in program.outputs),
+            tuple(dict.fromkeys(note for program in programs for note in program.notes)),
+            first.operator_set,
+            _Chained([program.constants for program in programs]),
+            {name: each for program in programs for name, each in program.initial.items()},
+            spans={
+                name: (numbered[span.start], numbered[span.stop - 1])
+                for name, span in self._spans(tensors).items()
+            },
+            system=System(stages, self._description.schedule),
+        )
+
+    def _connected(self, connection: Connection) -> tuple[str, str]:
+        """Return the tensors of an input and of the output that it is."""
+        what = f"{connection.source!r} cannot feed {connection.target!r}"
+        output = self._outputs.get(connection.source)
+        if output is None:
+            raise SystemFileError(f"{what}: outputs are {', '.join(map(repr, self._outputs))}")
+        port = self._inputs.get(connection.target)
+        if port is None:
+            raise SystemFileError(f"{what}: inputs are {', '.join(map(repr, self._inputs))}")
+        source = self._programs[_model_of(output.name)]
+        target = self._programs[_model_of(port.name)]
+        one, other = source.tensors[output.tensor], target.tensors[port.tensor]
+        root = source.tensors[source.root(output.tensor)[0]]
+        if root.kind in (*_LASTING, TensorKind.INPUT):
+            raise SystemFileError(f"{what}: it is a {root.kind!s} of its model")
+        if other.alias is not None or other.kind is not TensorKind.INPUT:
+            raise SystemFileError(f"{what}: the model keeps that input")
+        facts = [
+            (_type(one), _shape(output, one), one.quantisation),
+            (_type(other), _shape(port, other), other.quantisation),
+        ]
+        if facts[0] != facts[1]:
+            shown = (f"{kind} {shape}, quantised {by}" for kind, shape, by in facts)
+            raise SystemFileError(f"{what}: one is {next(shown)}; the other {next(shown)}")
+        if output.axes != port.axes:
+            raise SystemFileError(f"{what}: their axes are stored in different orders")
+        return port.tensor, output.tensor
+
+    def _stage(self, name: str) -> Stage:
+        program = self._programs[name]
+        kept = [f"{name}.{each}" for each in self._description.models[name].keep]
+        own = [port.name for port in program.outputs]
+        for each in kept:
+            if each not in own:
+                raise SystemFileError(f"keeps {each!r}; outputs are {', '.join(map(repr, own))}")
+        reads = [self._sources[port.name] for port in program.inputs if port.name in self._sources]
+        return Stage(
+            name,
+            len(program.steps),
+            sum(port.name not in self._sources for port in program.inputs),
+            len(program.outputs),
+            tuple(dict.fromkeys(reads)),
+            tuple(kept),
+        )
+
+    def _spans(self, tensors: Mapping[str, Tensor]) -> dict[str, range]:
+        """Return the steps at which inputs and outputs are needed, whichever order runs."""
+        spans: dict[str, range] = {}
+
+        def extend(tensor: str, steps: range) -> None:
+            if tensors[tensor].kind not in _LASTING:
+                own = spans.get(tensor, steps)
+                spans[tensor] = range(min(own.start, steps.start), max(own.stop, steps.stop))
+
+        for port in self._inputs.values():
+            if port.name not in self._sources:
+                first = self._stages_of[_model_of(port.name)].start
+                extend(port.tensor, range(first, first + 1))
+        end = self._stages_of[self._names[-1]].stop
+        for port in self._outputs.values():
+            model = _model_of(port.name)
+            made = self._stages_of[model].stop
+            readers = [
+                _model_of(target) for target, each in self._sources.items() if each == port.name
+            ]
+            is_kept = port.name.removeprefix(f"{model}.") in self._description.models[model].keep
+            extend(port.tensor, range(made - 1, end if is_kept else made))
+            for section in self._description.schedule.sections():
+                if section.kind in _REORDERING and _crosses(section, model, readers, is_kept):
+                    extend(port.tensor, self._steps_of(section))
+        return spans
+
+    def _steps_of(self, section: Section) -> range:
+        stages = [self._stages_of[name] for name in section.stages()]
+        return range(stages[0].start, stages[-1].stop)
+
+
+_REORDERING = (SectionKind.REPEAT, SectionKind.ANY_ORDER, SectionKind.AT_ONCE)
+"""Sections whose models may run before models that the program has before them."""
+
+
+def _crosses(section: Section, maker: str, readers: Sequence[str], is_kept: bool) -> bool:
+    """Tell whether an output is there before a section, and read in it, or the other way round."""
+    inside = set(section.stages())
+    among = [reader in inside for reader in readers]
+    return (is_kept or not all(among)) if maker in inside else any(among)
+
+
+def with_operators(unshared: Program, chosen: Program) -> Program:
+    """Return a program whose steps have the operators of the steps of another, by their names."""
+    operators = {step.name: step.operator for step in chosen.steps}
+    steps = tuple(
+        replace(step, operator=operators.get(step.name, step.operator)) for step in unshared.steps
+    )
+    return replace(unshared, steps=steps)
+
+
+def _model_of(port: str) -> str:
+    return port.partition(".")[0]
+
+
+def _type(tensor: Tensor) -> str:
+    return tensor.dtype.label
+
+
+def _shape(port: Port, tensor: Tensor) -> str:
+    return "x".join(map(str, port.shape(tensor.shape))) or "scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefixed(Mapping[str, Array]):
+    """Constants whose names have a prefix; they are read when they are asked for."""
+
+    inner: Mapping[str, Array]
+    prefix: str
+
+    def __getitem__(self, name: str) -> Array:
+        if not name.startswith(self.prefix):
+            raise KeyError(name)
+        return self.inner[name.removeprefix(self.prefix)]
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{self.prefix}{name}" for name in self.inner)
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chained(Mapping[str, Array]):
+    """Constants of several programs, of different names."""
+
+    inner: Sequence[Mapping[str, Array]]
+
+    def __getitem__(self, name: str) -> Array:
+        for each in self.inner:
+            if name in each:
+                return each[name]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for each in self.inner for name in each)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.inner))

@@ -1,0 +1,143 @@
+"""From the description of a system to a placed program."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.pipeline.base.memories import spread_over
+from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
+from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.building import Built, build_lowered
+from arenite.pipeline.making.programs import session_by_plan
+from arenite.pipeline.making.schedule_checks import check_system
+from arenite.pipeline.systems.apart import place_apart
+from arenite.pipeline.systems.description import SystemDescription, SystemFileError, SystemModel
+from arenite.pipeline.systems.joining import join, prefixed, with_operators
+from arenite.pipeline.targets.compiling import Compiled, lower_model, rules
+from arenite.planner import Plan, Problem, Program, Source, Strategy, derive
+from arenite.planner.files import model_digest
+from arenite.planner.programs import CostedMemory, SectionKind
+from arenite.runtime import SessionMemory
+from arenite.runtime.program import root_of
+from arenite.runtime.rewrites import Kernels
+from arenite.strategies import find
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSystem:
+    """A system and the plan of its memory.
+
+    Attributes:
+        built: The program of all models, placed.
+        alone: Bytes of the arena that each model takes alone, by name.
+    """
+
+    built: Built
+    alone: Mapping[str, int]
+
+    @property
+    def problem(self) -> Problem:
+        """The records that were placed."""
+        return self.built.compiled.source.problem
+
+    @property
+    def plan(self) -> Plan:
+        """The offsets, with the proof."""
+        return self.built.plan
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+    @property
+    def lower_bound(self) -> int:
+        """Bytes below which no plan of these records exists."""
+        return self.plan.lower_bound
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the height is proved to be the least."""
+        return self.plan.optimal
+
+    def write(self, output: Path | str) -> SessionMemory:
+        """Write the program file, once it was loaded, and return the bytes a session holds.
+
+        Raises:
+            UnloadableError: No session runs the program; nothing is written.
+            OutputError: The file cannot be written.
+        """
+        return self.built.write(Path(output))
+
+
+def plan_system(
+    system: SystemDescription | Path | str,
+    *,
+    strategy: Strategy | None = None,
+    capacity: int | None = None,
+    memories: Sequence[CostedMemory] = (),
+    limits: SearchLimits = UNLIMITED,
+) -> PlannedSystem:
+    """Plan several models in one arena.
+
+    Each model gets the order, bands and kernels that it has alone, so it computes the same to the
+    bit. Then the records of all are placed together.
+
+    Args:
+        system: A description, or the TOML file of one.
+        strategy: Places the records; `best` by default.
+        capacity: Most bytes that the arena may take; None for no limit.
+        memories: Memories to spread the records over; one by default.
+        limits: Limits of each search.
+
+    Raises:
+        SystemFileError: The models do not fit together, or what is asked for is not supported.
+        ModelError: A model cannot be read or run.
+        PlanError: There is no plan, or a model may overwrite what another needs.
+    """
+    if not isinstance(system, SystemDescription):
+        system = SystemDescription.read(Path(system))
+    strategy = strategy or find("best")
+    built = {name: _built(name, model, limits) for name, model in system.models.items()}
+    joined = join(system, {name: _unshared(each.compiled) for name, each in built.items()})
+    derivation = derive(joined, replace(rules(capacity), outlines=True))
+    source = Source.derived(system.name, _digest(system), derivation)
+    if memories:
+        if SectionKind.AT_ONCE in {each.kind for each in system.schedule.sections()}:
+            raise SystemFileError("models that run at_once share one memory; leave out --memory")
+        source, outcome, _ = spread_over(source, memories, strategy, limits)
+    else:
+        check_bound(source.problem)
+        outcome = place_apart(strategy, derivation.program, source.problem, limits)
+        check_capacity(source.problem, outcome, strategy)
+    compiled = Compiled(source, kernels=Kernels.DIRECT)
+    _check(compiled, outcome)
+    alone = {name: each.arena_bytes for name, each in built.items()}
+    return PlannedSystem(Built.of(compiled, outcome), alone)
+
+
+def _built(name: str, model: SystemModel, limits: SearchLimits) -> Built:
+    """Return the program of a model as it is built alone, but for its names."""
+    reading = Reading(model.dims, model.shapes, model.values, limits=limits)
+    lowered = lower_model(model.path, reading)
+    lowered = replace(lowered, program=prefixed(lowered.program, name))
+    return build_lowered(lowered, reading, strategy=find("best"))
+
+
+def _unshared(compiled: Compiled) -> Program:
+    """Return a program with its kernels chosen, none of its storage shared."""
+    assert compiled.unshared is not None
+    return with_operators(compiled.unshared, compiled.program)
+
+
+def _digest(system: SystemDescription) -> str:
+    """Return one digest of all models."""
+    digests = [model_digest(model.path) for model in system.models.values()]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def _check(compiled: Compiled, outcome: Outcome) -> None:
+    with session_by_plan(compiled, outcome.plan) as session:
+        check_system(root_of(session.flatbuffer()))

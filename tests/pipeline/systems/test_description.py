@@ -1,0 +1,96 @@
+"""Descriptions of systems that are refused, and those that are read."""
+
+from pathlib import Path
+
+import pytest
+
+from arenite.pipeline.systems import Connection, SystemDescription, SystemFileError, plan_system
+from arenite.planner.programs import Section, SectionKind
+from support.small_systems import write_system
+from support.tiny_onnx import parse, save
+
+TWO = '[models.a]\npath = "a.onnx"\n[models.b]\npath = "b.onnx"\n'
+CONNECT = '[[connect]]\nfrom = "a.y"\nto = "b.x"\n'
+
+
+def described(folder: Path, text: str) -> SystemDescription:
+    path = folder / "system.toml"
+    path.write_text(text, encoding="utf-8")
+    return SystemDescription.read(path)
+
+
+def test_models_run_in_the_order_of_the_file_unless_there_is_a_schedule(tmp_path):
+    assert described(tmp_path, TWO).schedule == Section(SectionKind.SEQUENCE, ("a", "b"))
+    found = described(tmp_path, f'schedule = ["b", {{ maybe = ["a"] }}]\n{TWO}')
+    maybe = Section(SectionKind.MAYBE, ("a",))
+    assert found.schedule == Section(SectionKind.SEQUENCE, ("b", maybe))
+    assert list(found.models) == ["b", "a"]
+    assert found.models["a"].path == tmp_path / "a.onnx"
+    assert described(tmp_path, TWO + CONNECT).connections == (Connection("a.y", "b.x"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("models = 1", "expected a table"),
+        ("[models", "is not TOML"),
+        ("", "describes no model"),
+        (f"{TWO}[other]", "unknown key 'other'; known: models, schedule, connect"),
+        ("[models.a]\nkeep = []", "'a' has no path"),
+        ('[models."a.b"]\npath = "a.onnx"', "use no dot"),
+        ('[models.a]\npath = "a.onnx"\nkeep = [1]', "expected names of outputs"),
+        ('[models.a]\npath = "a.onnx"\ndims = { n = "1..4" }', "expected a whole number"),
+        ('[models.a]\npath = "a.onnx"\nvalues = { n = true }', "expected a number"),
+        (f'schedule = ["a"]\n{TWO}', "leaves out 'b'"),
+        (f'schedule = ["a", "b", "c"]\n{TWO}', "names 'c'; models: 'a', 'b'"),
+        (f'schedule = ["a", "b", "a"]\n{TWO}', "more than once"),
+        (f'schedule = ["a", "b", {{ maybe = [] }}]\n{TWO}', "section maybe of the schedule is e"),
+        (f'schedule = [{{ never = ["a", "b"] }}]\n{TWO}', "section 'never'; known: 'sequence'"),
+        (f'schedule = ["a", 2]\n{TWO}', "has a part 2"),
+        (f'schedule = [{{ at_once = ["a", {{ at_once = ["b"] }}] }}]\n{TWO}', "inside another"),
+        (f"schedule = {'[' * 40}{']' * 40}\n{TWO}", "expected a model, or a section"),
+        (f'{TWO}[[connect]]\nfrom = "a.y"', "expected from and to"),
+        (f'{TWO}[[connect]]\nfrom = "c.y"\nto = "b.x"', "connects 'c.y'; expected MODEL.PORT"),
+        (f"{TWO}{CONNECT}{CONNECT}", "two outputs are connected to 'b.x'"),
+        (f'schedule = ["b", "a"]\n{TWO}{CONNECT}', "cannot feed 'b.x': it runs later"),
+        (f'schedule = [{{ maybe = ["a"] }}, "b"]\n{TWO}{CONNECT}', "'b' may run without 'a'"),
+        (f'schedule = [{{ any_order = ["a", "b"] }}]\n{TWO}{CONNECT}', "no order"),
+        (f'schedule = [{{ at_once = ["a", "b"] }}]\n{TWO}{CONNECT}', "no order"),
+        (f'{TWO}[[connect]]\nfrom = "a.y"\nto = "a.x"', "it is the same model"),
+    ],
+)
+def test_what_is_no_system_is_refused(tmp_path, text, reason):
+    with pytest.raises(SystemFileError) as error:
+        described(tmp_path, text)
+    assert reason in str(error.value)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(SystemFileError, match="cannot be read"):
+        SystemDescription.read(tmp_path / "missing.toml")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("(float[2] x) => (y) {y = Neg(x)}", "(float[3] x) => (y) {y = Neg(x)}", "float32 2, "),
+        ("(float[2] x) => (y) {y = Neg(x)}", "(int32[2] x) => (y) {y = Neg(x)}", "int32 2, "),
+        ("(float[2] x) => (z) {z = Neg(x)}", "(float[2] x) => (y) {y = Neg(x)}", "outputs are"),
+        ("(float[2] x) => (x) {w = Neg(x)}", "(float[2] x) => (y) {y = Neg(x)}", "no step that"),
+        ("(float[2] x) => (y) {y = Neg(x)}", "(float[2] z) => (y) {y = Neg(z)}", "inputs are"),
+    ],
+)
+def test_ports_that_do_not_fit_are_refused(tmp_path, first, second, reason):
+    for name, text in (("a", first), ("b", second)):
+        save(tmp_path, parse(text)).rename(tmp_path / f"{name}.onnx")
+    path = tmp_path / "system.toml"
+    path.write_text(TWO + CONNECT, encoding="utf-8")
+    with pytest.raises(SystemFileError) as error:
+        plan_system(path)
+    assert reason in str(error.value)
+
+
+def test_an_output_that_is_not_there_cannot_be_kept(tmp_path):
+    path = write_system(tmp_path, '"iris"', "iris", keep="iris.glance")
+    with pytest.raises(SystemFileError, match=r"keeps 'iris\.glance'; outputs are 'iris\.gaze'"):
+        plan_system(path)

@@ -1,0 +1,192 @@
+"""Several models in one arena: the same outputs as in arenas of their own, or a typed error."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from arenite.pipeline.making.programs import random_array
+from arenite.pipeline.session import Session
+from arenite.pipeline.systems import plan_system
+from arenite.runtime import ProgramError, StageOrderError, System
+from support.small_systems import CONNECTED, write_system
+
+THREE = '"detector", { maybe = ["landmarks"] }, { maybe = ["iris"] }'
+POISONS = [None, 0x00, 0xFF]
+
+
+def alone(path, name, inputs):
+    with Session(path.parent / f"{name}.onnx") as session:
+        return session.run(inputs)
+
+
+def inputs_of(system, name, seed=0):
+    generator = np.random.default_rng(seed)
+    return {
+        key: random_array(generator, port.dtype, port.shape)
+        for key, port in system[name].inputs.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def connected(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("connected")
+    names = ("detector", "landmarks", "iris")
+    path = write_system(folder, THREE, *names, more=CONNECTED, keep="detector.boxes")
+    planned = plan_system(path)
+    planned.write(folder / "system.arena")
+    return path, planned
+
+
+@pytest.mark.parametrize("poison", POISONS)
+@pytest.mark.parametrize("rounds", [("detector", "landmarks", "iris"), ("detector", "iris")])
+def test_models_compute_the_same_as_alone(connected, rounds, poison):
+    path, planned = connected
+    with System(path.with_suffix(".arena"), poison=poison) as system:
+        assert system.arena_bytes == planned.height < sum(planned.alone.values())
+        for seed in range(2):
+            system.finish()
+            made = {}
+            for name in rounds:
+                given = inputs_of(system, name, seed)
+                found = system[name].run(given)
+                crop = {} if name == "detector" else {"crop": made["crop"]}
+                for key, expected in alone(path, name, {**given, **crop}).items():
+                    np.testing.assert_array_equal(found[key], expected)
+                made |= found
+                if name not in ("detector", "landmarks"):
+                    continue
+                if name == "detector" and "landmarks" not in rounds:
+                    system["landmarks"].skip()
+            kept = system["detector"].outputs["boxes"].view
+            np.testing.assert_array_equal(kept, made["boxes"])
+
+
+def test_what_is_handed_on_is_not_copied(connected):
+    path, planned = connected
+    program = planned.built.compiled.program
+    assert program.root("landmarks/crop") == program.root("detector/crop")
+    assert program.root("iris/crop") == program.root("detector/crop")
+    assert [stage.reads for stage in program.system.stages] == [
+        (), ("detector.crop",), ("detector.crop",)
+    ]  # fmt: skip
+    sizes = {record.name: record.size for record in planned.problem.records}
+    assert sum("crop" in each.tensors[0] for each in planned.problem.records if each.tensors) == 1
+    assert "detector.crop" not in sizes
+    with System(path.with_suffix(".arena")) as system:
+        assert list(system["landmarks"].inputs) == ["scale"]
+        assert not system["iris"].inputs
+
+
+def test_runs_that_would_destroy_something_are_refused(connected):
+    path, _ = connected
+    with System(path.with_suffix(".arena")) as system:
+        with pytest.raises(StageOrderError, match="run 'detector' first"):
+            system["iris"].run()
+        system["detector"].run(inputs_of(system, "detector"))
+        system["landmarks"].start(inputs_of(system, "landmarks"))
+        assert not system["landmarks"].advance(1)
+        with pytest.raises(StageOrderError, match="'landmarks', which is not done"):
+            system["iris"].run()
+        system["landmarks"].skip()
+        system["iris"].run()
+        with pytest.raises(StageOrderError, match="not there; run 'detector' first"):
+            system["iris"].run()
+        with pytest.raises(StageOrderError, match="call start"):
+            system["iris"].advance(1)
+
+
+def test_a_schedule_runs_by_its_conditions(connected):
+    path, _ = connected
+    with System(path.with_suffix(".arena")) as system:
+        inputs = {"detector": inputs_of(system, "detector"),
+                  "landmarks": lambda system: inputs_of(system, "landmarks")}  # fmt: skip
+        assert list(system.run(inputs)) == ["detector", "landmarks", "iris"]
+        found = system.run(inputs, {"landmarks": lambda _: False})
+        assert list(found) == ["detector", "iris"]
+        crop = {"crop": found["detector"]["crop"]}
+        np.testing.assert_array_equal(found["iris"]["gaze"], alone(path, "iris", crop)["gaze"])
+
+
+def test_a_session_of_all_models_runs_each_once(connected):
+    path, _ = connected
+    with Session(path.with_suffix(".arena"), poison=0xFF) as session:
+        generator = np.random.default_rng(1)
+        given = {
+            port.name: random_array(generator, port.dtype, port.shape) for port in session.inputs
+        }
+        found = session.run(given)
+        boxes = alone(path, "detector", {"image": given["detector.image"]})
+        np.testing.assert_array_equal(found["detector.boxes"], boxes["boxes"])
+        inputs = {"crop": boxes["crop"], "scale": given["landmarks.scale"]}
+        points = alone(path, "landmarks", inputs)["points"]
+        np.testing.assert_array_equal(found["landmarks.points"], points)
+        with pytest.raises(StageOrderError, match="run them by System"):
+            session.invoke()
+
+
+@pytest.mark.parametrize("order", itertools.permutations(["detector", "iris", "speech"]))
+def test_any_order_keeps_what_is_to_be_kept(tmp_path, order):
+    names = '"detector", "iris", "speech"'
+    path = write_system(
+        tmp_path, f"{{ any_order = [{names}] }}", "detector", "iris", "speech", keep="iris.gaze"
+    )
+    plan_system(path).write(tmp_path / "system.arena")
+    with System(tmp_path / "system.arena", poison=0xFF) as system:
+        made = {}
+        for name in order:
+            given = inputs_of(system, name)
+            made[name] = system[name].run(given)
+            for key, expected in alone(path, name, given).items():
+                np.testing.assert_array_equal(made[name][key], expected)
+        np.testing.assert_array_equal(system["iris"].outputs["gaze"].view, made["iris"]["gaze"])
+
+
+def test_models_at_once_run_in_slices_and_on_threads(tmp_path):
+    path = write_system(
+        tmp_path, '{ at_once = ["speech", "detector"] }, "iris"', "speech", "detector", "iris",
+        more='[[connect]]\nfrom = "detector.crop"\nto = "iris.crop"',
+    )  # fmt: skip
+    planned = plan_system(path)
+    planned.write(tmp_path / "system.arena")
+    assert planned.height >= planned.alone["speech"]
+    assert planned.optimal
+    with System(tmp_path / "system.arena", poison=0xFF) as system:
+        given = {name: inputs_of(system, name) for name in ("speech", "detector")}
+        words = alone(path, "speech", given["speech"])["words"]
+        system["speech"].start(given["speech"])
+        done = False
+        while not done:
+            boxes = system["detector"].run(given["detector"])["boxes"]
+            system["iris"].skip()
+            done = system["speech"].advance(1)
+        np.testing.assert_array_equal(system["speech"].outputs["words"].view, words)
+        for _ in range(5):
+            found = system.run(given)
+            np.testing.assert_array_equal(found["speech"]["words"], words)
+            np.testing.assert_array_equal(found["detector"]["boxes"], boxes)
+
+
+def test_a_repeated_model_finds_its_input_again(tmp_path):
+    path = write_system(
+        tmp_path, '"detector", { repeat = ["landmarks"] }', "detector", "landmarks",
+        more='[[connect]]\nfrom = "detector.crop"\nto = "landmarks.crop"',
+    )  # fmt: skip
+    plan_system(path).write(tmp_path / "system.arena")
+    with System(tmp_path / "system.arena", poison=0x00) as system:
+        crop = system["detector"].run(inputs_of(system, "detector"))["crop"]
+        for seed in range(3):
+            given = inputs_of(system, "landmarks", seed)
+            found = system["landmarks"].run(given)
+            expected = alone(path, "landmarks", {**given, "crop": crop})["points"]
+            np.testing.assert_array_equal(found["points"], expected)
+
+
+def test_a_single_model_is_no_system(tmp_path):
+    from arenite.pipeline import build
+    from support.tiny_onnx import parse, save
+
+    model = save(tmp_path, parse("(float[2] x) => (y) {y = Neg(x)}"))
+    build(model, tmp_path / "one.arena")
+    with pytest.raises(ProgramError, match="has a single model"):
+        System(tmp_path / "one.arena")
