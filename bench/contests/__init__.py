@@ -47,6 +47,7 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "several-memories": Entry("targets", "cost of traffic", "zoo, ../shared", "banked_greedy"),
     "streams": Entry("streams", "bytes, multiply-adds, quality", "zoo, ../shared",
                      "whole windows"),
+    "systems": Entry("systems", "bytes", "zoo, ../shared", "TFLM"),
     "c-source": Entry("c_code", "bytes, instructions", "../shared", "TFLM, TiGrIS"),
     "c-onnx": Entry("c_code", "bytes, instructions", "assets, zoo", "onnx2c"),
     "c-kernels": Entry("c_code", "bytes, instructions", "../shared", "CMSIS-NN"),

@@ -376,6 +376,11 @@ arenite_status arenite_session_create(const arenite_model* model, const arenite_
           ("step '" + step->name()->str() + "' needs ONNX Runtime; this model runs in Python only")
               .c_str());
     }
+    if (const auto* stages = model->file->program().stages();
+        stages != nullptr && stages->size() != 0) {
+      return fail(ARENITE_ERROR_UNSUPPORTED,
+                  "the file has several models, which run in Python only");
+    }
     *session = new arenite_session(model->file, translated);
     return ARENITE_OK;
   });

@@ -16,14 +16,20 @@ LANDMARKS = """(float[1,4,16,16] crop, float[1,4,1,1] scale) => (points)
 
 IRIS = """(float[1,4,16,16] crop) => (gaze)
 <float[12,4,5,5] w, float[12,12,1,1] u>
-{ r = Neg(crop) a = Conv(r, w) b = Sigmoid(a) c = Conv(b, u) gaze = GlobalAveragePool(c) }"""
+{ a = Conv(crop, w) b = Sigmoid(a) c = Conv(b, u) gaze = GlobalAveragePool(c) }"""
 
 SPEECH = """(float[1,2,40,8] sound) => (words)
 <float[16,2,3,3] w, float[16,16,3,3] u, float[3,16,1,1] v>
 { a = Conv<pads=[1,1,1,1]>(sound, w) b = Relu(a) c = Conv<pads=[1,1,1,1]>(b, u) d = Relu(c)
   e = Conv(d, v) words = Softmax<axis=1>(e) }"""
 
-MODELS = {"detector": DETECTOR, "landmarks": LANDMARKS, "iris": IRIS, "speech": SPEECH}
+NEGATIVE = """(float[1,4,16,16] crop) => (negative)
+{ n = Neg(crop) negative = Abs(n) }"""
+
+MODELS = {
+    "detector": DETECTOR, "landmarks": LANDMARKS, "iris": IRIS, "speech": SPEECH,
+    "negative": NEGATIVE,
+}  # fmt: skip
 
 CONNECTED = """
 [[connect]]

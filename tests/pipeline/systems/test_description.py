@@ -76,7 +76,7 @@ def test_a_missing_file_is_refused(tmp_path):
         ("(float[2] x) => (y) {y = Neg(x)}", "(float[3] x) => (y) {y = Neg(x)}", "float32 2, "),
         ("(float[2] x) => (y) {y = Neg(x)}", "(int32[2] x) => (y) {y = Neg(x)}", "int32 2, "),
         ("(float[2] x) => (z) {z = Neg(x)}", "(float[2] x) => (y) {y = Neg(x)}", "outputs are"),
-        ("(float[2] x) => (x) {w = Neg(x)}", "(float[2] x) => (y) {y = Neg(x)}", "no step that"),
+        ("(float[2] x) => (y) {y = Neg(x)}", "(float[2] x) => (x) {w = Neg(x)}", "no step that"),
         ("(float[2] x) => (y) {y = Neg(x)}", "(float[2] z) => (y) {y = Neg(z)}", "inputs are"),
     ],
 )

@@ -9,6 +9,7 @@ from arenite.pipeline.making.programs import random_array
 from arenite.pipeline.session import Session
 from arenite.pipeline.systems import plan_system
 from arenite.runtime import ProgramError, StageOrderError, System
+from arenite.runtime.operators import Copy
 from support.small_systems import CONNECTED, write_system
 
 THREE = '"detector", { maybe = ["landmarks"] }, { maybe = ["iris"] }'
@@ -65,17 +66,30 @@ def test_models_compute_the_same_as_alone(connected, rounds, poison):
 def test_what_is_handed_on_is_not_copied(connected):
     path, planned = connected
     program = planned.built.compiled.program
-    assert program.root("landmarks/crop") == program.root("detector/crop")
-    assert program.root("iris/crop") == program.root("detector/crop")
+    crop = next(port.tensor for port in program.outputs if port.name == "detector.crop")
+    assert program.root("landmarks/crop") == program.root("iris/crop") == program.root(crop)
+    assert not any(isinstance(step.operator, Copy) for step in program.steps)
     assert [stage.reads for stage in program.system.stages] == [
         (), ("detector.crop",), ("detector.crop",)
     ]  # fmt: skip
-    sizes = {record.name: record.size for record in planned.problem.records}
-    assert sum("crop" in each.tensors[0] for each in planned.problem.records if each.tensors) == 1
-    assert "detector.crop" not in sizes
+    assert planned.optimal
     with System(path.with_suffix(".arena")) as system:
         assert list(system["landmarks"].inputs) == ["scale"]
         assert not system["iris"].inputs
+
+
+def test_what_is_stored_in_another_order_of_axes_is_copied_by_a_step(tmp_path):
+    path = write_system(
+        tmp_path, '"detector", "negative"', "detector", "negative",
+        more='[[connect]]\nfrom = "detector.crop"\nto = "negative.crop"',
+    )  # fmt: skip
+    planned = plan_system(path)
+    planned.write(tmp_path / "system.arena")
+    (note,) = planned.built.compiled.program.notes
+    assert note.startswith("copy of detector.crop for negative.crop")
+    with System(tmp_path / "system.arena", poison=0xFF) as system:
+        crop = system["detector"].run(inputs_of(system, "detector"))["crop"]
+        np.testing.assert_array_equal(system["negative"].run()["negative"], abs(crop))
 
 
 def test_runs_that_would_destroy_something_are_refused(connected):
@@ -84,10 +98,12 @@ def test_runs_that_would_destroy_something_are_refused(connected):
         with pytest.raises(StageOrderError, match="run 'detector' first"):
             system["iris"].run()
         system["detector"].run(inputs_of(system, "detector"))
+        with pytest.raises(StageOrderError, match="'landmarks' has not read; run or skip that"):
+            system["iris"].run()
         system["landmarks"].start(inputs_of(system, "landmarks"))
         assert not system["landmarks"].advance(1)
         with pytest.raises(StageOrderError, match="'landmarks', which is not done"):
-            system["iris"].run()
+            system["detector"].run(inputs_of(system, "detector"))
         system["landmarks"].skip()
         system["iris"].run()
         with pytest.raises(StageOrderError, match="not there; run 'detector' first"):
@@ -125,7 +141,7 @@ def test_a_session_of_all_models_runs_each_once(connected):
             session.invoke()
 
 
-@pytest.mark.parametrize("order", itertools.permutations(["detector", "iris", "speech"]))
+@pytest.mark.parametrize("order", [*itertools.permutations(["detector", "iris", "speech"])])
 def test_any_order_keeps_what_is_to_be_kept(tmp_path, order):
     names = '"detector", "iris", "speech"'
     path = write_system(

@@ -122,6 +122,7 @@ def _show(
         *memory_rows(problem, plan),
         ("planned", f"{plural(len(problem.records), 'record')} by {plan.strategy}"),
     ]
+    rows += [("note", each) for each in planned.built.compiled.program.notes]
     if held is not None:
         rows.append(held_row(held))
     if output is not None:

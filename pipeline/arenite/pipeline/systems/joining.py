@@ -1,11 +1,13 @@
 """Models joined into one program, whose tensors live as long as the schedule may need them."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from arenite.pipeline.systems.description import Connection, SystemDescription, SystemFileError
 from arenite.planner import Alias, Array, Port, Program, Step, Tensor, TensorKind
 from arenite.planner.programs import Section, SectionKind, Stage, System
+from arenite.runtime.operators import Copy, Move
 
 _LASTING = (TensorKind.STATE, TensorKind.CONSTANT)
 
@@ -70,32 +72,33 @@ class _Joining:
             port.name: port for program in programs.values() for port in program.inputs
         }
         self._sources: dict[str, str] = {}  # outputs by the input that they are
+        self._copies: dict[str, list[Step]] = {name: [] for name in self._names}
+        self._tensors = {
+            key: tensor for name in self._names for key, tensor in programs[name].tensors.items()
+        }
+        for each in description.connections:
+            self._connect(each, *self._connected(each))
         self._stages_of: dict[str, range] = {}
         begun = 0
         for name in self._names:
-            count = len(programs[name].steps)
+            count = len(self._copies[name]) + len(programs[name].steps)
             if programs[name].dimensions:
                 raise SystemFileError(
                     f"model {name!r} has sizes that differ from run to run, "
                     f"{', '.join(map(str, programs[name].dimensions))}; a system has one size"
                 )
-            if count == 0:
+            if not programs[name].steps:
                 raise SystemFileError(f"model {name!r} has no step that runs")
             self._stages_of[name] = range(begun, begun + count)
             begun += count
 
     def program(self) -> Program:
-        tensors: dict[str, Tensor] = {}
-        steps: list[Step] = []
-        for name in self._names:
-            tensors |= self._programs[name].tensors
-            steps += self._programs[name].steps
-        for each in self._description.connections:
-            inner, outer = self._connected(each)
-            tensors[inner] = replace(
-                tensors[inner], kind=TensorKind.ACTIVATION, alias=Alias(outer)
-            )
-            self._sources[each.target] = each.source
+        tensors = self._tensors
+        steps = [
+            step
+            for name in self._names
+            for step in (*self._copies[name], *self._programs[name].steps)
+        ]
         stages = tuple(map(self._stage, self._names))
         numbered = [step.name for step in steps]
         first = self._programs[self._names[0]]
@@ -111,7 +114,14 @@ class _Joining:
                 if port.name not in self._sources
             ),
             tuple(port for program in programs for port in program.outputs),
-            tuple(dict.fromkeys(note for program in programs for note in program.notes)),
+            (
+                *dict.fromkeys(note for program in programs for note in program.notes),
+                *(
+                    f"{step.name}, as their axes are stored in different orders"
+                    for copies in self._copies.values()
+                    for step in copies
+                ),
+            ),
             first.operator_set,
             _Chained([program.constants for program in programs]),
             {name: each for program in programs for name, each in program.initial.items()},
@@ -122,8 +132,26 @@ class _Joining:
             system=System(stages, self._description.schedule),
         )
 
-    def _connected(self, connection: Connection) -> tuple[str, str]:
-        """Return the tensors of an input and of the output that it is."""
+    def _connect(self, connection: Connection, port: Port, output: Port) -> None:
+        """Let an input lie where an output does, or copy it if its axes are in another order."""
+        self._sources[connection.target] = connection.source
+        inner, outer = self._tensors[port.tensor], self._tensors[output.tensor]
+        alias = None
+        if port.axes == output.axes:
+            alias = Alias(outer.name)
+        else:
+            self._copies[_model_of(port.name)].append(
+                Step(
+                    f"copy of {connection.source} for {connection.target}",
+                    Copy(moves=(_move(output, outer, port, inner),)),
+                    (outer.name,),
+                    (inner.name,),
+                )
+            )
+        self._tensors[inner.name] = replace(inner, kind=TensorKind.ACTIVATION, alias=alias)
+
+    def _connected(self, connection: Connection) -> tuple[Port, Port]:
+        """Return an input and the output that it is."""
         what = f"{connection.source!r} cannot feed {connection.target!r}"
         output = self._outputs.get(connection.source)
         if output is None:
@@ -146,9 +174,7 @@ class _Joining:
         if facts[0] != facts[1]:
             shown = (f"{kind} {shape}, quantised {by}" for kind, shape, by in facts)
             raise SystemFileError(f"{what}: one is {next(shown)}; the other {next(shown)}")
-        if output.axes != port.axes:
-            raise SystemFileError(f"{what}: their axes are stored in different orders")
-        return port.tensor, output.tensor
+        return port, output
 
     def _stage(self, name: str) -> Stage:
         program = self._programs[name]
@@ -160,7 +186,7 @@ class _Joining:
         reads = [self._sources[port.name] for port in program.inputs if port.name in self._sources]
         return Stage(
             name,
-            len(program.steps),
+            len(self._stages_of[name]),
             sum(port.name not in self._sources for port in program.inputs),
             len(program.outputs),
             tuple(dict.fromkeys(reads)),
@@ -208,6 +234,24 @@ def _crosses(section: Section, maker: str, readers: Sequence[str], is_kept: bool
     inside = set(section.stages())
     among = [reader in inside for reader in readers]
     return (is_kept or not all(among)) if maker in inside else any(among)
+
+
+def _move(source: Port, given: Tensor, target: Port, made: Tensor) -> Move:
+    """Return the move from the order in which one port stores its axes to that of another."""
+    axes = [
+        range(len(each.shape)) if port.axes is None else port.axes
+        for port, each in ((source, given), (target, made))
+    ]
+    shapes = [tuple(map(int, each.shape)) for each in (given, made)]
+    reads, writes = (
+        [math.prod(shape[place + 1 :]) for place in range(len(shape))] for shape in shapes
+    )
+    places = [list(axes[1]).index(axis) for axis in axes[0]]
+    return Move(
+        shape=shapes[0],
+        input_strides=tuple(reads),
+        output_strides=tuple(writes[place] for place in places),
+    )
 
 
 def with_operators(unshared: Program, chosen: Program) -> Program:
