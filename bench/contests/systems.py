@@ -2,7 +2,6 @@
 
 import itertools
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -39,7 +38,7 @@ _LINE, _AT_ONCE = "one after another", "at once"
 @contest(
     {"Arena of several models, bytes": {
         "models": "", "schedule": "", "sum": "", "largest": "", "ours": "", "bound": "",
-        "saved": ".1%", "TFLM, shared": "", "records": "", "planned in, s": ".2f",
+        "saved": ".1%", "TFLM, shared": "", "records": "", "placed in, s": ".2f",
         "orders run": "",
     }},
     models="zoo, pairs and triples of ../shared",
@@ -62,8 +61,7 @@ def systems(asked: Asked) -> Iterator[Row]:
                 (_LINE, SectionKind.ANY_ORDER), (_AT_ONCE, SectionKind.AT_ONCE)
             ):  # fmt: skip
                 row = _row(paths, kind, Path(folder))
-                fits = row["largest"] <= row["ours"] <= row["sum"]
-                asked.require(bool(row.pop("same")) and fits, f"{title}, {schedule}: same bits")
+                asked.require(bool(row.pop("holds")), f"{title}, {schedule}: same bits, no more")
                 yield {"models": title, "schedule": schedule, **row, "TFLM, shared": theirs}
 
 
@@ -80,20 +78,18 @@ def _row(paths: Sequence[Path], kind: SectionKind, folder: Path) -> Row:
         {name: SystemModel(path) for name, path in zip(names, paths, strict=True)},
         Section(kind, tuple(names)),
     )
-    started = time.perf_counter()
     planned = plan_system(description)
-    seconds = time.perf_counter() - started
     output = folder / "system.arena"
     planned.write(output)
-    total = sum(planned.alone.values())
+    total, largest = sum(planned.alone.values()), max(planned.alone.values())
     orders = list(itertools.permutations(names))
     same = all(_runs_alike(output, dict(zip(names, paths, strict=True)), orders, poison)
                for poison in (0x00, 0xFF))  # fmt: skip
     return {
-        "sum": total, "largest": max(planned.alone.values()), "ours": planned.height,
+        "sum": total, "largest": largest, "ours": planned.height,
         "bound": planned.lower_bound, "saved": 1 - planned.height / total,
-        "records": len(planned.problem.records), "planned in, s": seconds,
-        "orders run": len(orders), "same": same,
+        "records": len(planned.problem.records), "placed in, s": planned.built.outcome.seconds,
+        "orders run": len(orders), "holds": same and largest <= planned.height <= total,
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from arenite.pipeline.base.reading import Reading
-from bench.zoo import EDGE, NETWORKS, OPEN, SEQUENCES, SMALL
+from bench.zoo import EDGE, MEDIAPIPE, NETWORKS, OPEN, SEQUENCES, SMALL
 from bench.zoo.classic import vgg16
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -71,7 +71,7 @@ def shared_tflite(names: Sequence[str] | None = None) -> list[Path]:
 def zoo_file(name: str, folder: Path) -> Path:
     """Write a network of the zoo to a folder and return its path."""
     path = folder / f"{name}.onnx"
-    networks = {**NETWORKS, **SMALL, **EDGE, **SEQUENCES, **OPEN, "vgg16": vgg16}
+    networks = {**NETWORKS, **MEDIAPIPE, **SMALL, **EDGE, **SEQUENCES, **OPEN, "vgg16": vgg16}
     onnx.save(networks[name](), path)
     return path
 

@@ -122,9 +122,9 @@ std::vector<std::tuple<std::string, int>> states(const Session& session) {
 }
 
 // Name, and the first and the last but one of its turns, inputs and outputs.
-using StageInfo = std::tuple<std::string, std::pair<std::size_t, std::size_t>,
-                             std::pair<std::size_t, std::size_t>,
-                             std::pair<std::size_t, std::size_t>>;
+using StageInfo =
+    std::tuple<std::string, std::pair<std::size_t, std::size_t>,
+               std::pair<std::size_t, std::size_t>, std::pair<std::size_t, std::size_t>>;
 
 // Of a single model there are none.
 std::vector<StageInfo> stages(const Session& session) {

@@ -9,7 +9,8 @@
 
 namespace arenite {
 
-Poison::Poison(const program::Program& program, const std::vector<Arena>& arenas, std::uint8_t byte)
+Poison::Poison(const program::Program& program, const std::vector<Arena>& arenas,
+               const std::vector<TensorView>& tensors, std::uint8_t byte)
     : arenas_(arenas), byte_(byte) {
   const std::size_t num_turns = std::max<std::size_t>(arenite::num_turns(program), 1);
   starting_.resize(num_turns);
@@ -24,21 +25,23 @@ Poison::Poison(const program::Program& program, const std::vector<Arena>& arenas
     }
   }
   for (const auto& stage : stages_of(program)) {
-    spare(starting_[stage.turns.first], program, *program.inputs(), stage.inputs);
-    spare(ending_[stage.turns.end - 1], program, *program.outputs(), stage.outputs);
+    spare(starting_[stage.turns.first], program, *program.inputs(), stage.inputs, tensors);
+    spare(ending_[stage.turns.end - 1], program, *program.outputs(), stage.outputs, tensors);
   }
 }
 
 void Poison::spare(std::vector<Stretch>& stretches, const program::Program& program,
-                   const Ports& ports, Span some) {
+                   const Ports& ports, Span some, const std::vector<TensorView>& tensors) {
   for (std::size_t i = some.first; i < some.end; ++i) {
     const auto tensor = ports.Get(static_cast<flatbuffers::uoffset_t>(i))->tensor();
     const auto& port = *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
-    const auto holds = [&port](const Stretch& each) {
-      return port.place() == program::Place::memory && each.memory == port.memory() &&
-             each.offset <= port.offset() && port.offset() < each.offset + each.size;
+    const auto& view = tensors[static_cast<std::size_t>(tensor)];
+    const auto holds_some = [&](const Stretch& each) {
+      return !view.is_constant && each.memory == port.memory() &&
+             each.offset < port.offset() + view.size && port.offset() < each.offset + each.size;
     };
-    stretches.erase(std::remove_if(stretches.begin(), stretches.end(), holds), stretches.end());
+    stretches.erase(std::remove_if(stretches.begin(), stretches.end(), holds_some),
+                    stretches.end());
   }
 }
 

@@ -7,6 +7,7 @@
 #include "arena.hpp"
 #include "program_generated.h"
 #include "stages.hpp"
+#include "tensor_view.hpp"
 
 namespace arenite {
 
@@ -14,8 +15,9 @@ namespace arenite {
 // not enough: kernels that clamp turn 0xff, a NaN of every floating-point type, into 0.
 class Poison {
  public:
-  // Takes a validated program, its memories and the byte to fill with.
-  Poison(const program::Program& program, const std::vector<Arena>& arenas, std::uint8_t byte);
+  // Takes a validated program, its memories, its tensors and the byte to fill with.
+  Poison(const program::Program& program, const std::vector<Arena>& arenas,
+         const std::vector<TensorView>& tensors, std::uint8_t byte);
 
   // Fills the records that begin at a turn, none with inputs of the stage that begins there. States
   // hold what they should before the first.
@@ -36,7 +38,7 @@ class Poison {
 
   // Leaves out those that hold some ports.
   static void spare(std::vector<Stretch>& stretches, const program::Program& program,
-                    const Ports& ports, Span some);
+                    const Ports& ports, Span some, const std::vector<TensorView>& tensors);
   void fill(const std::vector<Stretch>& stretches) const;
 
   const std::vector<Arena>& arenas_;

@@ -67,7 +67,7 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
   }
   make_lane();
   if (options.poison.has_value()) {
-    poison_ = std::make_unique<Poison>(program(), arenas_, *options.poison);
+    poison_ = std::make_unique<Poison>(program(), arenas_, tensors_, *options.poison);
   }
   reset();
 }

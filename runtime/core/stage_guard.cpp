@@ -176,8 +176,8 @@ void StageGuard::begin(std::size_t number) {
 
 void StageGuard::end(std::size_t number) {
   note_read(number);
-  for (std::size_t i = stages_[number].ranges.outputs.first;
-       i < stages_[number].ranges.outputs.end; ++i) {
+  for (std::size_t i = stages_[number].ranges.outputs.first; i < stages_[number].ranges.outputs.end;
+       ++i) {
     outputs_[i].is_there = true;
     std::fill(outputs_[i].has_read.begin(), outputs_[i].has_read.end(), false);
   }

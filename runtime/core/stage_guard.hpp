@@ -41,9 +41,9 @@ class StageGuard {
 
   struct Stage {
     StageRanges ranges;
-    Extents written;                  // with its inputs
-    Extents touched;                  // with what it reads of other stages
-    std::vector<std::size_t> reads;   // outputs of others
+    Extents written;                 // with its inputs
+    Extents touched;                 // with what it reads of other stages
+    std::vector<std::size_t> reads;  // outputs of others
     bool is_running = false;
   };
 

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from arenite.pipeline.making.fitted import FittedFrontier, FittedModel
     from arenite.pipeline.making.hops import StreamedModel
     from arenite.pipeline.making.planning import PlannedModel
-    from arenite.pipeline.session import Session
+    from arenite.pipeline.session import Session, System
     from arenite.pipeline.steps import open_step
     from arenite.pipeline.systems.planning import PlannedSystem, plan_system
-    from arenite.runtime import System
 else:
     __getattr__, __dir__ = lazily(__name__)
 

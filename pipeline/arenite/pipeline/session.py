@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from arenite.runtime import Session as ProgramSession
-from arenite.runtime import SessionOptions
+from arenite.runtime import SessionOptions, System
 
 if TYPE_CHECKING:
     from arenite.pipeline.base.reading import StatedDims, StatedShapes
     from arenite.planner import Strategy
+
+__all__ = ["Session", "System"]
 
 _MODELS = {".onnx", ".tflite", ".lite"}
 

@@ -12,7 +12,6 @@ import numpy as np
 from arenite.planner.programs import Section, SectionKind
 from arenite.runtime import _core
 from arenite.runtime.errors import InputShapeError, ProgramError, StageOrderError
-from arenite.runtime.program import root_of, system_of
 from arenite.runtime.session.session import Session
 from arenite.runtime.session.stated import Array, SessionPort, SessionStage, misfit, require_inputs
 
@@ -164,6 +163,9 @@ class System:
     def __init__(
         self, path: Path | str, *, threads: int = 1, poison: int | None = None, check: bool = False
     ) -> None:
+        # Late, as a session of a single model takes none of it.
+        from arenite.runtime.program import root_of, system_of
+
         first = Session(path, check=check)
         found = system_of(root_of(first.flatbuffer()))
         if found is None:
