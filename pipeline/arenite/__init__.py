@@ -43,8 +43,8 @@ if TYPE_CHECKING:
         fit,
         fit_frontier,
         plan,
-        stream,
         plan_system,
+        stream,
     )
     from arenite.planner import AreniteError
 

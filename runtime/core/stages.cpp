@@ -50,6 +50,13 @@ void check_outputs_named(const program::Stage& stage, Span outputs, const std::s
   }
 }
 
+void check_count(std::size_t stated, std::size_t left, const std::string& label, const char* what) {
+  if (stated > left) {
+    refuse(label + " has " + std::to_string(stated) + " " + what + " of " + std::to_string(left) +
+           " that are left");
+  }
+}
+
 void check_schedule(const Program& program) {
   const std::size_t num_stages = count(program.stages());
   const std::size_t num_sections = count(program.schedule());
@@ -94,6 +101,9 @@ void check_stages(const Program& program) {
     refuse("the program has " + std::to_string(num_stages) + " stages, expected at most " +
            std::to_string(kMaxStages));
   }
+  const std::size_t turns = num_turns(program);
+  const std::size_t inputs = program.inputs()->size();
+  const std::size_t outputs = program.outputs()->size();
   std::set<std::string> names;
   const auto ranges = ranges_of(program);
   for (std::size_t i = 0; i < num_stages; ++i) {
@@ -101,16 +111,15 @@ void check_stages(const Program& program) {
     const std::string label = "stage " + quoted(stage.name());
     if (!names.insert(stage.name()->str()).second) { refuse(label + " has a duplicate name"); }
     if (stage.turns() == 0) { refuse(label + " has no turn"); }
+    // So that no sum of several overflows.
+    check_count(stage.turns(), turns - ranges[i].turns.first, label, "turns");
+    check_count(stage.inputs(), inputs - ranges[i].inputs.first, label, "inputs");
+    check_count(stage.outputs(), outputs - ranges[i].outputs.first, label, "outputs");
     check_outputs_named(stage, ranges[i].outputs, label);
   }
   const StageRanges& last = ranges.back();
-  if (last.turns.end != num_turns(program) || last.inputs.end != program.inputs()->size() ||
-      last.outputs.end != program.outputs()->size()) {
-    refuse("the stages have " + std::to_string(last.turns.end) + " turns, " +
-           std::to_string(last.inputs.end) + " inputs and " + std::to_string(last.outputs.end) +
-           " outputs, the program " + std::to_string(num_turns(program)) + ", " +
-           std::to_string(program.inputs()->size()) + " and " +
-           std::to_string(program.outputs()->size()));
+  if (last.turns.end != turns || last.inputs.end != inputs || last.outputs.end != outputs) {
+    refuse("the stages leave out turns, inputs or outputs of the program");
   }
   check_schedule(program);
 }

@@ -90,9 +90,9 @@ def test_a_schedule_of_too_many_orders_is_refused(root):
     ("edit", "words"),
     [
         (lambda root: root["stages"][0].update(turns=0), "'detector' has no turn"),
-        (lambda root: root["stages"][0].update(turns=1 << 31), "the stages have"),
-        (lambda root: root["stages"][0].update(inputs=2), "3 inputs"),
-        (lambda root: root["stages"].pop(), "the stages have"),
+        (lambda root: root["stages"][0].update(turns=1 << 31), "that are left"),
+        (lambda root: root["stages"][0].update(inputs=3), "3 inputs of 2 that are left"),
+        (lambda root: root["stages"].pop(), "stages leave out turns"),
         (lambda root: root["stages"][1].update(name="detector"), "has a duplicate name"),
         (lambda root: root["stages"][1].update(reads=[2]), "reads output 2, expected 0 to 2"),
         (lambda root: root["stages"][1].update(keeps=[0]), "keeps output 0, expected 2 to 3"),
