@@ -16,9 +16,9 @@ struct Bounds {
   float one;
   float lowest_power;  // of what exponential_within takes
   float highest_power;
-  float lowest;   // below it, powers of two have no room
-  float highest;  // e^x is infinite
-  float four;
+  float lowest;     // below it, powers of two have no room
+  float highest;    // e^x is infinite
+  float error_end;  // erf is 1 from there on
   float ten;
   float lowest_less_one;  // e^x - 1 is -1 below it
 };
@@ -63,7 +63,7 @@ inline float exponential_within(float x) {
 
 // The same of any x up to 88, above all of those up to 0; 0 where it is below 1e-37.
 inline float exponential_below(float x) {
-  const float made = exponential_within(bounded(x, kBounds.lowest_power, kBounds.highest_power));
+  const float made = exponential_within(x);
   return x < -86.5f ? 0.0f : made;
 }
 
@@ -136,24 +136,27 @@ inline float logarithm_of_one_and(float x) {
   return z * (2.0f + s * (0.6666631f + s * (0.40025115f + s * (0.27957666f + s * 0.28191546f))));
 }
 
-// Polynomials fitted to erf(x) / x in x^2, and to log(1 - erf(x)).
-inline float error_function(float x) {
-  const float t = std::abs(x);
-  const float s = lesser(t * t, kBounds.one);
-  const float near =
-      x *
-      (1.1283791f + s * (-0.37612626f +
-                         s * (0.112835854f +
-                              s * (-2.6853811e-2f +
-                                   s * (5.1883277e-3f + s * (-8.010193e-4f + s * 7.85386e-5f))))));
-  const float u = lesser(t, kBounds.four);
-  const float logarithm =
-      -3.5372583e-4f +
-      u * (-1.12704f + u * (-0.63822573f +
-                            u * (-0.10303733f +
-                                 u * (2.1805296e-2f + u * (-2.9396017e-3f + u * 1.8557339e-4f)))));
-  const float far = std::copysign(1.0f - exponential_within(logarithm), x);
-  return t > kBounds.one ? far : near;
+// A polynomial fitted to erf(x) / x by u, which goes from -1 to 1 as x^2 does to
+// the bound, so that terms stay small; there and beyond it is 1. Of NaN it is any number.
+inline float error_function_of_number(float x) {
+  const float t = lesser(std::abs(x), kBounds.error_end);
+  const float u = t * t * 0.144622549f - 1.0f;
+  const float v = u * u;
+  const float even =
+      0.380216777f +
+      v * (0.140215069f +
+           v * (0.0907588601f +
+                v * (0.0518417358f +
+                     v * (0.0263133906f + v * (0.00492836721f + v * 0.00436914945f)))));
+  const float odd =
+      -0.189547315f -
+      v * (0.112403885f +
+           v * (0.0707694739f +
+                v * (0.0370498598f +
+                     v * (0.0144041618f + v * (0.00396299968f + v * 0.00159794092f)))));
+  return std::copysign(lesser(t * (even + u * odd), kBounds.one), x);
 }
+
+inline float error_function(float x) { return x != x ? x : error_function_of_number(x); }
 
 }  // namespace arenite

@@ -80,7 +80,10 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::mish: return use([](float x) { return mish(x); });
     case UnaryFunction::erf: return use([](float x) { return error_function(x); });
     case UnaryFunction::gelu:
-      return use([=](float x) { return 0.5f * x * (1.0f + error_function(x * kRootHalf)); });
+      return use([=](float x) {
+        const float half = 0.5f * x;
+        return half + half * error_function_of_number(x * kRootHalf);
+      });
     case UnaryFunction::gelu_tanh:
       return use([=](float x) {
         return 0.5f * x * (1.0f + hyperbolic_tangent(kRootTwoOverPi * (x + 0.044715f * x * x * x)));

@@ -190,47 +190,6 @@ void multiply_rows(const GemmLeft& a, const float* packed, std::size_t columns, 
   }
 }
 
-// One product after another is added to the sum of a column, however many are made together.
-template <std::size_t Width>
-ARENITE_INLINE void add_up_columns(const float* a, const float* b, std::size_t columns,
-                                   std::size_t depth, std::size_t count, float* c) {
-  float sums[Width] = {};
-  for (std::size_t k = 0; k < depth; ++k) {
-    const float factor = a[k];
-    const float* from = b + k * columns;
-    if (count == Width) {
-#pragma GCC unroll 1
-      for (std::size_t j = 0; j < Width; ++j) { sums[j] += factor * from[j]; }
-    } else {
-      for (std::size_t j = 0; j < count; ++j) { sums[j] += factor * from[j]; }
-    }
-  }
-  std::copy_n(sums, count, c);
-}
-
-// Sums of every sixteenth product, then of these.
-template <std::size_t Count>
-ARENITE_INLINE void multiply_columns(const float* a, const float* b, std::size_t depth, float* c) {
-  float sums[Count][kPanel] = {};
-  std::size_t k = 0;
-  for (; k + kPanel <= depth; k += kPanel) {
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < Count; ++j) {
-#pragma GCC unroll 1
-      for (std::size_t i = 0; i < kPanel; ++i) { sums[j][i] += a[k + i] * b[j * depth + k + i]; }
-    }
-  }
-#pragma GCC unroll 4
-  for (std::size_t j = 0; j < Count; ++j) {
-    for (std::size_t i = 0; k + i < depth; ++i) { sums[j][i] += a[k + i] * b[j * depth + k + i]; }
-#pragma GCC unroll 1
-    for (std::size_t i = 0; i < 8; ++i) { sums[j][i] += sums[j][i + 8]; }
-#pragma GCC unroll 1
-    for (std::size_t i = 0; i < 4; ++i) { sums[j][i] += sums[j][i + 4]; }
-    c[j] = (sums[j][0] + sums[j][2]) + (sums[j][1] + sums[j][3]);
-  }
-}
-
 }  // namespace
 
 std::size_t gemm_scratch(std::size_t columns, std::size_t depth) {
@@ -277,31 +236,6 @@ void gemm_rows(const GemmLeft& a, const float* packed, std::size_t columns, std:
                       columns, std::min(width, columns - start));
     }
   }
-}
-
-void gemm_row(const float* a, const float* b, bool is_transposed, std::size_t columns,
-              std::size_t depth, std::size_t first, std::size_t count, float* c) {
-  const std::size_t end = first + count;
-  if (is_transposed) {
-    with_widest_vectors([=] {
-      std::size_t j = first;
-      for (; j + 4 <= end; j += 4) { multiply_columns<4>(a, b + j * depth, depth, c + j); }
-      for (; j < end; ++j) { multiply_columns<1>(a, b + j * depth, depth, c + j); }
-    });
-    return;
-  }
-  with_widest_vectors([=] {
-    constexpr std::size_t kWidth = 4 * kPanel;
-    std::size_t j = first;
-    for (; j + kWidth <= end; j += kWidth) {
-      add_up_columns<kWidth>(a, b + j, columns, depth, kWidth, c + j);
-    }
-    for (; j < end; j += kPanel) {
-      // The last ones again rather than fewer.
-      if (end - j < kPanel && count >= kPanel) { j = end - kPanel; }
-      add_up_columns<kPanel>(a, b + j, columns, depth, std::min(kPanel, end - j), c + j);
-    }
-  });
 }
 
 }  // namespace arenite

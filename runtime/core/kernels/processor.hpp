@@ -77,8 +77,15 @@ inline bool has_dot_products() { return false; }
 #endif
 #endif
 
+// Where it is what processors run, functions are compiled into it, too.
+#ifdef ARENITE_ARM64
+#define ARENITE_FOR_ANY __attribute__((flatten))
+#else
+#define ARENITE_FOR_ANY
+#endif
+
 template <typename Work>
-void run_for_any(const Work& work) {
+ARENITE_FOR_ANY void run_for_any(const Work& work) {
   const Work copy = work;
   copy();
 }

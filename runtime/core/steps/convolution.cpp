@@ -77,14 +77,14 @@ HalfFilterConvolution of_half_filter(const Operands& operands, const SlidingWind
   return {window, filter.as<Half>(), reinterpret_cast<float*>(working_memory), held, store};
 }
 
-// With sums of panels of the filter, if there is working memory for them.
+// With sums of panels of the filter, if there is working memory, however little: it says so.
 std::optional<StrassenConvolution> by_sums(const Operands& operands, const Convolution& direct,
                                            std::size_t inputs, std::size_t outputs) {
   const auto& kernel = direct.window.kernel;
   const std::size_t depth = kernel[0] * kernel[1] * inputs;
   const bool takes_them = direct.groups == 1 && takes_sums(depth, outputs) && !operands.in_bands;
   const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
-  if (!takes_them || given < strassen_scratch(depth)) { return std::nullopt; }
+  if (!takes_them || given == 0) { return std::nullopt; }
   return StrassenConvolution{direct, require_scratch(operands, given), given};
 }
 

@@ -108,12 +108,18 @@ std::unique_ptr<Step> make_layer_norm(const Operands& operands) {
       return distance * distance;
     });
     const float factor = 1.0f / std::sqrt(squares / size + epsilon);
-    for (std::size_t i = 0; i < count; ++i) { to[i] = (from[i] - mean) * factor; }
-    if (factors != nullptr) {
-      for (std::size_t i = 0; i < count; ++i) { to[i] *= factors[i]; }
-    }
-    if (terms != nullptr) {
-      for (std::size_t i = 0; i < count; ++i) { to[i] += terms[i]; }
+    const auto normalise = [=](auto last) {
+#pragma GCC ivdep
+      for (std::size_t i = 0; i < count; ++i) { to[i] = last((from[i] - mean) * factor, i); }
+    };
+    if (factors != nullptr && terms != nullptr) {
+      normalise([=](float x, std::size_t i) { return x * factors[i] + terms[i]; });
+    } else if (factors != nullptr) {
+      normalise([=](float x, std::size_t i) { return x * factors[i]; });
+    } else if (terms != nullptr) {
+      normalise([=](float x, std::size_t i) { return x + terms[i]; });
+    } else {
+      normalise([](float x, std::size_t) { return x; });
     }
   });
 }

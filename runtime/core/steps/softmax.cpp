@@ -19,6 +19,13 @@ T largest(const T* source, std::size_t count) {
 }
 
 constexpr std::size_t kBlock = 16;  // elements that are computed together
+// Parts of a block that take turns: small processors do nothing else while one waits for its last
+// result.
+#ifdef ARENITE_ARM64
+constexpr std::size_t kWays = 2;
+#else
+constexpr std::size_t kWays = 1;
+#endif
 
 // Halves are combined pairwise: adding one after another would take longer than a short row.
 template <typename Combine>
@@ -62,19 +69,25 @@ void softmax_of_blocks(const float* source, float* target, std::size_t count, fl
     }
   }
   const float top = combined(lanes, [](float a, float b) { return a > b ? a : b; });
-  float powers[kBlock];
   for (float& lane : lanes) { lane = 0.0f; }
   for (std::size_t done = 0; done < whole; done += kBlock) {
-#pragma GCC unroll 1
-    for (std::size_t lane = 0; lane < kBlock; ++lane) {
-      powers[lane] = exponential_below(beta * (source[done + lane] - top));
-    }
-#pragma GCC unroll 1
-    for (std::size_t lane = 0; lane < kBlock; ++lane) {
-      target[done + lane] = powers[lane];
-      lanes[lane] += powers[lane];
+    const float* const from = source + done;
+    float* const to = target + done;
+#pragma GCC ivdep
+    for (std::size_t lane = 0; lane < kBlock / kWays; ++lane) {
+      float powers[kWays];
+#pragma GCC unroll 2
+      for (std::size_t way = 0; way < kWays; ++way) {
+        powers[way] = exponential_below(beta * (from[way * kBlock / kWays + lane] - top));
+      }
+#pragma GCC unroll 2
+      for (std::size_t way = 0; way < kWays; ++way) {
+        to[way * kBlock / kWays + lane] = powers[way];
+        lanes[way * kBlock / kWays + lane] += powers[way];
+      }
     }
   }
+  float powers[kBlock];
   const std::size_t again = kBlock - (count - whole);
 #pragma GCC unroll 1
   for (std::size_t lane = 0; lane < kBlock; ++lane) {

@@ -32,6 +32,8 @@ from arenite.runtime.operators.base import (
 )
 from arenite.runtime.operators.halves import has_halves
 
+SUMMED_DEPTH = 256
+"""Depth of which sums of weights are made at a time."""
 _PRODUCT_COLUMNS = 2 * PANEL
 _MOST_FILTER_BYTES = 5 << 19
 """Most bytes of transformed panels of the filter, unless a few panels take more."""
@@ -122,7 +124,7 @@ class Convolution(Clamped):
         pairs, odd = divmod(result.shape[-1], 2 * PANEL)
         if odd or depth % 16 or weights.shape[0] != 2 * pairs:
             return 0, 0
-        return 2 * PANEL * depth * FLOAT_BYTES, pairs
+        return 2 * PANEL * min(depth, SUMMED_DEPTH) * FLOAT_BYTES, pairs
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
         """Return the addend, whose elements are read before those of the result are written."""

@@ -28,7 +28,7 @@ from arenite.planner.programs import Names
 from arenite.planner.sizes import MOST_POINTS, Expression, bounds, depends, every_value, smallest
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import PANEL
-from arenite.runtime.operators.convolution import Conv2D, Winograd
+from arenite.runtime.operators.convolution import SUMMED_DEPTH, Conv2D, Winograd
 from arenite.runtime.operators.linear import FullyConnected
 
 if TYPE_CHECKING:
@@ -387,6 +387,8 @@ def takes_tiles(program: Program, step: Step) -> bool:
 
 _MOST_SUM_BYTES = 5 << 19
 """Sums of weights that stay in the second cache."""
+_STACK_SUM_BYTES = 1 << 17
+"""Those that the kernel has room for by itself. Working memory, however little, tells it to."""
 
 
 def _sums(program: Program, step: Step) -> tuple[int, int]:
@@ -406,12 +408,14 @@ def _sums(program: Program, step: Step) -> tuple[int, int]:
     if not pairs:
         return 0, 0
     depth, pixels = math.prod(weights.shape[1:-1]), math.prod(result.shape[1:-1])
-    saved = 0.11 * depth - 8 - 1.5 * depth / max(pixels, 1)
+    saved = 0.11 * depth - 8 * math.ceil(depth / SUMMED_DEPTH) - 1.5 * depth / max(pixels, 1)
     parts = int((saved * result.shape[-1] / depth + 1.6) / 3.8)
     if saved <= 0 or parts == 0:
         return 0, 0
     most = min(pairs, max(_MOST_SUM_BYTES // bytes_of_pair, 1))
     least = -(-pairs // parts)
+    if least * bytes_of_pair <= _STACK_SUM_BYTES:
+        return _ALIGNMENT, most * bytes_of_pair
     return (least * bytes_of_pair, most * bytes_of_pair) if least <= most else (0, 0)
 
 

@@ -41,7 +41,22 @@ namespace {
 
 // Steps of the depth. Of the loop two instructions in 32 steps are no part of the work.
 #define TWO(P, SIZE) PIXELS##P WEIGHTS_##SIZE SIZE(P, "0", "2") WEIGHTS_##SIZE SIZE(P, "1", "3")
-#define FOUR(P, SIZE) TWO(P, SIZE) TWO(P, SIZE)
+#define FOUR(P, SIZE) FOUR##P(SIZE)
+#define FOUR1(SIZE) AHEAD_##SIZE
+#define FOUR2(SIZE) TWO(2, SIZE) TWO(2, SIZE)
+#define FOUR3(SIZE) TWO(3, SIZE) TWO(3, SIZE)
+#define FOUR4(SIZE) TWO(4, SIZE) TWO(4, SIZE)
+#define FOUR5(SIZE) TWO(5, SIZE) TWO(5, SIZE)
+#define FOUR6(SIZE) TWO(6, SIZE) TWO(6, SIZE)
+// One pixel leaves registers for weights of four steps: they are loaded before they are needed.
+#define AHEAD_HALF TWO(1, HALF) TWO(1, HALF)
+#define LOAD(a, d) "ld1 {v" #a ".4s-v" #d ".4s}, [%[weights]], #64\n"
+#define STEP(a, b, c, d, pixel) \
+  MUL(8, a, pixel) MUL(9, b, pixel) MUL(10, c, pixel) MUL(11, d, pixel)
+#define AHEAD_WHOLE                                                                                \
+  "ldp q4, q5, [%[pixels]], #32\n" LOAD(0, 3) LOAD(12, 15) STEP(0, 1, 2, 3, "4.s[0]") LOAD(16, 19) \
+      STEP(12, 13, 14, 15, "4.s[1]") LOAD(20, 23) STEP(16, 17, 18, 19, "5.s[0]")                   \
+          STEP(20, 21, 22, 23, "5.s[1]")
 #define EIGHT(P, SIZE) FOUR(P, SIZE) FOUR(P, SIZE)
 #define SIXTEEN(P, SIZE) EIGHT(P, SIZE) EIGHT(P, SIZE)
 

@@ -20,14 +20,16 @@ namespace {
 constexpr std::size_t kFewestPixels = 32;
 
 // Of a half of the depth: what is packed together.
-constexpr std::size_t kHalfDepth = kTileDepth / 2;
+constexpr std::size_t kHalfDepth = kStrassenDepth / 2;
 
 // Pairs of panels that products are kept of.
 constexpr std::size_t kPairs = 8;
 constexpr std::size_t kColumns = kPairs * kPanel;
 
-// Sums of the filter that stay in the second cache.
+// Sums of the filter that stay in the second cache, and those that lie on the stack where working
+// memory has no room for as many.
 constexpr std::size_t kMostBytes = 5 << 19;
+constexpr std::size_t kStackBytes = std::size_t{1} << 17;
 
 constexpr std::size_t kProducts = 7;
 constexpr std::size_t kSums = 4;  // of quarters of the filter
@@ -167,11 +169,13 @@ constexpr decltype(&leave<true, true, true>) kLeave[2][2][2] = {
      {leave<true, true, false>, leave<true, true, true>}},
 };
 
-// Sums of quarters of the filter for a pair of panels. The last one is negative.
+// Sums of quarters of the filter for a pair of panels, of so much of half the depth. The last one
+// is negative.
 void make_sums(const float* first_panel, const float* second_panel, std::size_t half_depth,
-               float* sums) {
-  const std::size_t size = half_depth * kPanel;
-  const float *f11 = first_panel, *f21 = f11 + size, *f12 = second_panel, *f22 = f12 + size;
+               std::size_t count, float* sums) {
+  const std::size_t size = count * kPanel;
+  const float *f11 = first_panel, *f21 = f11 + half_depth * kPanel;
+  const float *f12 = second_panel, *f22 = f12 + half_depth * kPanel;
   float* to[kSums];
   for (std::size_t i = 0; i < kSums; ++i) { to[i] = sums + i * size; }
   for (const float* const end = f11 + size; f11 < end;) {
@@ -201,24 +205,20 @@ class Run {
         half_panels_(result.channels / kPanel / 2),
         is_pointwise_(depth_ == source.channels && !convolution.window.has_padding()),
         windows_(convolution.window, source, source.channels, result.columns) {
-    const std::size_t held =
-        std::min(kMostBytes, convolution.scratch_bytes) / strassen_scratch(depth_);
-    held_ = std::clamp<std::size_t>(held, 1, half_panels_);
+    const std::size_t bytes = std::min(kMostBytes, convolution.scratch_bytes);
+    const std::size_t pair = strassen_scratch(depth_);
+    is_on_stack_ = bytes < std::min(kStackBytes, half_panels_ * pair);
+    held_ = std::min((is_on_stack_ ? kStackBytes : bytes) / pair, half_panels_);
     const std::size_t wanted = num_threads == 1 ? 1 : num_threads * kPartsPerThread;
     splits_ = std::clamp<std::size_t>(divide_up(wanted, num_groups_), 1, divide_up(held_, 2));
   }
 
   void run(std::size_t num_threads, pthreadpool_t threads) {
-    for (first_ = 0; first_ < half_panels_; first_ += held_) {
-      count_ = std::min(held_, half_panels_ - first_);
-      const auto transform = [&](std::size_t first, std::size_t count) {
-        for (std::size_t i = first; i < first + count; ++i) {
-          const float* const panel = filter(first_ + i);
-          make_sums(panel, panel + half_panels_ * panel_size_, depth_ / 2, sums(i));
-        }
-      };
-      parallel(num_threads == 1 ? nullptr : threads, count_, strassen_scratch(depth_), transform);
-      run_parts(*this, num_threads, threads);
+    if (is_on_stack_) {
+      alignas(64) float sums[kStackBytes / sizeof(float)];
+      run(sums, num_threads, threads);
+    } else {
+      run(static_cast<float*>(convolution_.scratch), num_threads, threads);
     }
   }
 
@@ -228,16 +228,34 @@ class Run {
     Buffers buffers;
     const Range pairs = split(num_pairs_, num_groups_, part / splits_);
     const Range panels = split(count_, splits_, part % splits_);
-    const std::size_t half = depth_ / 2;
-    for (std::size_t depth = 0; depth < half; depth += kHalfDepth) {
-      multiply(pairs, panels, depth, std::min(kHalfDepth, half - depth), buffers);
-    }
+    multiply(pairs, panels, some_depth_.first, some_depth_.count, buffers);
   }
 
  private:
   const float* filter(std::size_t panel) const { return convolution_.filter + panel * panel_size_; }
-  float* sums(std::size_t pair) const {
-    return static_cast<float*>(convolution_.scratch) + pair * 2 * panel_size_;
+  float* sums(std::size_t pair) const { return sums_ + pair * kSums * sum_size(); }
+  std::size_t sum_size() const { return some_depth_.count * kPanel; }
+
+  // Makes the sums of some of the depth for some pairs of panels at a time, and with them parts of
+  // the result.
+  void run(float* sums, std::size_t num_threads, pthreadpool_t threads) {
+    sums_ = sums;
+    const std::size_t half = depth_ / 2;
+    for (first_ = 0; first_ < half_panels_; first_ += held_) {
+      count_ = std::min(held_, half_panels_ - first_);
+      for (std::size_t depth = 0; depth < half; depth += kHalfDepth) {
+        some_depth_ = {depth, std::min(kHalfDepth, half - depth)};
+        const auto transform = [&](std::size_t first, std::size_t count) {
+          for (std::size_t i = first; i < first + count; ++i) {
+            const float* const panel = filter(first_ + i) + depth * kPanel;
+            make_sums(panel, panel + half_panels_ * panel_size_, half, some_depth_.count,
+                      this->sums(i));
+          }
+        };
+        parallel(num_threads == 1 ? nullptr : threads, count_, strassen_scratch(depth_), transform);
+        run_parts(*this, num_threads, threads);
+      }
+    }
   }
 
   // The last pixel may be without another one: it is read twice, and its second result is not kept.
@@ -298,11 +316,11 @@ class Run {
                        std::size_t depth, std::size_t count, Buffers& buffers) const {
     const std::size_t quarter = panel_size_ / 2;
     const float* const upper = filter(first_ + panel) + depth * kPanel;
-    const float* const sum = sums(panel) + depth * kPanel;
+    const float* const sum = sums(panel);
     const float* const other = upper + half_panels_ * panel_size_;
     const float* const filters[kProducts] = {
-        upper, upper + quarter, other + quarter,   sum + 3 * quarter,
-        sum,   sum + quarter,   sum + 2 * quarter,
+        upper, upper + quarter,  other + quarter,      sum + 3 * sum_size(),
+        sum,   sum + sum_size(), sum + 2 * sum_size(),
     };
     const float* bias = convolution_.store.bias;
     const float* biases[kProducts] = {};
@@ -323,7 +341,7 @@ class Run {
       }
       tile.pixels = buffers.packed + j * round_up(num_pairs, 2) * count;
       tile.filter = filters[j];
-      tile.panel_stride = j < kS1 && j != k22 ? panel_size_ : 2 * panel_size_;
+      tile.panel_stride = j < kS1 && j != k22 ? panel_size_ : kSums * sum_size();
       tile.bias = biases[j];
       tile.result = results;
       multiply_packed(tile);
@@ -364,10 +382,13 @@ class Run {
   const std::size_t half_panels_;  // of half of the outputs
   const bool is_pointwise_;        // windows of one pixel, which are packed where they lie
   const Windows windows_;
+  bool is_on_stack_;    // where sums are held
   std::size_t held_;    // pairs of panels whose sums are held at a time
   std::size_t splits_;  // of these, for threads
-  std::size_t first_;   // pair of panels of which sums are held
+  float* sums_;
+  std::size_t first_;  // pair of panels of which sums are held
   std::size_t count_;
+  Range some_depth_;  // of half the depth, of which sums are held
 };
 
 }  // namespace

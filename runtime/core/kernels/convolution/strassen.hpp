@@ -3,6 +3,7 @@
 
 #include <pthreadpool.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/convolution/convolve.hpp"
@@ -10,24 +11,28 @@
 
 namespace arenite {
 
-// A convolution of one group whose working memory holds sums of panels of the filter.
+// A convolution of one group whose working memory holds sums of panels of the filter; where it is
+// small, the stack does.
 //
 // Source: S. Winograd's form of Strassen's algorithm, in D. E. Knuth, The Art of Computer
 // Programming, volume 2, 4.6.4. Two pixels of the result and two panels, one of each half of the
 // outputs, are made from halves of the depth by seven products where there are eight. The sums of
 // the filter are made in each run, so that its weights are in memory once.
 struct StrassenConvolution : Convolution {
-  void* scratch;              // aligned to 64 bytes
-  std::size_t scratch_bytes;  // at least those of one pair of panels
+  void* scratch;  // aligned to 64 bytes
+  std::size_t scratch_bytes;
 };
 
 constexpr bool takes_sums(std::size_t depth, std::size_t outputs) {
   return depth > 0 && depth % 16 == 0 && outputs > 0 && outputs % (2 * kPanel) == 0;
 }
 
+// Depth of which sums are made at a time.
+constexpr std::size_t kStrassenDepth = 256;
+
 // Bytes that a pair of panels takes.
 constexpr std::size_t strassen_scratch(std::size_t depth) {
-  return 2 * kPanel * depth * sizeof(float);
+  return 2 * kPanel * std::min(depth, kStrassenDepth) * sizeof(float);
 }
 
 // Writes the result as `convolve`, of which it differs by rounding, to the same bits on any number

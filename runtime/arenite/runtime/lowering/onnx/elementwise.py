@@ -52,6 +52,8 @@ BINARY = {
     "Pow": B.POWER, "Sub": B.SUBTRACT, "Xor": B.LOGICAL_XOR,
 }  # fmt: skip
 VARIADIC = {"Max": B.MAXIMUM, "Mean": B.ADD, "Min": B.MINIMUM, "Sum": B.ADD}
+_MOST_EXPONENT = 120
+"""Of powers of two whose reciprocals are far from the bounds of floats."""
 _COMPUTED_TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 
 
@@ -159,9 +161,22 @@ def binary(t: OnnxTranslation) -> None:
         return
     if function is B.POWER and _power(t):
         return
-    if function is B.DIVIDE and _translate_layer_norm(t):
+    if function is B.DIVIDE and (_translate_layer_norm(t) or _multiply_instead(t)):
         return
     t.finish(combine(t, function, t.value(0), t.value(1), t.target))
+
+
+def _multiply_instead(t: OnnxTranslation) -> bool:
+    """Translate a division by one power of two, of which the reciprocal is exact."""
+    divisor = t.builder.array(t.source(1))
+    if divisor is None or divisor.size != 1 or t.dtype is not DType.FLOAT32:
+        return False
+    mantissa, exponent = np.frexp(divisor)
+    if np.abs(mantissa) != 0.5 or abs(int(exponent.reshape(()))) > _MOST_EXPONENT:
+        return False
+    factor = t.builder.constant(np.float32(1) / divisor, t.source(1), shape=divisor.shape)
+    t.finish(combine(t, B.MULTIPLY, t.value(0), factor, t.target))
+    return True
 
 
 def _power(t: OnnxTranslation) -> bool:
