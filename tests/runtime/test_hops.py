@@ -9,6 +9,7 @@ from arenite.pipeline.making.programs import session_of
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner import TensorKind
 from arenite.runtime.rewrites import Hops, NotStreamedError, Padding, streamed
+from support.quantised_onnx import FORMS, quantised
 from support.running import assert_same, reference_outputs
 from support.tiny_onnx import parse, save, with_random_weights
 
@@ -122,6 +123,28 @@ def test_outputs_are_those_of_the_window_that_ends_at_the_hop(tmp_path, name):
                 theirs = reference_outputs(path, window)
                 assert_same(made, {name: newest(theirs[name], made[name]) for name in made})
     assert compared >= 9
+
+
+QUANTISED = (
+    "(float[1,6,24,5] x) => (y) <float[8,6,3,3] w, float[8] b, float[8,1,5,3] d, float[8,8,1,1] "
+    "p, float[4,8] g, int64[2] s = {1,8}> {c = Conv<pads=[0,1,0,1]>(x, w, b) r = Relu(c) "
+    "e = Conv<group=8, pads=[0,1,0,1]>(r, d) f = Conv(e, p) q = GlobalAveragePool(f) "
+    "h = Reshape(q, s) y = Gemm<transB=1>(h, g)}"
+)
+
+
+@pytest.mark.parametrize("form", ["qdq, signed", "qlinear"])
+def test_integers_are_those_of_the_window(tmp_path, form):
+    program = lower_model(quantised(tmp_path, FORMS[form], QUANTISED)).program
+    found = streamed(program, Hops("x", 2, 4))
+    assert found.program.multiply_adds * 4 < program.multiply_adds
+    x = np.random.default_rng(1).uniform(-2, 2, (1, 6, 80, 5)).astype(np.float32)
+    with session_of(program) as windows, session_of(found.program) as hops:
+        for end in range(4, 81, 4):
+            made = hops.run({"x": x[:, :, end - 4 : end]})["y"]
+            if end >= 24:
+                expected = windows.run({"x": x[:, :, end - 24 : end]})["y"]
+                np.testing.assert_array_equal(made, expected)
 
 
 OF_THE_STREAM = {

@@ -23,14 +23,8 @@ from arenite.planner.programs import Names
 from arenite.runtime.operators.movement import Append, Copy
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
-from arenite.runtime.rewrites.hops import (
-    Decisions,
-    Hops,
-    NotStreamedError,
-    WindowStep,
-    decide,
-    with_rows,
-)
+from arenite.runtime.rewrites.hop_decisions import decide
+from arenite.runtime.rewrites.hops import Decisions, Hops, NotStreamedError, WindowStep, with_rows
 
 
 @dataclass(frozen=True, slots=True)
