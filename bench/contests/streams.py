@@ -1,6 +1,7 @@
 """Models over time on the rows of a hop, beside the same models on whole windows."""
 
 import math
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,10 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.exporting import CRequest, write_c
 from arenite.pipeline.making.hops import StreamedModel, stream_model
 from arenite.pipeline.making.programs import random_array, session_by_plan
 from arenite.runtime.rewrites import Hops, Kernels, Padding
-from bench.harness.contest import Asked, Row, contest, note, option
+from arenite.strategies import find
+from bench.boards.board import Board, board
+from bench.boards.program import build, exported, footprint
+from bench.boards.run import joined, run
+from bench.harness.contest import TABLE, Asked, Row, contest, note, option
 from bench.harness.inputs import SHARED_TFLITE, zoo_file
 
 
@@ -50,13 +56,22 @@ def _cases(folder: Path) -> Iterator[_Case]:
     yield zoo("speech, two GRU layers", "gru", Hops("frames", 0, 10, late))
 
 
+_ON_THIS_MACHINE = "Models on a stream"
+_ON_A_BOARD = "C source on an emulated Cortex-M4"
+
+
 @contest(
     {
-        "Models on a stream": {
+        _ON_THIS_MACHINE: {
             "model": "", "window": "", "hop": "", "padding": "", "multiply-adds of a hop": "",
             "of the window": "", "ratio": ".1f", "arena, B": "", "states, B": "",
             "arena of the window, B": "", "rows late": ".1f", "compared": "", "equal": "",
             "difference": ".1e",
+        },
+        _ON_A_BOARD: {
+            "model": "", "window": "", "hop": "", "RAM of a hop": "", "RAM of the window": "",
+            "flash of a hop": "", "flash of the window": "", "instructions of a hop": "",
+            "instructions of the window": "", "ratio": ".1f", "compared": "", "equal": "",
         },
     },
     options=[option("--hops", type=int, default=1000, metavar="N", help="hops of each model")],
@@ -68,7 +83,12 @@ def streams(asked: Asked) -> Iterator[Row]:
     has been read; direct kernels compute both. Where outputs are late those are earlier rows of
     the window, or, of an output without rows, a window that ends earlier. The difference is the
     root of the mean square, over that of the outputs. Inputs are random.
+
+    Models of 8 bits also run as C source on an emulated Cortex-M4, where its compiler and emulator
+    are. RAM is the arena and the stack, painted and measured. Outputs of 100 hops are compared
+    with our program of a hop on this machine.
     """
+    m4 = board("mps2-an386")
     for case in _cases(asked.folder):
         reading = Reading(hops=case.hops)
         found = stream_model(case.path, reading, kernels=Kernels.DIRECT)
@@ -85,8 +105,13 @@ def streams(asked: Asked) -> Iterator[Row]:
             found.built.arena_bytes <= found.window.arena_bytes,
             f"{case.name}: the arena of a hop is no larger than that of the window",
         )
+        if case.path.suffix == ".tflite" and (missing := m4.missing()):
+            note(f"{case.name}: not run on a board: {missing}")
+        elif case.path.suffix == ".tflite":
+            yield _row_on_board(case, found, m4, asked)
         yield {
-            "model": case.name, "window": streamed.window, "hop": case.hops.rows,
+            TABLE: _ON_THIS_MACHINE, "model": case.name, "window": streamed.window,
+            "hop": case.hops.rows,
             "padding": str(case.hops.padding), "multiply-adds of a hop": found.multiply_adds,
             "of the window": found.window_multiply_adds,
             "ratio": found.window_multiply_adds / found.multiply_adds,
@@ -94,6 +119,62 @@ def streams(asked: Asked) -> Iterator[Row]:
             "arena of the window, B": found.window.arena_bytes, "rows late": float(streamed.late),
             "compared": compared, "equal": equal, "difference": difference,
         }  # fmt: skip
+
+
+_HOPS_ON_BOARD = 100
+
+
+def _row_on_board(case: _Case, found: StreamedModel, m4: Board, asked: Asked) -> Row:
+    """Return what a hop and a window take as C source on a board."""
+    port = found.built.compiled.program.inputs[0]
+    tensor = found.built.compiled.program.tensors[port.tensor]
+    generator = np.random.default_rng(0)
+    dtype = np.dtype(tensor.dtype.label)
+    frames = [random_array(generator, dtype, tensor.shape) for _ in range(_HOPS_ON_BOARD)]
+    hop, flash = _on_board(case.path, case.hops, m4, asked.folder, frames)
+    size = math.prod(tensor.shape) // case.hops.rows * found.streamed.window
+    zeros = np.zeros(size, dtype)
+    window, window_flash = _on_board(case.path, None, m4, asked.folder, [zeros])
+    (output,) = found.built.compiled.program.outputs
+    made = np.frombuffer(hop.outputs, dtype).reshape(_HOPS_ON_BOARD, -1)
+    with session_by_plan(found.built.compiled, found.built.plan) as session:
+        ours = [session.run({port.name: each})[output.name].reshape(-1) for each in frames]
+    equal = sum(np.array_equal(one, other) for one, other in zip(made, ours, strict=True))
+    asked.require(equal == _HOPS_ON_BOARD, f"{case.name}: the board computes what we do")
+    return {
+        TABLE: _ON_A_BOARD, "model": case.name, "window": found.streamed.window,
+        "hop": case.hops.rows, "RAM of a hop": hop.ram, "RAM of the window": window.ram,
+        "flash of a hop": flash, "flash of the window": window_flash,
+        "instructions of a hop": hop.instructions,
+        "instructions of the window": window.instructions,
+        "ratio": window.instructions / hop.instructions, "compared": _HOPS_ON_BOARD,
+        "equal": equal,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a board measured: bytes, instructions of a run, outputs of all runs."""
+
+    ram: int
+    instructions: int
+    outputs: bytes
+
+
+def _on_board(
+    path: Path, hops: Hops | None, m4: Board, folder: Path, frames: Sequence[NDArray[Any]]
+) -> tuple[_Measured, int]:
+    """Return what a board measures of some runs, and the flash that it takes."""
+    with tempfile.TemporaryDirectory(dir=folder) as text:
+        source = Path(text) / "c"
+        request = CRequest(path, source, Reading(hops=hops), find("best"), None)
+        exported_as = write_c(request)
+        program = build(m4, exported(source), Path(text) / "board")
+        report = run(program, joined([[each] for each in frames]))
+        report.require_sound()
+        taken = footprint(program)
+        ram = exported_as.export.arena_bytes + taken.variables + report.stack
+        return _Measured(ram, report.instructions, report.outputs), taken.flash
 
 
 def _compared(found: StreamedModel, num_hops: int) -> tuple[int, int, float]:

@@ -103,7 +103,8 @@ def write_c(request: CRequest) -> ExportedC:
     if request.extension is not None:
         steps = for_cmsis_nn(own.program, own.shifted, request.extension)
         lowered = replace(own, program=steps)
-    rounding = request.rounding or own.rounding
+    # Of a stream no other runtime has the bits, so it has ours.
+    rounding = request.rounding or (own.rounding if request.reading.hops is None else "even")
     if request.extension is not None:
         rounding = "double"  # CMSIS-NN has no other
     compiled = in_order(request.reading, lowered)

@@ -165,7 +165,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     "--rounding",
     type=click.Choice(["double", "single", "even"]),
     help="Rounding of integer products: double is bit-equal to TensorFlow Lite Micro, even to "
-    "ONNX Runtime.  [default: even for ONNX, else double]",
+    "ONNX Runtime.  [default: even for ONNX and for a stream, else double]",
 )
 @click.option(
     "--align",
