@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from arenite.planner.errors import BindingError, ModelError, SizeError
 from arenite.planner.importers import load
 from arenite.planner.importers.onnx import TensorType, numpy_dtype
-from arenite.planner.importers.onnx.lengths import slice_length
+from arenite.planner.importers.onnx.moved_lengths import slice_length
 from arenite.planner.importers.onnx.node import Operand, input_name, single_node_model
 from arenite.planner.importers.onnx.sized import number_at
 from arenite.planner.programs.program import Array, Program

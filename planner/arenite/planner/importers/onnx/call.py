@@ -150,3 +150,11 @@ def whole_number(value: Any) -> int:
         raise SizeError("a Range of fractions depends on the sizes")
     numerator: int = value.numerator
     return numerator
+
+
+Rule: TypeAlias = Callable[[Call], list[Shape]]
+
+
+def rules_of(rule: Rule, *kinds: str) -> dict[str, Rule]:
+    """Return a table with one rule for several operators."""
+    return dict.fromkeys(kinds, rule)

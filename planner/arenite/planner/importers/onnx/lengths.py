@@ -6,19 +6,13 @@ numbers; each rule here is checked against it at several sizes (`ranged`).
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, TypeAlias
+from collections.abc import Mapping
 
 from arenite.planner.errors import SizeError
-from arenite.planner.importers.onnx.call import Call, Shape, text, whole_number
-from arenite.planner.sizes import Ranges, depends
-
-_MOST_DENOMINATOR = 256
-"""Of a scale that is exact in 32 bits."""
-
-
-Rule: TypeAlias = Callable[[Call], list[Shape]]
+from arenite.planner.importers.onnx.call import Call, Rule, Shape, rules_of, whole_number
+from arenite.planner.importers.onnx.moved_lengths import MOVED_RULES, axes_of, without_axes
+from arenite.planner.importers.onnx.window_lengths import WINDOW_RULES, rounded_up
+from arenite.planner.sizes import depends
 
 
 def output_shapes(call: Call) -> list[Shape]:
@@ -78,83 +72,6 @@ def _skipped(call: Call) -> list[Shape]:
     return [source, inner, inner, source][: len(call.made)]
 
 
-def _ceil(length: int, divisor: int) -> int:
-    return -(-length // divisor)
-
-
-def _windows(call: Call, sides: Sequence[int], kernel: Sequence[int], *, ceil: bool) -> list[int]:
-    """Return the positions of a window along each side."""
-    rank = len(sides)
-    strides = call.integers("strides") or (1,) * rank
-    dilations = call.integers("dilations") or (1,) * rank
-    pads = call.integers("pads") or (0,) * (2 * rank)
-    mode = call.attributes.get("auto_pad", "NOTSET")
-    lengths = []
-    for axis, length in enumerate(sides):
-        stride, taps = strides[axis], (kernel[axis] - 1) * dilations[axis] + 1
-        if mode in ("SAME_UPPER", "SAME_LOWER"):
-            lengths.append(_ceil(length, stride))
-            continue
-        before, after = (pads[axis], pads[axis + rank]) if mode == "NOTSET" else (0, 0)
-        room = length + before + after - taps
-        if call.ranges.bounds(room)[0] < 0:
-            raise SizeError(f"a window of {taps} does not fit into the length {text(length)}")
-        count = (_ceil(room, stride) if ceil else room // stride) + 1
-        if ceil:  # the last position begins inside the image or the padding in front
-            count = call.ranges.smallest(count, _ceil(length + before, stride))
-        lengths.append(count)
-    return lengths
-
-
-def _convolved(source: int = 0, weights: int = 1) -> Rule:
-    def rule(call: Call) -> list[Shape]:
-        batch, _, *sides = call.shape(source)
-        filters, _, *kernel = call.shape(weights)
-        stated = call.integers("kernel_shape") or tuple(kernel)
-        return [(batch, filters, *_windows(call, sides, stated, ceil=False))]
-
-    return rule
-
-
-def _transposed_convolution(call: Call) -> list[Shape]:
-    batch, _, *sides = call.shape()
-    _, filters, *kernel = call.shape(1)
-    rank = len(sides)
-    if call.integers("output_shape"):
-        raise SizeError("output_shape of ConvTranspose is fixed, while its input is not")
-    strides = call.integers("strides") or (1,) * rank
-    dilations = call.integers("dilations") or (1,) * rank
-    pads = call.integers("pads") or (0,) * (2 * rank)
-    extra = call.integers("output_padding") or (0,) * rank
-    mode = call.attributes.get("auto_pad", "NOTSET")
-    lengths = []
-    for axis, length in enumerate(sides):
-        taps = (kernel[axis] - 1) * dilations[axis] + 1
-        whole = (length - 1) * strides[axis] + extra[axis] + taps
-        if mode in ("SAME_UPPER", "SAME_LOWER"):
-            lengths.append(length * strides[axis])
-        elif mode == "VALID":
-            lengths.append(whole)
-        else:
-            lengths.append(whole - pads[axis] - pads[axis + rank])
-    return [(batch, filters * call.integer("group", 1), *lengths)]
-
-
-def _pooled(call: Call) -> list[Shape]:
-    batch, channels, *sides = call.shape()
-    kernel = call.integers("kernel_shape") or ()
-    ceil = bool(call.integer("ceil_mode", 0))
-    result = (batch, channels, *_windows(call, sides, kernel, ceil=ceil))
-    return [result] * len(call.made)
-
-
-def _global_pool(call: Call) -> list[Shape]:
-    batch, channels, *sides = call.shape()
-    if call.integer("channels_last", 0):
-        return [(batch, *[1] * len(sides), sides[-1])]
-    return [(batch, channels, *[1] * len(sides))]
-
-
 def _product(one: int = 0, other: int = 1) -> Rule:
     def rule(call: Call) -> list[Shape]:
         return [_matrix_product(call, call.shape(one), call.shape(other))]
@@ -177,204 +94,8 @@ def _fused_product(call: Call) -> list[Shape]:
     return [_matrix_product(call, left, right)]
 
 
-def _reshaped(call: Call) -> list[Shape]:
-    source = call.shape()
-    target = call.stated("shape", 1) or ()
-    copies = not call.integer("allowzero", 0)
-    lengths = [
-        source[axis] if copies and not depends(each) and each == 0 else each
-        for axis, each in enumerate(target)
-    ]
-    total = math.prod(source)
-    open_axes = [axis for axis, each in enumerate(lengths) if not depends(each) and each == -1]
-    if open_axes:
-        axis = open_axes[0]
-        others = math.prod(each for at_, each in enumerate(lengths) if at_ != axis)
-        if not depends(others) and others == 0:
-            raise SizeError("-1 beside a length of 0 in shape of Reshape")
-        lengths[axis] = total // others
-    made = math.prod(lengths)
-    if not call.ranges.same(total, made):
-        raise SizeError(
-            f"it makes {text(made)} elements of {text(total)}, as is possible at some sizes only"
-        )
-    return [tuple(lengths)]
-
-
-def _flattened(call: Call) -> list[Shape]:
-    source = call.shape()
-    axis = call.axis(1, len(source))
-    return [(math.prod(source[:axis]), math.prod(source[axis:]))]
-
-
-def _axes(given: Iterable[int], rank: int) -> list[int]:
-    return sorted(axis % rank for axis in given)
-
-
-def _squeezed(call: Call) -> list[Shape]:
-    source = call.shape()
-    stated = call.stated("axes", 1)
-    if stated is None:
-        if any(depends(each) and call.ranges.bounds(each)[0] <= 1 for each in source):
-            raise SizeError("axes of Squeeze are not stated, and a length is 1 at some sizes only")
-        return [tuple(each for each in source if each != 1)]
-    removed = _axes(stated, len(source))
-    for axis in removed:
-        call.require_same(source[axis], 1, "lengths")
-    return [tuple(each for axis, each in enumerate(source) if axis not in removed)]
-
-
-def _unsqueezed(call: Call) -> list[Shape]:
-    stated = call.stated("axes", 1) or ()
-    lengths = list(call.shape())
-    for axis in _axes(stated, len(lengths) + len(stated)):
-        lengths.insert(axis, 1)
-    return [tuple(lengths)]
-
-
-def _expanded(call: Call) -> list[Shape]:
-    return [call.broadcast(call.shape(), call.elements(1))]
-
-
-def _tiled(call: Call) -> list[Shape]:
-    return [tuple(n * times for n, times in zip(call.shape(), call.elements(1), strict=True))]
-
-
-def _transposed(call: Call) -> list[Shape]:
-    source = call.shape()
-    order = call.integers("perm") or tuple(reversed(range(len(source))))
-    return [tuple(source[axis] for axis in order)]
-
-
-def _joined(call: Call, shapes: Sequence[Shape]) -> list[Shape]:
-    first = shapes[0]
-    axis = call.axis(1, len(first))
-    result = list(first)
-    for shape in shapes[1:]:
-        for at_, length in enumerate(shape):
-            if at_ == axis:
-                result[at_] = result[at_] + length
-            else:
-                result[at_] = call.require_same(result[at_], length, "lengths")
-    return [tuple(result)]
-
-
-def _concatenated(call: Call) -> list[Shape]:
-    return _joined(call, [shape for shape in call.shapes if shape is not None])
-
-
-def _quantised_concatenation(call: Call) -> list[Shape]:
-    return _joined(call, [shape for shape in call.shapes[2::3] if shape is not None])
-
-
-def _split(call: Call) -> list[Shape]:
-    source = call.shape()
-    axis = call.axis(0, len(source))
-    parts = call.stated("split", 1)
-    if parts is None:
-        count = len(call.made)
-        even = _ceil(source[axis], count)
-        parts = (*[even] * (count - 1), source[axis] - even * (count - 1))
-        if call.ranges.bounds(parts[-1])[0] < 0:
-            raise SizeError(f"{text(source[axis])} cannot be split into {count} at all sizes")
-    call.require_same(sum(parts), source[axis], "the parts of Split and the length of its input,")
-    return [(*source[:axis], part, *source[axis + 1 :]) for part in parts]
-
-
-def _sliced(call: Call) -> list[Shape]:
-    source = list(call.shape())
-    starts, ends = call.stated("starts", 1) or (), call.stated("ends", 2) or ()
-    axes = call.stated("axes", 3) or range(len(starts))
-    steps = call.stated("steps", 4) or (1,) * len(starts)
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        source[axis] = slice_length(call.ranges, source[axis], start, end, step)
-    return [tuple(source)]
-
-
-def slice_length(ranges: Ranges, length: int, start: int, end: int, step: int) -> int:
-    """Return how many elements a slice takes of an axis."""
-    if depends(step):
-        raise SizeError(f"the step {text(step)} of a slice depends on the sizes")
-    if step > 0:
-        first = from_front(ranges, length, start, 0, length)
-        taken = from_front(ranges, length, end, 0, length) - first
-    else:
-        first = from_front(ranges, length, start, 0, length - 1)
-        taken = first - from_front(ranges, length, end, -1, length - 1)
-    return ranges.largest(0, _ceil(taken, abs(step)))
-
-
-def from_front(ranges: Ranges, length: int, place: int, low: int, high: int) -> int:
-    """Return a place of a slice, counted from the front and inside the axis."""
-    sign = ranges.sign(place)
-    if sign is None and ranges.bounds(place)[0] < 0:
-        raise SizeError(f"the end {text(place)} of a slice is below 0 at some sizes only")
-    if sign == -1:
-        if not depends(place) and place < -ranges.bounds(length)[1]:
-            return low  # a number that stands for no limit overflows in an expression
-        place = place + length
-    return ranges.largest(low, ranges.smallest(place, high))
-
-
-def _gathered(call: Call) -> list[Shape]:
-    data = call.shape()
-    axis = call.axis(0, len(data))
-    return [(*data[:axis], *call.shape(1), *data[axis + 1 :])]
-
-
-def _gathered_nd(call: Call) -> list[Shape]:
-    data, indices = call.shape(), call.shape(1)
-    batch = call.integer("batch_dims", 0)
-    return [(*indices[:-1], *data[batch + indices[-1] :])]
-
-
 def _shape_of(position: int) -> Rule:
     return lambda call: [call.shape(position)] * len(call.made)
-
-
-def _padded(call: Call) -> list[Shape]:
-    lengths = list(call.shape())
-    pads = call.stated("pads", 1) or ()
-    axes = call.elements(3) if call.has(3) else range(len(lengths))
-    count = len(pads) // 2
-    for number, axis in enumerate(axes):
-        lengths[axis] = lengths[axis] + pads[number] + pads[number + count]
-    return [tuple(lengths)]
-
-
-def _resized(call: Call) -> list[Shape]:
-    source = call.shape()
-    places = (1, 3) if call.kind == "Upsample" or call.opset < 11 else (2, 3)
-    axes = call.integers("axes") or tuple(range(len(source)))
-    result = list(source)
-    if call.has(places[1]) and call.shape(places[1]) != (0,):
-        if call.attributes.get("keep_aspect_ratio_policy", "stretch") != "stretch":
-            raise SizeError("keep_aspect_ratio_policy of Resize supports stretch, as sizes vary")
-        for axis, size in zip(axes, call.elements(places[1]), strict=True):
-            length = source[axis]
-            ratio = Fraction(int(size), int(length)) if length else Fraction(1)
-            if not call.ranges.same(size * ratio.denominator, length * ratio.numerator):
-                raise SizeError(
-                    f"its scale, {text(size)} to {text(length)}, is not the same at all sizes; "
-                    "choose steps of the range by which it is"
-                )
-            result[axis] = size
-        return [tuple(result)]
-    for axis, scale in zip(axes, call.stated("scales", places[0]) or (), strict=True):
-        result[axis] = _scaled(source[axis], scale)
-    return [tuple(result)]
-
-
-def _scaled(length: int, scale: Any) -> int:
-    if depends(scale) or not isinstance(scale, int | float | Fraction):
-        raise SizeError("its scale is not the same at all sizes; choose steps of the range by "
-                        "which it is")  # fmt: skip
-    if not depends(length):
-        return math.floor(int(length) * float(scale))
-    exact = Fraction(scale)
-    if exact.denominator > _MOST_DENOMINATOR:
-        raise SizeError(f"the scale {scale} is no exact fraction, {text(length)} times it rounds")
-    return length * exact.numerator // exact.denominator
 
 
 def _reduced(call: Call) -> list[Shape]:
@@ -384,22 +105,13 @@ def _reduced(call: Call) -> list[Shape]:
         if call.integer("noop_with_empty_axes", 0):
             return [source]
         axes = tuple(range(len(source)))
-    return [_without(call, source, _axes(axes, len(source)))]
+    return [without_axes(call, source, axes_of(axes, len(source)))]
 
 
 def _found(call: Call) -> list[Shape]:
     """Of ArgMax and ArgMin."""
     source = call.shape()
-    return [_without(call, source, [call.axis(0, len(source))])]
-
-
-def _without(call: Call, source: Shape, axes: Sequence[int]) -> Shape:
-    kept = call.integer("keepdims", 1)
-    return tuple(
-        1 if axis in axes else length
-        for axis, length in enumerate(source)
-        if kept or axis not in axes
-    )
+    return [without_axes(call, source, [call.axis(0, len(source))])]
 
 
 def _recurrent(call: Call) -> list[Shape]:
@@ -429,7 +141,7 @@ def _range(call: Call) -> list[Shape]:
     start, limit, delta = (whole_number(call.elements(position)[0]) for position in range(3))
     if depends(delta) or not delta:
         raise SizeError("Range supports one delta for all sizes, other than 0")
-    count = _ceil(limit - start, delta) if delta > 0 else _ceil(start - limit, -delta)
+    count = rounded_up(limit - start, delta) if delta > 0 else rounded_up(start - limit, -delta)
     return [(call.ranges.largest(0, count),)]
 
 
@@ -442,20 +154,6 @@ def _one_hot(call: Call) -> list[Shape]:
     axis = call.integer("axis", -1)
     lengths.insert(axis if axis >= 0 else axis + len(lengths) + 1, call.elements(1)[0])
     return [tuple(lengths)]
-
-
-def _depth_to_space(call: Call) -> list[Shape]:
-    batch, channels, rows, columns = call.shape()
-    block = call.integer("blocksize", 1)
-    return [(batch, channels // (block * block), rows * block, columns * block)]
-
-
-def _space_to_depth(call: Call) -> list[Shape]:
-    batch, channels, rows, columns = call.shape()
-    block = call.integer("blocksize", 1)
-    if not all(call.ranges.same(n % block, 0) for n in (rows, columns)):
-        raise SizeError(f"blocksize={block} divides the sides only at some sizes")
-    return [(batch, channels * block * block, rows // block, columns // block)]
 
 
 def _grid_sampled(call: Call) -> list[Shape]:
@@ -553,12 +251,10 @@ def _embedded(call: Call) -> list[Shape]:
     return [(batch, rows, width), (batch,), (batch, rows, width)][: len(call.made)]
 
 
-def _of(rule: Rule, *kinds: str) -> dict[str, Rule]:
-    return dict.fromkeys(kinds, rule)
-
-
 _RULES: Mapping[str, Rule] = {
-    **_of(
+    **WINDOW_RULES,
+    **MOVED_RULES,
+    **rules_of(
         _alike,
         "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization",
         "Bernoulli", "BiasGelu", "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos",
@@ -572,56 +268,34 @@ _RULES: Mapping[str, Rule] = {
         "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus",
         "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Trilu",
     ),
-    **_of(
+    **rules_of(
         _broadcast,
         "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal",
         "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul",
         "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor",
     ),
-    **_of(_broadcast_of(0, 3), "QLinearAdd", "QLinearMul"),
-    **_of(_scalars, "DynamicQuantizeLinear"),
-    **_of(_fixed, "Size"),
-    **_of(_normalised, "LayerNormalization", "SimplifiedLayerNormalization"),
-    **_of(_skipped, "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
-    **_of(_convolved(), "Conv", "ConvInteger", "FusedConv", "nchwc.Conv"),
-    **_of(_convolved(0, 3), "QLinearConv"),
-    **_of(_transposed_convolution, "ConvTranspose"),
-    **_of(_pooled, "AveragePool", "LpPool", "MaxPool", "QLinearAveragePool"),
-    **_of(_global_pool, "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool",
-          "QLinearGlobalAveragePool"),
-    **_of(_product(), "MatMul", "MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul"),
-    **_of(_product(0, 3), "QLinearMatMul"),
-    **_of(_fused_product, "FusedMatMul", "Gemm"),
-    "Reshape": _reshaped,
-    "Flatten": _flattened,
-    "Squeeze": _squeezed,
-    "Unsqueeze": _unsqueezed,
-    "Expand": _expanded,
-    "Tile": _tiled,
-    "Transpose": _transposed,
-    "Concat": _concatenated,
-    "QLinearConcat": _quantised_concatenation,
-    "Split": _split,
-    "Slice": _sliced,
-    "Gather": _gathered,
+    **rules_of(_broadcast_of(0, 3), "QLinearAdd", "QLinearMul"),
+    **rules_of(_scalars, "DynamicQuantizeLinear"),
+    **rules_of(_fixed, "Size"),
+    **rules_of(_normalised, "LayerNormalization", "SimplifiedLayerNormalization"),
+    **rules_of(_skipped, "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    **rules_of(_product(), "MatMul", "MatMulInteger", "MatMulIntegerToFloat",
+               "DynamicQuantizeMatMul"),
+    **rules_of(_product(0, 3), "QLinearMatMul"),
+    **rules_of(_fused_product, "FusedMatMul", "Gemm"),
     "GatherElements": _shape_of(1),
-    "GatherND": _gathered_nd,
-    "Pad": _padded,
-    **_of(_resized, "Resize", "Upsample"),
-    **_of(
+    **rules_of(
         _reduced,
         "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
         "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
     ),
-    **_of(_found, "ArgMax", "ArgMin"),
-    **_of(_recurrent, "GRU", "LSTM", "RNN"),
+    **rules_of(_found, "ArgMax", "ArgMin"),
+    **rules_of(_recurrent, "GRU", "LSTM", "RNN"),
     "TopK": _top,
     "Range": _range,
     "ConstantOfShape": _filled,
     "Shape": _shape,
     "OneHot": _one_hot,
-    "DepthToSpace": _depth_to_space,
-    "SpaceToDepth": _space_to_depth,
     "GridSample": _grid_sampled,
     "RoiAlign": _regions,
     "Einsum": _einsum,
