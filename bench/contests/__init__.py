@@ -48,6 +48,7 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "streams": Entry("streams", "bytes, multiply-adds, quality", "zoo, ../shared",
                      "whole windows"),
     "systems": Entry("systems", "bytes", "zoo, ../shared", "TFLM"),
+    "joint-problems": Entry("systems", "bytes, seconds", "random", "best"),
     "c-source": Entry("c_code", "bytes, instructions", "../shared", "TFLM, TiGrIS"),
     "c-onnx": Entry("c_code", "bytes, instructions", "assets, zoo", "onnx2c"),
     "c-kernels": Entry("c_code", "bytes, instructions", "../shared", "CMSIS-NN"),

@@ -1,19 +1,29 @@
 """Several models in one arena, beside arenas of their own and the shared one of TFLM."""
 
 import itertools
+import random
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.making.programs import random_array
 from arenite.pipeline.session import Session
 from arenite.pipeline.systems import SystemDescription, SystemModel, plan_system
+from arenite.pipeline.systems.apart import place_apart
+from arenite.pipeline.systems.joining import join, prefixed
+from arenite.pipeline.targets.compiling import rules
+from arenite.planner import DType, Program, Step, Tensor, TensorKind, derive
 from arenite.planner.errors import AreniteError
+from arenite.planner.operators import Operator
 from arenite.planner.programs import Section, SectionKind
 from arenite.runtime import System
 from arenite.runtime.targets.tflm import measure_arena, read_tflm_model
+from arenite.strategies import find
 from bench.harness.contest import Asked, Row, contest
 from bench.harness.inputs import SHARED_ONNX, SHARED_TFLITE, zoo_file
 
@@ -63,6 +73,70 @@ def systems(asked: Asked) -> Iterator[Row]:
                 row = _row(paths, kind, Path(folder))
                 asked.require(bool(row.pop("holds")), f"{title}, {schedule}: same bits, no more")
                 yield {"models": title, "schedule": schedule, **row, "TFLM, shared": theirs}
+
+
+@contest(
+    {"Joint problems of three models": {
+        "records": "", "schedule": "", "height": "", "bound": "", "above": ".2%", "strategy": "",
+        "processor time, s": ".1f",
+    }},
+    models="random",
+)  # fmt: skip
+def joint_problems(asked: Asked) -> Iterator[Row]:
+    """Placement of three random models with states in one arena by `best`, within 10 s.
+
+    Each step reads the result of the one before it and up to two of the last twelve. Models that
+    run at once are placed on their own first, in a third of the time each.
+    """
+    names = ("a", "b", "c")
+    for total in (2_000, 5_000, 10_000):
+        for kind in (SectionKind.SEQUENCE, SectionKind.AT_ONCE):
+            models = {name: SystemModel(Path(name)) for name in names}
+            programs = {
+                name: prefixed(_random_program(total // len(names), seed), name)
+                for seed, name in enumerate(names)
+            }
+            joined = join(SystemDescription("random", models, Section(kind, names)), programs)
+            found = derive(joined, replace(rules(), outlines=True))
+            parts = len(names) if kind is SectionKind.AT_ONCE else 1
+            started = time.process_time()
+            outcome = place_apart(
+                find("best"), found.program, found.problem, SearchLimits(_SECONDS / parts)
+            )
+            seconds = time.process_time() - started
+            plan = outcome.plan
+            asked.require(
+                plan.gap < _MOST_ABOVE and seconds < _SECONDS, f"{total} records, {kind}"
+            )
+            yield {
+                "records": len(found.problem.records), "schedule": str(kind).replace("_", " "),
+                "height": plan.height, "bound": plan.lower_bound, "above": plan.gap,
+                "strategy": plan.strategy, "processor time, s": seconds,
+            }  # fmt: skip
+
+
+_SECONDS, _MOST_ABOVE = 10.0, 0.05
+
+
+def _random_program(num_steps: int, seed: int) -> Program:
+    """Return a program of opaque steps, one state for each 200."""
+    generator = random.Random(seed)
+
+    def tensor(name: str, kind: TensorKind, most: int = 4_000) -> Tensor:
+        return Tensor(name, DType.UINT8, (64 * generator.randrange(1, most),), kind)
+
+    tensors, steps = [tensor("x", TensorKind.INPUT)], []
+    for number in range(num_steps):
+        last = [each.name for each in tensors[-12:]]
+        read = [last[-1], *(generator.choice(last) for _ in range(generator.randrange(3)))]
+        tensors.append(tensor(f"t{number}", TensorKind.ACTIVATION))
+        steps.append(
+            Step(f"s{number}", Operator(), tuple(dict.fromkeys(read)), (tensors[-1].name,))
+        )
+    states = [
+        tensor(f"state{each}", TensorKind.STATE, 400) for each in range(max(1, num_steps // 200))
+    ]
+    return Program.of(f"model {seed}", [*tensors, *states], steps, ("x",), (tensors[-1].name,))
 
 
 def _file(name: str, folder: Path) -> Path:
