@@ -132,3 +132,14 @@ def test_results_begin_as_far_below_as_any_size_needs(stride, channels):
     many = Dimension("h", 6, 1 << 20), Dimension("w", 5, 12)
     made = replace(of(many[0].size, many[1].size), dimensions=many)
     assert permitted_overlap(made, made.steps[0]) == 0
+
+
+def test_results_overlap_along_every_size_of_a_large_image():
+    def of(size):
+        shape = (1, size, size, 8)
+        window = {"auto_pad": "SAME_UPPER", "strides": (1, 1)}
+        return graph("DEPTHWISE_CONV_2D", shape, shape, (1, 3, 3, 8), window, DType.INT8)
+
+    pixels = Dimension("pixels", 32, 224)
+    ranged = replace(of(pixels.size), dimensions=(pixels,))
+    assert int(ranged.tensors["y"].size) - permitted_overlap(ranged, ranged.steps[0]) == 225 * 8

@@ -19,7 +19,7 @@ access trace, computed without running it.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -37,49 +37,83 @@ from arenite.planner.units import align_up
 class _Trace:
     """The order in which a naive kernel reads and writes, in elements.
 
-    The result is written plane by plane, each of `pixels` outputs of `width` elements.
+    The result is written plane by plane, row by row, a pixel of `width` elements after the other.
+    What is read for a pixel begins at the place of its row and that of its column together, so
+    the largest distance is found by rows and by columns apart.
 
     Attributes:
         bases: For each plane of the result, the first element of the operand it reads from.
-        pixels: For each pixel of a plane, the lowest element read, from its base; None
-            where it reads nothing.
+        rows: For each row of a plane, the lowest element read, from its base; None where it reads
+            nothing.
+        columns: For each column, the lowest element read, from its row's; None where it reads
+            nothing.
         width: Elements of the result at a pixel.
         per_channel: Elements of the result for each of the operand's channels at a pixel;
             `width` where each of them reads every channel.
     """
 
     bases: Sequence[int]
-    pixels: Sequence[int | None]
+    rows: Sequence[int | None]
+    columns: Sequence[int | None]
     width: int
     per_channel: int
 
     def distance(self) -> int:
-        """Return how far below the operand the result must begin."""
-        lowest = min((pixel for pixel in self.pixels if pixel is not None), default=None)
-        if lowest is None:
+        """Return how far below the operand the result must begin.
+
+        Cost: O(planes + rows + columns).
+        """
+        tops = [row for row in self.rows if row is not None]
+        starts = [column for column in self.columns if column is not None]
+        if not tops or not starts:
             return 0
-        size = len(self.pixels) * self.width
-        inside = max(self._distances(), default=None)
+        lowest = min(tops) + min(starts)
+        size = len(self.rows) * len(self.columns) * self.width
+        inside = max(self._distances(min(starts)), default=None)
         found = [0]
         if inside is not None:
             found += [plane * size + inside - base for plane, base in enumerate(self.bases)]
         found += [plane * size - (base + lowest) for plane, base in enumerate(self.bases[1:], 1)]
         return max(found)
 
-    def _distances(self) -> Iterator[int]:
-        """Yield elements written minus elements still to be read, within the first plane."""
-        later: int | None = None
-        # Before the last element of a pixel, one channel is still to be read, or all of them.
-        rest = self.width - 1 - (self.width - 1) // self.per_channel
-        for index in range(len(self.pixels) - 1, -1, -1):
-            if later is not None:
-                yield (index + 1) * self.width - later
-            pixel = self.pixels[index]
-            if pixel is None:
-                continue
-            if self.width > 1:
-                yield index * self.width + rest - pixel
-            later = pixel if later is None else min(later, pixel)
+    def _distances(self, start: int) -> Iterator[int]:
+        """Yield the most elements written less elements still to be read, in the first plane.
+
+        Args:
+            start: The lowest element that some column reads, from its row's.
+        """
+        row = len(self.columns) * self.width
+        # The most that is written before a row, less where that reads.
+        ahead = max(index * row - top for index, top in enumerate(self.rows) if top is not None)
+        if self.width > 1:
+            # Before the last element of a pixel, one channel is still to be read, or all of them.
+            rest = self.width - 1 - (self.width - 1) // self.per_channel
+            yield from (
+                ahead + index * self.width + rest - column
+                for index, column in enumerate(self.columns)
+                if column is not None
+            )
+        yield from (
+            ahead + (index + 1) * self.width - column
+            for index, column in enumerate(_lowest_after(self.columns))
+            if column is not None
+        )
+        yield from (
+            (index + 1) * row - (top + start)
+            for index, top in enumerate(_lowest_after(self.rows))
+            if top is not None
+        )
+
+
+def _lowest_after(places: Sequence[int | None]) -> list[int | None]:
+    """Return for each place the lowest of those behind it, None if there are none."""
+    found: list[int | None] = []
+    lowest: int | None = None
+    for place in reversed(places):
+        found.append(lowest)
+        if place is not None:
+            lowest = place if lowest is None else min(lowest, place)
+    return found[::-1]
 
 
 def permitted_overlap(program: Program, step: Step) -> int:
@@ -91,7 +125,7 @@ def permitted_overlap(program: Program, step: Step) -> int:
     dimensions the result begins as far below as it must at any of their values; zero if these are
     too many to try.
 
-    Cost: O(pixels of one plane of the result + planes), for each value of the dimensions.
+    Cost: O(rows + columns + planes of the result), for each value of the dimensions.
     """
     if len(step.writes) > 1 or step.inputs.count(step.inputs[0] if step.inputs else "") != 1:
         return 0
@@ -116,8 +150,8 @@ def permitted_overlap(program: Program, step: Step) -> int:
     return max(0, int(result.size) - max(distances) * bits // 8)
 
 
-_MOST_PIXELS = 1 << 18
-"""Pixels of the results of an operator at all sizes, of which each is looked at."""
+_MOST_LINES = 1 << 19
+"""Rows, columns and channels of an operator's results at all sizes; each is looked at."""
 
 
 def _values(program: Program, step: Step, operands: Operands) -> Iterator[Sizes]:
@@ -134,8 +168,7 @@ def _values(program: Program, step: Step, operands: Operands) -> Iterator[Sizes]
     with_sizes((step.operator, operands), note)
     used = [each for each in program.dimensions if each.name in names]
     assert operands.result is not None
-    pixels = int(operands.result.num_elements) // max(1, int(operands.result.shape[-1]))
-    if used and pixels * math.prod(map(len, used)) > _MOST_PIXELS:
+    if used and sum(map(int, operands.result.shape)) * math.prod(map(len, used)) > _MOST_LINES:
         return
     for values in itertools.product(*(each.values for each in used)):
         yield dict(zip((each.name for each in used), values, strict=True))
@@ -149,24 +182,23 @@ def _trace(operator: Operator, operands: Operands) -> _Trace | None:
     inputs, outputs = (tensor.shape[sliding.channel_axis] for tensor in (source, result))
     is_innermost = sliding.channel_axis == len(source.shape) - 1
     pitch = inputs if is_innermost else 1
-    starts = [columns.first(position) for position in range(columns.count)]
-    tops = [rows.first(position) for position in range(rows.count)]
-    pixels = [
-        None if top is None or start is None else (top * columns.length + start) * pitch
-        for top in tops
-        for start in starts
-    ]
+    starts = _scaled(map(columns.first, range(columns.count)), pitch)
+    tops = _scaled(map(rows.first, range(rows.count)), columns.length * pitch)
     plane = rows.length * columns.length * pitch
     batches = range(source.shape[0])
     if is_innermost:
         per_channel = outputs // inputs if groups == inputs else outputs
-        return _Trace([batch * plane for batch in batches], pixels, outputs, per_channel)
+        return _Trace([batch * plane for batch in batches], tops, starts, outputs, per_channel)
     bases = [
         (batch * inputs + output // (outputs // groups) * (inputs // groups)) * plane
         for batch in batches
         for output in range(outputs)
     ]
-    return _Trace(bases, pixels, 1, 1)
+    return _Trace(bases, tops, starts, 1, 1)
+
+
+def _scaled(places: Iterable[int | None], size: int) -> list[int | None]:
+    return [None if place is None else place * size for place in places]
 
 
 _LOOK_AHEAD = 16
