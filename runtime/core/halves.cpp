@@ -305,6 +305,8 @@ class StepOfHalves final : public Step {
 
 bool computes_halves(const Operands& operands) {
   switch (operands.step.kernel_type()) {
+    case Operator::BlockGather:
+    case Operator::BlockProduct:
     case Operator::Convert:
     case Operator::Copy:
     case Operator::External:

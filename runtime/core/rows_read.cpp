@@ -204,6 +204,7 @@ bool keeps_rows(const program::Step& step, std::size_t rank, std::size_t input) 
     case Operator::Convert:
     case Operator::MultiplyAdd: return true;
     case Operator::FullyConnected: return rank > 2 && (input == 0 || input == kAddend);
+    case Operator::BlockProduct: return rank > 2 && input == 0;
     case Operator::Softmax:
     case Operator::LocalResponseNorm:
     case Operator::L2Norm:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         is_one_image,
         makes_one_image,
     )
+    from arenite.runtime.operators.blocks import BlockGather, BlockProduct
     from arenite.runtime.operators.convolution import (
         Conv2D,
         Convolution,
@@ -86,7 +87,8 @@ else:
 
 __all__ = [
     "FLOAT_BYTES", "NO_PADDING", "PANEL", "UNSTORED",
-    "AlongLastAxes", "Append", "ArgReduce", "Binary", "BinaryFunction", "Clamped", "Conv2D",
+    "AlongLastAxes", "Append", "ArgReduce", "Binary", "BinaryFunction", "BlockGather",
+    "BlockProduct", "Clamped", "Conv2D",
     "Convert", "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess",
     "DynamicLstm", "DynamicQuantise", "External", "Fetch", "FullyConnected", "Gather", "Gru",
     "Hardmax", "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",

@@ -278,6 +278,8 @@ class _FileRun:
             return self._copied(number, position, made)
         if kind == "FullyConnected":
             return made if is_alike and len(result) > 2 and position in (0, _ADDEND) else None
+        if kind == "BlockProduct":
+            return made if is_alike and len(result) > 2 and position == 0 else None
         if kind == "ArgReduce":  # the result may have lost the last axis
             is_last = kernel.get("axis", 0) + 1 == len(shape) > 2
             return made if is_last and len(result) > 1 and shape[1] == result[1] else None

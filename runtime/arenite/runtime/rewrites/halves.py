@@ -16,6 +16,7 @@ from arenite.planner import DType, Plan, Problem, Program, Step, Tensor, TensorK
 from arenite.planner.operators import Operands
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.blocks import BlockGather, BlockProduct
 from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.halves import has_halves, is_half, scratch_of_all
@@ -25,9 +26,11 @@ from arenite.runtime.operators.reduction import CumulativeSum
 from arenite.runtime.operators.special import DetectionPostProcess, External, NonMaxSuppression
 from arenite.runtime.rewrites.tiles import largest_gap
 
-_EXACT = (CumulativeSum, DetectionPostProcess, External, NonMaxSuppression)
-"""Operators whose operands stay as they are: sums that grow, coordinates of boxes, and what
-another runtime computes."""
+_EXACT = (
+    BlockGather, BlockProduct, CumulativeSum, DetectionPostProcess, External, NonMaxSuppression,
+)  # fmt: skip
+"""Operators whose operands stay as they are: weights in blocks, sums that grow, coordinates of
+boxes, and what another runtime computes."""
 
 _ALIGNMENT = 64
 """Bytes that sizes of records are rounded up to."""

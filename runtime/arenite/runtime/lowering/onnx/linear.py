@@ -8,6 +8,7 @@ from arenite.planner import Array, DType
 from arenite.planner.sizes import depends, same
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue, as_written
+from arenite.runtime.lowering.onnx.blocks import blocks_of, product
 from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.operators.elementwise import BinaryFunction
@@ -18,6 +19,8 @@ from arenite.runtime.operators.linear import FullyConnected, MatMul
 def gemm(t: OnnxTranslation) -> None:
     """Translate alpha * A * B + beta * C."""
     require_type(t.dtype, DType.FLOAT32)
+    if _is_gemm_of_blocks(t):
+        return
     if t.builder.array(t.source(1)) is None:
         _gemm_of_two(t)
         return
@@ -33,11 +36,7 @@ def gemm(t: OnnxTranslation) -> None:
     addend = t.builder.array(t.source(2)) if t.has(2) else None
     bias: StoredValue | None = None
     num_outputs = weights.shape[0]
-    is_bias = (
-        addend is not None
-        and addend.size in (1, num_outputs)
-        and (addend.ndim < 2 or addend.shape[-1] == addend.size)
-    )
+    is_bias = _is_bias(addend, num_outputs)
     if addend is not None and is_bias:
         vector = np.broadcast_to(addend.reshape(-1) * np.float32(beta), (num_outputs,))
         bias = t.builder.constant(np.asarray(vector, np.float32), t.source(2))
@@ -50,6 +49,31 @@ def gemm(t: OnnxTranslation) -> None:
     if separate:
         result = combine(t, BinaryFunction.ADD, result, t.value(2), t.target)
     t.finish(result)
+
+
+def _is_bias(addend: Array | None, num_outputs: int) -> bool:
+    """Tell whether an addend has one number for each output, or one for all."""
+    return (
+        addend is not None
+        and addend.size in (1, num_outputs)
+        and (addend.ndim < 2 or addend.shape[-1] == addend.size)
+    )
+
+
+def _is_gemm_of_blocks(t: OnnxTranslation) -> bool:
+    """Translate A * B + C with weights in blocks; tell whether that was done."""
+    if t.attribute("transA", 0) or t.attribute("alpha", 1.0) != 1.0:
+        return False
+    blocks = blocks_of(t, 1, transposed=not t.attribute("transB", 0))
+    if blocks is None:
+        return False
+    addend = t.builder.array(t.source(2)) if t.has(2) else None
+    if t.has(2) and not _is_bias(addend, blocks.codes.shape[0]):
+        return False
+    if addend is not None:
+        addend = addend * np.float32(t.attribute("beta", 1.0))
+    product(t, blocks, addend)
+    return True
 
 
 def _gemm_of_two(t: OnnxTranslation) -> None:
@@ -91,8 +115,12 @@ def matmul(t: OnnxTranslation) -> None:
         if t.attribute(name, 0):
             raise unsupported(name, t.attribute(name, 0), 0)
     alpha = t.attribute("alpha", 1.0)
-    weights = t.builder.array(t.source(1))
     is_plain = not t.attribute("transA", 0) and len(t.value(0).shape) > 1
+    blocks = blocks_of(t, 1, transposed=not t.attribute("transB", 0))
+    if blocks is not None and is_plain and alpha == 1.0:
+        product(t, blocks)
+        return
+    weights = t.builder.array(t.source(1))
     if weights is not None and weights.ndim == 2 and is_plain:
         columns = weights if t.attribute("transB", 0) else weights.T
         source, columns = _flat_source(t, columns)

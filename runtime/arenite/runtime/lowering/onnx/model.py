@@ -13,6 +13,7 @@ from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import Order, as_written, channels_last
 from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their translators are listed
+    blocks,
     convolution,
     dynamic,
     elementwise,

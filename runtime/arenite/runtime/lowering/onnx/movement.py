@@ -26,6 +26,7 @@ from arenite.runtime.lowering.layout import (
 )
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
 from arenite.runtime.lowering.onnx.elementwise import combine
+from arenite.runtime.lowering.onnx.blocks import blocks_of, gathered
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.lowering.translation import InputLayout
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Select
@@ -193,6 +194,10 @@ def tile(t: OnnxTranslation) -> None:
 @translates("Gather")
 def gather(t: OnnxTranslation) -> None:
     """Translate Gather along one axis."""
+    blocks = blocks_of(t, 0)
+    if blocks is not None and t.axis(0, 2) == 0:
+        gathered(t, blocks, t.value(1))
+        return
     data = t.value()
     axis = t.axis(0, len(data.shape))
     indices = t.builder.integers(t.source(1))
