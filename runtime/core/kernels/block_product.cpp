@@ -32,8 +32,8 @@ ARENITE_LANE Words shifted(Words words) {
 template <std::size_t Bits>
 ARENITE_LANE Lanes lowest(Words words) {
   constexpr std::uint32_t mask = (1u << Bits) - 1;
-  return __builtin_convertvector(
-      reinterpret_cast<Integers>(words & Words{mask, mask, mask, mask}), Lanes);
+  return __builtin_convertvector(reinterpret_cast<Integers>(words & Words{mask, mask, mask, mask}),
+                                 Lanes);
 }
 #else
 namespace hn = hwy::HWY_NAMESPACE;
@@ -245,9 +245,8 @@ struct ManyRows {
   }
 
  private:
-  ARENITE_LANE static void unpack(const BlockWeights& weights, std::size_t panel,
-                                  std::size_t block, std::size_t length, const float* zeros,
-                                  float* to) {
+  ARENITE_LANE static void unpack(const BlockWeights& weights, std::size_t panel, std::size_t block,
+                                  std::size_t length, const float* zeros, float* to) {
     const std::size_t groups = weights.block / kCodes;
     const std::uint32_t* words =
         weights.words + (panel * weights.blocks + block) * groups * kBlockPanel;
@@ -307,7 +306,9 @@ ARENITE_LANE void keep(const BlockWeights& weights, const float* totals, std::si
     std::memcpy(result + first, totals, count * sizeof(float));
     return;
   }
-  for (std::size_t j = 0; j < count; ++j) { result[first + j] = totals[j] + weights.bias[first + j]; }
+  for (std::size_t j = 0; j < count; ++j) {
+    result[first + j] = totals[j] + weights.bias[first + j];
+  }
 }
 
 template <std::size_t Bits, std::size_t Panels>
@@ -320,8 +321,8 @@ ARENITE_LANE void multiply_one(const BlockWeights& weights, const float* row, st
 
 template <std::size_t Bits>
 ARENITE_LANE void multiply_of(const BlockWeights& weights, const float* const* rows,
-                              std::size_t num_rows, std::size_t first_panel,
-                              std::size_t num_panels, float* const* results) {
+                              std::size_t num_rows, std::size_t first_panel, std::size_t num_panels,
+                              float* const* results) {
   const std::size_t end = first_panel + num_panels;
   if (num_rows == 1) {
     std::size_t panel = first_panel;
@@ -343,7 +344,7 @@ ARENITE_LANE void multiply_of(const BlockWeights& weights, const float* const* r
 }
 
 void multiply_rows(const BlockWeights& weights, const float* const* rows, std::size_t num_rows,
-              std::size_t first_panel, std::size_t num_panels, float* const* results) {
+                   std::size_t first_panel, std::size_t num_panels, float* const* results) {
   if (weights.bits == 4) {
     multiply_of<4>(weights, rows, num_rows, first_panel, num_panels, results);
   } else {

@@ -6,7 +6,7 @@
 
 namespace arenite {
 
-constexpr std::size_t kBlockPanel = 16;   // rows of weights that lie side by side
+constexpr std::size_t kBlockPanel = 16;    // rows of weights that lie side by side
 constexpr std::size_t kMostOfBlock = 256;  // weights
 
 // Weights: codes, less the zero point of their block, times its scale.

@@ -41,8 +41,7 @@ BlockWeights block_weights(const Operands& operands, std::size_t bits, std::size
     return view.rank() == 3 && view.shape[0] == panels && view.shape[1] == blocks &&
            view.shape[2] == kBlockPanel && is_aligned<float>(view);
   };
-  require(operands,
-          (scales.type == Type::float32 || scales.type == Type::float16) && fits(scales),
+  require(operands, (scales.type == Type::float32 || scales.type == Type::float16) && fits(scales),
           "its scales do not fit");
   require(operands,
           zeros == nullptr ||
@@ -90,10 +89,11 @@ class BlockProductStep final : public Step {
   bool finds_rows(std::size_t input) const override { return input == 0 && makes_rows(); }
   void run_rows(RowRange rows) override {
     const std::size_t each = pair_.source.row_stride / weights_.inputs;
-    multiply(rows.count * each, [this, rows, each](std::size_t row, const float*& from, float*& to) {
-      from = pair_.source.row(rows.first + row / each) + row % each * weights_.inputs;
-      to = pair_.target.row(rows.first + row / each) + row % each * weights_.outputs;
-    });
+    multiply(rows.count * each,
+             [this, rows, each](std::size_t row, const float*& from, float*& to) {
+               from = pair_.source.row(rows.first + row / each) + row % each * weights_.inputs;
+               to = pair_.target.row(rows.first + row / each) + row % each * weights_.outputs;
+             });
   }
 
  private:
@@ -137,8 +137,7 @@ std::unique_ptr<Step> make_block_product(const Operands& operands) {
           "only float32 is supported");
   require(operands, source.rank() > 0 && source.rank() == result.rank(),
           "input and output differ in rank");
-  require(operands,
-          std::equal(source.shape.begin(), source.shape.end() - 1, result.shape.begin()),
+  require(operands, std::equal(source.shape.begin(), source.shape.end() - 1, result.shape.begin()),
           "input and output differ in their rows");
   const std::size_t inputs = source.shape.back();
   const std::size_t outputs = result.shape.back();

@@ -1,7 +1,6 @@
 """Weights of 4 and 8 bits in blocks, as ONNX and ONNX Runtime write them."""
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -184,20 +183,3 @@ def test_rows_of_a_table_in_blocks(kind, has_zeros, tmp_path):
     with PoisonedSession(build(path, tmp_path), guard=True) as session:
         assert "onnxruntime" not in session.backends()
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-6)
-
-
-def test_bands_of_rows_give_the_same_bits(tmp_path):
-    path = save(tmp_path, matmul_of_bits((1, 53), 100, 37, 4, 32, "bytes"))
-    feeds = {"x": RNG.standard_normal((1, 53, 100), dtype=np.float32)}
-    with PoisonedSession(build(path, tmp_path)) as session:
-        whole = session.run(feeds)["y"]
-    single = onnx.ModelProto()
-    single.CopyFrom(onnx.load(path))
-    for value in (*single.graph.input, *single.graph.output):
-        value.type.tensor_type.shape.dim[1].dim_value = 1
-    folder = tmp_path / "single"
-    folder.mkdir()
-    with PoisonedSession(build(save(folder, single), folder)) as session:
-        for row in range(53):
-            made = session.run({"x": feeds["x"][:, row : row + 1]})["y"]
-            assert made.tobytes() == whole[:, row].tobytes()

@@ -1,10 +1,11 @@
 """Operators that read weights of 4 or 8 bits in blocks.
 
-A matrix of `out` rows of `inputs` weights is stored in panels of 16 rows. A block is some weights of
-one row that follow one another; it has one scale and one zero point: weight = (code - zero) * scale.
+A matrix of `out` rows of `inputs` weights is stored in panels of 16 rows. A block is some weights
+of one row that follow one another; it has one scale and one zero point: a weight is
+(code - zero) * scale.
 
-    codes        panels, blocks, words of a block, 16: words of 32 bits, four bytes each, which hold
-                 8 or 4 codes, the first lowest
+    codes        panels, blocks, words of a block, 64 bytes: of each of 16 rows a word of 32 bits,
+                 which holds 8 or 4 codes, the first lowest
     scales       panels, blocks, 16: floats of 32 or 16 bits
     zero points  panels, blocks, 16: bytes or floats of 32 bits; without them 8, or 128 for 8 bits
 """
@@ -61,5 +62,3 @@ class BlockGather(RuntimeOperator):
             return 0
         codes = math.prod(source.shape) * align_up(result.shape[-1], self.block) * self.bits // 8
         return source.size + codes + result.size
-
-

@@ -53,15 +53,15 @@ _WIDTH = 96
 def operator_tables() -> str:
     """Return the tables, enumerations and the union of all operators."""
     seen: set[type] = set()
-    blocks: list[str] = []
+    parts: list[str] = []
     for operator in operators():
         for needed in _needed(operator):
             if needed not in seen:
                 seen.add(needed)
-                blocks.append(_enum(needed) if issubclass(needed, StrEnum) else _table(needed))
-        blocks.append(_table(operator))
+                parts.append(_enum(needed) if issubclass(needed, StrEnum) else _table(needed))
+        parts.append(_table(operator))
     names = _wrapped(_members())
-    return "\n".join([*blocks, f"union Operator {{\n{names.rstrip(',')}\n}}\n"])
+    return "\n".join([*parts, f"union Operator {{\n{names.rstrip(',')}\n}}\n"])
 
 
 def _members() -> list[str]:

@@ -94,6 +94,19 @@ def _fused_product(call: Call) -> list[Shape]:
     return [_matrix_product(call, left, right)]
 
 
+def _product_of_bits(call: Call) -> list[Shape]:
+    """Of MatMulNBits: rows and its outputs, N."""
+    return [(*call.shape()[:-1], call.integer("N", 0))]
+
+
+def _gathered_of_bits(call: Call) -> list[Shape]:
+    """Of GatherBlockQuantized: rows of a matrix, whose codes may be two to a byte."""
+    (made,) = call.made
+    if call.integer("gather_axis", 0) != 0 or len(call.shape()) != 2 or made is None:
+        raise SizeError("a gather_axis other than 0 of a matrix is unsupported for a range")
+    return [(*call.shape(1), made.shape[-1])]
+
+
 def _shape_of(position: int) -> Rule:
     return lambda call: [call.shape(position)] * len(call.made)
 
@@ -283,6 +296,8 @@ _RULES: Mapping[str, Rule] = {
                "DynamicQuantizeMatMul"),
     **rules_of(_product(0, 3), "QLinearMatMul"),
     **rules_of(_fused_product, "FusedMatMul", "Gemm"),
+    "MatMulNBits": _product_of_bits,
+    "GatherBlockQuantized": _gathered_of_bits,
     "GatherElements": _shape_of(1),
     **rules_of(
         _reduced,

@@ -199,7 +199,7 @@ _CLASSES: Mapping[str, type[Imported]] = {
     "Conv": _Conv,
     "ConvTranspose": _ConvTranspose,
     "Gemm": _Gemm,
-    "MatMul": _MatMul,
+    **dict.fromkeys(("MatMul", "com.microsoft.MatMulNBits"), _MatMul),
     "Pad": _Pad,
     "Slice": _Slice,
     "Split": _Split,

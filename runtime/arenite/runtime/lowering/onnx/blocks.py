@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import onnx
@@ -134,7 +135,7 @@ def blocks_of(t: OnnxTranslation, position: int, *, transposed: bool = False) ->
     return _blocks(data, scales, zeros, length, None)
 
 
-def _attributes(node: onnx.NodeProto) -> Mapping[str, object]:
+def _attributes(node: onnx.NodeProto) -> Mapping[str, Any]:
     return {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
 
 

@@ -25,8 +25,8 @@ from arenite.runtime.lowering.layout import (
     usual,
 )
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
-from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.blocks import blocks_of, gathered
+from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.lowering.translation import InputLayout
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Select
