@@ -208,7 +208,8 @@ bool keeps_rows(const program::Step& step, std::size_t rank, std::size_t input) 
     case Operator::Softmax:
     case Operator::LocalResponseNorm:
     case Operator::L2Norm:
-    case Operator::Hardmax: return rank > 2;
+    case Operator::Hardmax:
+    case Operator::Rotary: return rank > 2;
     case Operator::LayerNorm: return rank > 1 + std::size_t{step.kernel_as_LayerNorm()->num_axes()};
     default: return false;
   }
@@ -266,6 +267,11 @@ std::optional<RowRange> rows_read(const program::Step& step, const std::vector<T
     const bool is_along_last = arg_reduce->axis() + 1 == source->rank() && source->rank() > 2;
     const bool has_same_rows = result->rank() > 1 && extent == result->shape[1];
     return is_along_last && has_same_rows ? std::optional(rows) : std::nullopt;
+  }
+  if (step.kernel_type() == Operator::Attention) {
+    constexpr std::size_t kAddends = 3;
+    const bool has_rows = extent == result->shape[1] && result->rank() == 3;
+    return has_rows && (input == 0 || input == kAddends) ? std::optional(rows) : std::nullopt;
   }
   if (is_like_result && keeps_rows(step, result->rank(), input)) { return rows; }
   return std::nullopt;

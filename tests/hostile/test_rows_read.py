@@ -1,5 +1,6 @@
 """Which rows of its operands a step may read while it makes some: no other needs to be live."""
 
+import math
 import re
 
 import numpy as np
@@ -105,6 +106,10 @@ CASES = {
     "mirrored rows": ("Copy", mirrored(), [SIX], image(11), (1, 2), {0: range(2, 4)}),
     "rows and their mirrored ones": ("Copy", mirrored(), [SIX], image(11), (3, 3), {0: range(2)}),
     "mirrored columns": ("Copy", turned(), [SIX], SIX, (2, 2), {0: range(2, 4)}),
+    "attention": (
+        "Attention", {"heads": 2, "key_heads": 1, "scale": 1.0},
+        [Given((1, 6, 8)), Given((1, 6, 4)), Given((1, 6, 4)), Given((1, 6, 2, 6))],
+        Given((1, 6, 8)), (2, 2), {0: range(2, 4), 1: range(6), 2: range(6), 3: range(2, 4)}),
     "cumulative sum": ("CumulativeSum", {"axis": 1}, [SIX], SIX, (0, 1), {0: range(6)}),
 }  # fmt: skip
 
@@ -115,8 +120,8 @@ def refusal(case, operand, dead):
 
     def edit(root):
         record = next(each for each in root["records"] if each["name"] == f"i{operand}")
-        _, rows, columns, channels = inputs[operand].shape
-        size = 4 * columns * channels
+        _, rows, *row = inputs[operand].shape
+        size = 4 * math.prod(row)
         root["records"].remove(record)
         root["records"] += [
             {"name": "row", "offset": record["offset"] + row * size, "size": size,

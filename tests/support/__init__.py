@@ -10,8 +10,8 @@ networks that run row by row make them, `executorch_specs` as ExecuTorch states 
 Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
 `tiny_signals`, `tflite_operator`, `tflite_layers`,
 `tflite_networks`, `quantised_chain`, `quantised_onnx`, `command_models`, `small_networks`,
-`small_systems`, `operator_models`, `tiny_programs`, `banded_programs`, `row_programs`,
-`coded_programs`, `detectors` that count their boxes,
+`small_systems`, `operator_models`, `onnx_cases` of the onnx package, `tiny_programs`,
+`banded_programs`, `row_programs`, `coded_programs`, `detectors` that count their boxes,
 `two_memories`, `training_programs` that are also run here; for a range of sizes `sized_graphs`,
 `sized_programs`, and `ranged_programs` made of programs for fixed ones.
 

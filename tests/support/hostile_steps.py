@@ -121,6 +121,12 @@ SOUND = {
                                 {"function": "mean", "axes": [1]}),
     "arg reduce": OneStep("ArgReduce", (f32(2, 3),), (i32(2),), {"axis": 1}),
     "neighbours": OneStep("LocalResponseNorm", (f32(2, 4),), (f32(2, 4),), {"size": 3}),
+    "attention": OneStep(
+        "Attention",
+        (f32(2, 3, 8), f32(2, 5, 4), f32(2, 5, 6), f32(2, 3, 4, 5), i32(2)), (f32(2, 3, 12),),
+        {"heads": 4, "key_heads": 2, "scale": 1.0, "causal": True}),
+    "rotary": OneStep(
+        "Rotary", (f32(2, 3, 16), f32(1, 3, 2), f32(1, 3, 2)), (f32(2, 3, 16),), {"heads": 4}),
     "layer norm": OneStep("LayerNorm", (f32(2, 4), f32(4), f32(4)), (f32(2, 4),)),
     "instance norm": OneStep("InstanceNorm", (f32(1, 6, 4), f32(4), f32(4)), (f32(1, 6, 4),)),
     "l2 norm": OneStep("L2Norm", (f32(2, 4),), (f32(2, 4),)),
@@ -299,6 +305,61 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "panels of other products": (
         "dense", {"in": {1: weights(2, 8, 16)}}, "and weights do not fit"),
     "rows that are lost": ("dense", {"out": {0: f32(1, 3)}}, "rows and weights do not fit"),
+    "attention of no heads": (
+        "attention", {"told": {"heads": 0}}, "its heads are no multiple of those of its keys"),
+    "attention to more heads": (
+        "attention", {"told": {"key_heads": 8}}, "its heads are no multiple of those of its keys"),
+    "attention of heads that are cut": (
+        "attention", {"told": {"heads": 6}}, "its heads do not divide its queries"),
+    "attention of a matrix": (
+        "attention", {"in": {0: f32(6, 8)}}, "queries and its output must have 3 axes"),
+    "attention to a matrix": ("attention", {"in": {1: f32(10, 4)}}, "or 4 by heads"),
+    "attention to another batch": (
+        "attention", {"in": {1: f32(3, 5, 4)}}, "the batches of queries and keys differ"),
+    "attention to other heads": (
+        "attention", {"in": {1: f32(2, 4, 5, 2)}}, "another number of heads"),
+    "attention to heads that are cut": (
+        "attention", {"in": {2: f32(2, 5, 7)}}, "another number of heads"),
+    "attention to longer keys": (
+        "attention", {"in": {1: f32(2, 5, 6)}}, "its queries and keys differ in length"),
+    "attention to fewer values": ("attention", {"in": {2: f32(2, 4, 6)}}, "more keys than values"),
+    "attention of large heads": (
+        "attention", {"in": {0: f32(2, 3, 1028), 1: f32(2, 5, 514)}}, "more than 256 elements"),
+    "attention for fewer queries": (
+        "attention", {"out": {0: f32(2, 2, 12)}}, "another number of queries"),
+    "attention into other columns": ("attention", {"out": {0: f32(2, 3, 8)}}, "another width"),
+    "attention with an addend of other keys": (
+        "attention", {"in": {3: f32(2, 3, 4, 4)}}, "a number for each key"),
+    "attention with an addend of other heads": (
+        "attention", {"in": {3: f32(2, 3, 2, 5)}}, "does not broadcast to the scores"),
+    "attention with an addend of other queries": (
+        "attention", {"in": {3: f32(2, 2, 4, 5)}}, "does not broadcast to the scores"),
+    "attention with an addend of other batches": (
+        "attention", {"in": {3: f32(3, 3, 4, 5)}}, "does not broadcast to the scores"),
+    "attention to too many numbers of keys": (
+        "attention", {"in": {4: i32(3)}}, "a number of keys of each batch"),
+    "attention to numbers of keys that are floats": (
+        "attention", {"in": {4: f32(2)}}, "a number of keys of each batch"),
+    "attention of integers": ("attention", {"in": {0: i32(2, 3, 8)}}, "only float32"),
+    "attention with a window of all keys": (
+        "attention", {"told": {"causal": False, "window": 3}}, "but is not causal"),
+    "attention with an endless scale": (
+        "attention", {"told": {"scale": 1e39}}, "is not finite"),
+    "a rotation of no heads": (
+        "rotary", {"told": {"heads": 0}}, "its heads do not divide its elements"),
+    "a rotation of heads that are cut": (
+        "rotary", {"told": {"heads": 3}}, "its heads do not divide its elements"),
+    "a rotation of a matrix": ("rotary", {"in": {0: f32(6, 16)}}, "do not have 3 axes"),
+    "a rotation into other columns": ("rotary", {"out": {0: f32(2, 3, 12)}}, "output differ"),
+    "a rotation by fewer sines": (
+        "rotary", {"in": {2: f32(1, 3, 1)}}, "its cosines and sines differ"),
+    "a rotation by angles of other batches": (
+        "rotary", {"in": {1: f32(3, 3, 2), 2: f32(3, 3, 2)}}, "angles are of other batches"),
+    "a rotation by angles of other places": (
+        "rotary", {"in": {1: f32(1, 4, 2), 2: f32(1, 4, 2)}}, "angles are of other places"),
+    "a rotation by more angles than pairs": (
+        "rotary", {"in": {1: f32(1, 3, 3), 2: f32(1, 3, 3)}}, "more angles than pairs"),
+    "a rotation of integers": ("rotary", {"in": {0: i32(2, 3, 16)}}, "only float32"),
     "vectors for matrices": ("matmul", {"in": {0: f32(4)}}, "its inputs must be matrices"),
     "matrices that do not fit": (
         "matmul", {"told": {"transpose_b": True}}, "the matrices do not fit"),

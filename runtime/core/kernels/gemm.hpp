@@ -29,8 +29,8 @@ void gemm_rows(const GemmLeft& a, const float* packed, std::size_t columns, std:
                std::size_t first, std::size_t count, float* c);
 
 // Writes columns [first, first + count) of the product of a row with a matrix as it lies in memory:
-// element k of column j is b[k * columns + j], or b[j * depth + k] if it is transposed.
-void gemm_row(const float* a, const float* b, bool is_transposed, std::size_t columns,
+// element k of column j is b[k * stride + j], or b[j * stride + k] if it is transposed.
+void gemm_row(const float* a, const float* b, bool is_transposed, std::size_t stride,
               std::size_t depth, std::size_t first, std::size_t count, float* c);
 
 }  // namespace arenite

@@ -28,6 +28,15 @@ inline bool lie_apart(const Operands& operands) {
          std::any_of(operands.outputs.begin(), operands.outputs.end(), lies_apart);
 }
 
+// Requires that an input that is read while the output is written does not lie where that begins.
+// Rows that lie anywhere are checked with the turns.
+inline void require_apart(const Operands& operands, const TensorView* input) {
+  const auto& output = *operands.outputs[0];
+  const bool is_same = input != nullptr && input->data == output.data && input->size > 0 &&
+                       output.size > 0 && input->rows == nullptr && output.rows == nullptr;
+  require(operands, !is_same, "its output must not overlap this input");
+}
+
 // The first input and the output of a step that makes each row from the same row.
 template <typename Source, typename Target>
 struct RowPair {

@@ -116,7 +116,7 @@ class MatMulStep final : public Step {
   // Packing would take longer than the product.
   void multiply_row(const float* a, const float* b, float* c) const {
     in_blocks(columns_, 4 * kGemmPanel, depth_, [=, this](std::size_t first, std::size_t count) {
-      gemm_row(a, b, transpose_b_, columns_, depth_, first, count, c);
+      gemm_row(a, b, transpose_b_, transpose_b_ ? depth_ : columns_, depth_, first, count, c);
     });
   }
 

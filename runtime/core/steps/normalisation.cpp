@@ -100,9 +100,11 @@ std::unique_ptr<Step> make_layer_norm(const Operands& operands) {
   const float* factors = scale == nullptr ? nullptr : scale->as<float>();
   const float* terms = shift == nullptr ? nullptr : shift->as<float>();
   const float epsilon = attributes.epsilon();
+  const bool centres = attributes.centres();
   return make_rows<float>(operands, length, [=](const float* from, float* to, std::size_t count) {
     const auto size = static_cast<float>(count);
-    const float mean = sum_of(count, [=](std::size_t i) { return from[i]; }) / size;
+    const float mean =
+        centres ? sum_of(count, [=](std::size_t i) { return from[i]; }) / size : 0.0f;
     const float squares = sum_of(count, [=](std::size_t i) {
       const float distance = from[i] - mean;
       return distance * distance;

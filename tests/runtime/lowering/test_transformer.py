@@ -99,8 +99,8 @@ def test_a_bias_is_part_of_the_product_before_it(tmp_path):
 
 LEFT = {
     "do_rotary=1 is unsupported, supported: 0": _attention("", "num_heads=2, do_rotary=1"),
-    "qkv_hidden_sizes=[4, 4, 16] is unsupported, supported: three equal numbers": _attention(
-        "", "num_heads=2, qkv_hidden_sizes=[4,4,16]"
+    "qkv_hidden_sizes=[4, 8, 12] is unsupported, supported: three of 24 columns together": (
+        _attention("", "num_heads=2, qkv_hidden_sizes=[4,8,12]")
     ),
     "shape of mask_index=(4,) is unsupported, supported: (2,), (2, 5), (2, 5, 5)": _attention(
         ", n", inputs=", int32[4] n"

@@ -11,6 +11,7 @@ from arenite.runtime import Session
 from arenite.runtime.operators import (
     UNSTORED,
     ArgReduce,
+    Attention,
     Binary,
     BinaryFunction,
     Conv2D,
@@ -82,6 +83,9 @@ CASES = {
     "layer norm": (LayerNorm(epsilon=1e-6), [IMAGE, floats(3)], IMAGE, True),
     "layer norm of rows": (LayerNorm(epsilon=1e-6, num_axes=2), [IMAGE, floats(5, 3)], IMAGE,
                            True),
+    "attention": (Attention(heads=4, key_heads=2, scale=1.0),
+                  [Given((1, 7, 8)), Given((1, 2, 5, 2)), Given((1, 2, 5, 3))], Given((1, 7, 12)),
+                  True),
     "neighbours": (LocalResponseNorm(size=3, alpha=0.1, beta=0.75, bias=1.0), [IMAGE], IMAGE,
                    True),
     "largest": (ArgReduce(axis=3), [IMAGE], Given((1, 7, 5), "int64"), False),

@@ -34,6 +34,7 @@ from arenite.runtime.rewrites import (
     Prefer,
     Streaming,
     derive_ahead,
+    fuse_attention,
     fuse_sums,
     keep_half_weights,
     keep_halves,
@@ -261,7 +262,7 @@ def runs_by_rows(program: Program, row_step: RowStep) -> bool:
 
 @np.errstate(over="ignore", invalid="ignore")  # weights that are not finite stay so
 def lower(model: Program) -> Program:
-    """Lower a model to a program that the core runs, its filters packed.
+    """Lower a model to a program that the core runs, attention fused and its filters packed.
 
     Args:
         model: A model read with its weights.
@@ -272,7 +273,7 @@ def lower(model: Program) -> Program:
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering import lower_tflite
 
-        return pack_filters(lower_tflite(model))
+        return pack_filters(fuse_attention(lower_tflite(model)))
     from arenite.runtime.lowering import lower_onnx
 
-    return pack_filters(lower_onnx(model))
+    return pack_filters(fuse_attention(lower_onnx(model)))

@@ -11,10 +11,12 @@ from arenite.planner import Array, DType, Port, Program, Step, Tensor, TensorKin
 from arenite.planner.operators import Operator
 from arenite.planner.programs import Names, OperatorSet
 from arenite.runtime.cexport.hybrid_in_floats import in_floats
+from arenite.runtime.cexport.steps.attention import AttentionApart
 from arenite.runtime.cexport.steps.convolution import UnbufferedTransposedConv2D, UnpackedMatMul
 from arenite.runtime.cexport.steps.counting import SuppressionByHeap
 from arenite.runtime.cexport.steps.hybrid import quantise_operands
 from arenite.runtime.cexport.steps.recurrent import UnbufferedGru, UnbufferedLstm
+from arenite.runtime.operators.attention import Attention
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.convolution import TransposedConv2D
 from arenite.runtime.operators.elementwise import Convert
@@ -23,6 +25,7 @@ from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.operators.recurrent import Gru, Lstm
 from arenite.runtime.operators.special import NonMaxSuppression
+from arenite.runtime.rewrites.attention import fuse_attention
 from arenite.runtime.rewrites.fusing import fold_pads, without_unread
 
 
@@ -48,11 +51,11 @@ def lower_for_c(model: Program) -> Program:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
         lowered = lower_tflite(model, means_as_pools=False, keeps_bytes=True)
-        own = _for_kernels(_products_of_bytes(lowered))
+        own = _for_kernels(fuse_attention(_products_of_bytes(lowered)))
         return _with_copied_outputs(quantise_operands(own, _asymmetric(model)))
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
-    return _with_copied_outputs(_for_kernels(lower_onnx(model)))
+    return _with_copied_outputs(_for_kernels(fuse_attention(lower_onnx(model))))
 
 
 def lower_hybrid_for_runtime(model: Program) -> Program:
@@ -90,7 +93,7 @@ def _for_kernels(program: Program) -> Program:
 
 
 _OF_KERNELS: Final[Mapping[type, type[RuntimeOperator]]] = {
-    Gru: UnbufferedGru, Lstm: UnbufferedLstm, MatMul: UnpackedMatMul,
+    Attention: AttentionApart, Gru: UnbufferedGru, Lstm: UnbufferedLstm, MatMul: UnpackedMatMul,
     NonMaxSuppression: SuppressionByHeap, TransposedConv2D: UnbufferedTransposedConv2D,
 }  # fmt: skip
 

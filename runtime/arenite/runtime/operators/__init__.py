@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
+    from arenite.runtime.operators.attention import LARGEST_HEAD, Attention, Rotary
     from arenite.runtime.operators.base import (
         FLOAT_BYTES,
         NO_PADDING,
@@ -86,14 +87,15 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "FLOAT_BYTES", "NO_PADDING", "PANEL", "UNSTORED",
-    "AlongLastAxes", "Append", "ArgReduce", "Binary", "BinaryFunction", "BlockGather",
-    "BlockProduct", "Clamped", "Conv2D",
-    "Convert", "Convolution", "Copy", "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess",
-    "DynamicLstm", "DynamicQuantise", "External", "Fetch", "FullyConnected", "Gather", "Gru",
-    "Hardmax", "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
+    "FLOAT_BYTES", "LARGEST_HEAD", "NO_PADDING", "PANEL", "UNSTORED",
+    "AlongLastAxes", "Append", "ArgReduce", "Attention", "Binary", "BinaryFunction",
+    "BlockGather", "BlockProduct", "Clamped", "Conv2D", "Convert", "Convolution", "Copy",
+    "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess", "DynamicLstm", "DynamicQuantise",
+    "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax", "InstanceNorm", "L2Norm",
+    "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
     "MatMul", "Move", "MultiplyAdd", "NonMaxSuppression", "PackBits", "PackFilter", "Pair",
-    "Pool2D", "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "RowWise",
+    "Pool2D", "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "Rotary",
+    "RowWise",
     "RuntimeOperator", "ScatterAdd", "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK",
     "TransposedConv2D", "Unary", "UnaryFunction", "UnpackBits", "Wait", "WeightGradient",
     "is_one_image", "makes_one_image", "operator_tables", "operators",

@@ -31,12 +31,16 @@ class LocalResponseNorm(AlongLastAxes, RuntimeOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerNorm(AlongLastAxes, Normalising, RuntimeOperator):
-    """Reads x, a scale and an optional bias of the last `num_axes` axes."""
+    """Reads x, a scale and an optional bias of the last `num_axes` axes.
+
+    If it does not centre x, it divides by the root of the mean square.
+    """
 
     number: ClassVar[int] = 14
 
     epsilon: float
     num_axes: int = 1
+    centres: bool = True
 
     def num_whole_axes(self, operands: Operands) -> int:
         return self.num_axes

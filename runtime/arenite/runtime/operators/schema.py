@@ -13,6 +13,7 @@ from functools import cache
 from typing import Annotated, Any
 
 from arenite.runtime.operators import (  # noqa: F401  # so that every class is defined
+    attention,
     blocks,
     convolution,
     elementwise,

@@ -31,7 +31,7 @@ _ITEM_BYTES = {
 _KEEPING = frozenset(
     {
         "Unary", "Binary", "Select", "Convert", "MultiplyAdd", "Softmax", "LocalResponseNorm",
-        "L2Norm", "Hardmax", "LayerNorm",
+        "L2Norm", "Hardmax", "LayerNorm", "Rotary",
     }
 )  # fmt: skip
 """Operators that make each row from the same row of operands that have as many."""
@@ -278,6 +278,9 @@ class _FileRun:
             return self._copied(number, position, made)
         if kind == "FullyConnected":
             return made if is_alike and len(result) > 2 and position in (0, _ADDEND) else None
+        if kind == "Attention":
+            has_rows = shape[1] == result[1] and len(result) > 2 and position in (0, _ADDEND)
+            return made if has_rows else None
         if kind == "BlockProduct":
             return made if is_alike and len(result) > 2 and position == 0 else None
         if kind == "ArgReduce":  # the result may have lost the last axis

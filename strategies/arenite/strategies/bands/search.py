@@ -104,6 +104,11 @@ class BandsSearch:
         """The program, none of it in bands."""
         return self._regions.program
 
+    @property
+    def steps_by_rows(self) -> frozenset[str]:
+        """Names of the steps that can run row by row."""
+        return frozenset(each.step.name for each in self._regions.steps if each is not None)
+
     def can_run_by_rows(self, steps: range) -> bool:
         """Tell whether each of some steps can run row by row."""
         return all(self._regions.steps[step] is not None for step in steps)

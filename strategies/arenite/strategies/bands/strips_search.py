@@ -14,6 +14,7 @@ from arenite.planner.operators import Strips
 from arenite.planner.placement import Placer
 from arenite.planner.programs import RowStep, never
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
+from arenite.strategies.bands.repeats import repeat_cheap_steps
 from arenite.strategies.bands.search import BandsSearch
 from arenite.strategies.bands.strips import fuse
 
@@ -92,6 +93,15 @@ class StripsSearch:
 
     def _narrower(self, way: BandsSearch) -> BandsSearch | None:
         """Return the search with the binding step in strips; None if that is no use."""
+        if way is self._plain:
+            repeated, copies = repeat_cheap_steps(way.program)
+            if copies:
+                allowed = way.steps_by_rows
+                return self._make(
+                    repeated,
+                    above=way.lowest,
+                    is_allowed=lambda each: copies.get(each.step.name, each.step.name) in allowed,
+                )
         if way.lowest is way.whole:
             return None
         binding = binding_of(way.lowest)

@@ -1,16 +1,16 @@
 #include "common.h"
 
-/* Rows [first, end) of `width` floats less their mean, over their deviation; then times factors,
-   plus terms, each of which may be NULL. */
-KERNEL layer_norm_f32(int32_t width, float epsilon, const float *factors, const float *terms,
-                      in_rows in, out_rows out, int32_t first, int32_t end)
+/* Rows [first, end) of `width` floats less their mean, or as they are, over their deviation; then
+   times factors, plus terms, each of which may be NULL. */
+KERNEL layer_norm_f32(int32_t width, float epsilon, int32_t centres, const float *factors,
+                      const float *terms, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     const float size = (float)width;
     for (int32_t y = first; y < end; ++y) {
         const float *from = (const float *)(const void *)in_row(in, y);
         float *to = (float *)(void *)out_row(out, y);
         float sum = 0.0f, squares = 0.0f;
-        for (int32_t i = 0; i < width; ++i)
+        for (int32_t i = 0; i < width && centres; ++i)
             sum += from[i];
         const float mean = sum / size;
         for (int32_t i = 0; i < width; ++i)

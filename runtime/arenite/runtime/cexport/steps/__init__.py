@@ -1,6 +1,7 @@
 """Writes the steps of a program as calls of kernels; importing this package lists all writers."""
 
 from arenite.runtime.cexport.steps import (
+    attention,
     cmsis_nn,
     convolution,
     counting,
@@ -12,6 +13,7 @@ from arenite.runtime.cexport.steps import (
 )
 
 THEMES = (
-    cmsis_nn, convolution, counting, elementwise, hybrid, movement, recurrent, reduction,
+    attention, cmsis_nn, convolution, counting, elementwise, hybrid, movement, recurrent,
+    reduction,
 )  # fmt: skip
 """The modules that list writers."""

@@ -303,6 +303,6 @@ def layer_norm(t: StepWriter) -> None:
         for position, hint in ((1, "factors"), (2, "terms"))
     )
     t.call(
-        "layer_norm_f32", width, number(float(operator.epsilon)), factors, terms,
-        *t.row_pairs((source.num_elements // width, width)),
+        "layer_norm_f32", width, number(float(operator.epsilon)), int(operator.centres), factors,
+        terms, *t.row_pairs((source.num_elements // width, width)),
     )  # fmt: skip

@@ -14,8 +14,8 @@ from arenite.planner.sizes import same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written, channels_last
 from arenite.runtime.lowering.onnx.convolution import as_image_filter
+from arenite.runtime.lowering.onnx.microsoft_attention import attend_to_itself
 from arenite.runtime.lowering.onnx.quantisation import signed
-from arenite.runtime.lowering.onnx.transformer import attend
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates, window
 from arenite.runtime.lowering.translation import InputLayout
 from arenite.runtime.operators.convolution import Conv2D
@@ -243,5 +243,26 @@ def attention_of_integers(t: OnnxTranslation) -> None:
     factors = _factors(t, (0, 1, 6, 7))
     if len(factors.source.shape) != 3:
         raise unsupported("input rank", len(factors.source.shape), 3)
-    projected = _product(t, factors, scales, f"{t.target}/projected")
-    attend(t, projected, mask=5, past=8, bias=None)
+    width = factors.weights.shape[-1]
+
+    def projected(columns: slice, name: str) -> StoredValue:
+        part = replace(
+            factors,
+            weights=factors.weights[:, columns],
+            weight_zeros=_part(factors.weight_zeros, columns),
+        )
+        own = _Scales(
+            scales.source, _all_or_part(scales.weights, columns), _part(scales.bias, columns)
+        )
+        return _product(t, part, own, f"{t.target}/{name}")
+
+    attend_to_itself(t, projected, width, mask=5, past=8, bias=None)
+
+
+def _part(array: Array | None, columns: slice) -> Array | None:
+    """Return the elements for some columns of an array of one element for each, or for all."""
+    return None if array is None else _all_or_part(array, columns)
+
+
+def _all_or_part(array: Array, columns: slice) -> Array:
+    return array if array.size == 1 else array.reshape(-1)[columns]

@@ -155,13 +155,15 @@ def clamp(t: OnnxTranslation, low: float, high: float) -> None:
 def binary(t: OnnxTranslation) -> None:
     """Translate a function of two numbers."""
     function = BINARY[t.kind]
+    if function in (B.MULTIPLY, B.DIVIDE) and _translate_norm(t, function):
+        return
     if function is B.MULTIPLY and translate_product(t):
         return
     if _fold_constant(t, function):
         return
     if function is B.POWER and _power(t):
         return
-    if function is B.DIVIDE and (_translate_layer_norm(t) or _multiply_instead(t)):
+    if function is B.DIVIDE and _multiply_instead(t):
         return
     t.finish(combine(t, function, t.value(0), t.value(1), t.target))
 
@@ -407,15 +409,38 @@ def _translate_gelu(t: OnnxTranslation) -> bool:
     return False
 
 
-def _translate_layer_norm(t: OnnxTranslation) -> bool:
-    """Translate d / sqrt(mean(d * d) + epsilon) where d = x - mean(x), along the last axis.
+def _translate_norm(t: OnnxTranslation, function: BinaryFunction) -> bool:
+    """Translate the quotient that a norm ends with, or the product with a reciprocal."""
+    one, other = t.step.inputs
+    if function is B.DIVIDE:
+        return _translate_layer_norm(t, one, other)
+    for distance, factor in ((one, other), (other, one)):
+        producer = t.producers.get(factor)
+        if producer is None:
+            continue
+        deviation = producer.inputs[0] if producer.operator.label == "Reciprocal" else None
+        if producer.operator.label == "Div":
+            ones = t.builder.array(producer.inputs[0])
+            is_reciprocal = ones is not None and ones.size == 1 and _near(ones.item(), 1.0)
+            deviation = producer.inputs[1] if is_reciprocal else None
+        if deviation is not None and _translate_layer_norm(t, distance, deviation):
+            return True
+    return False
+
+
+def _translate_layer_norm(t: OnnxTranslation, distance: str, deviation: str) -> bool:
+    """Translate d / sqrt(mean(d * d) + epsilon), along the last axis; d may be x - mean(x).
 
     The scale is 1 and the bias 0: a later Mul and Add are folded into them.
+
+    Args:
+        t: The operator that makes the quotient.
+        distance: The tensor d.
+        deviation: The tensor that it is divided by.
     """
-    distance, deviation = t.step.inputs
     source = _centred(t, distance)
     root = t.producers.get(deviation)
-    if t.dtype is not DType.FLOAT32 or source is None or root is None:
+    if t.dtype is not DType.FLOAT32 or root is None:
         return False
     total = t.producers.get(root.inputs[0]) if root.operator.label == "Sqrt" else None
     if total is None or total.operator.label != "Add":
@@ -427,8 +452,10 @@ def _translate_layer_norm(t: OnnxTranslation) -> bool:
             continue
         is_square = squares.operator.label == "Mul" and squares.inputs[0] == squares.inputs[1]
         base = squares.inputs[0] if is_square else _operand(t, squares, {"Pow": 2.0})
-        if base is not None and _centred(t, base) == source:
-            value = t.builder.as_written(t.builder.value(source), t.target)
+        if base is None or _centred(t, base) != source:
+            continue
+        if source is not None or base == distance:
+            value = t.builder.as_written(t.builder.value(source or distance), t.target)
             if depends(value.shape[-1]):
                 return False
             ones = np.ones(value.shape[-1], np.float32)
@@ -436,7 +463,7 @@ def _translate_layer_norm(t: OnnxTranslation) -> bool:
                 t.builder.constant(array, f"{t.target}/{name}")
                 for name, array in (("scale", ones), ("bias", 0 * ones))
             )
-            operator = LayerNorm(epsilon=float(epsilon.reshape(())))
+            operator = LayerNorm(epsilon=float(epsilon.reshape(())), centres=source is not None)
             t.finish(t.emit(operator, [value, scale, bias], shape=value.shape))
             return True
     return False

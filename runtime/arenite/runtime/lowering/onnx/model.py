@@ -13,14 +13,17 @@ from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import Order, as_written, channels_last
 from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their translators are listed
+    attention,
     blocks,
     convolution,
     dynamic,
     elementwise,
     linear,
+    microsoft_attention,
     movement,
     recurrent,
     reduction,
+    rotary,
     transformer,
 )
 from arenite.runtime.lowering.onnx.half import with_wide_floats

@@ -208,17 +208,31 @@ def layer_normalisation(t: OnnxTranslation) -> None:
     emit_layer_norm(t, t.value(), (1, 2), t.axis(-1, len(t.shape)), 1e-5)
 
 
+@translates("RMSNormalization")
+def rms_normalisation(t: OnnxTranslation) -> None:
+    """Translate RMSNormalization."""
+    require_type(t.dtype, DType.FLOAT32)
+    emit_layer_norm(t, t.value(), (1,), t.axis(-1, len(t.shape)), 1e-5, centres=False)
+
+
 def emit_layer_norm(
-    t: OnnxTranslation, value: StoredValue, positions: tuple[int, int], axis: int, epsilon: float
+    t: OnnxTranslation,
+    value: StoredValue,
+    positions: tuple[int, ...],
+    axis: int,
+    epsilon: float,
+    *,
+    centres: bool = True,
 ) -> None:
     """Add the layer norm of a value that makes the first output.
 
     Args:
         t: The operator.
         value: The value to normalise.
-        positions: Of the scale and of the bias among the inputs.
+        positions: Of the scale, and of the bias if there may be one, among the inputs.
         axis: The first of the axes that are normalised together.
         epsilon: Default of the attribute.
+        centres: Whether the mean is subtracted.
     """
     value = t.builder.as_written(value, t.target)
     operands: list[StoredValue | None] = [value]
@@ -227,9 +241,9 @@ def emit_layer_norm(
         stated = " x ".join(str(Expression.of(each)) for each in inner)
         raise NotLoweredError(f"a norm over axes of {stated} elements is unsupported")
     for position in positions:
-        array = t.optional_array(position)
+        array = t.builder.array(t.source(position)) if t.has(position) else None
         if array is None:
-            operands.append(None)
+            operands.append(_of_the_run(t, position, inner) if t.has(position) else None)
             continue
         try:
             vector = np.broadcast_to(array, inner)
@@ -238,8 +252,20 @@ def emit_layer_norm(
                 f"input {position} of shape {array.shape} does not fit axes of {inner}"
             ) from error
         operands.append(t.builder.constant(vector, t.source(position)))
-    operator = LayerNorm(epsilon=t.attribute("epsilon", epsilon), num_axes=len(value.shape) - axis)
+    operator = LayerNorm(
+        epsilon=t.attribute("epsilon", epsilon), num_axes=len(value.shape) - axis, centres=centres
+    )
     t.finish(t.emit(operator, operands, shape=value.shape))
+
+
+def _of_the_run(t: OnnxTranslation, position: int, inner: Shape) -> StoredValue:
+    """Return the scale or bias of a norm that a run computes, of all its elements."""
+    value = t.builder.as_written(t.value(position), t.target)
+    if not t.builder.agree(value.shape, inner):
+        raise NotLoweredError(
+            f"input {position} of shape {list(value.shape)} does not fit axes of {list(inner)}"
+        )
+    return value
 
 
 @translates("LRN", layout=InputLayout.CHANNELS_LAST)

@@ -1,0 +1,112 @@
+"""Attention, and the rotation of its queries and keys by their places."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from arenite.planner import Tensor
+from arenite.planner.operators import Normalising, Operands, Operator, Region, same_layout, whole
+from arenite.planner.tensors import ROW_AXIS
+from arenite.runtime.operators.base import RuntimeOperator, makes_one_image
+
+LARGEST_HEAD = 256
+"""Most elements of a key or of a value in one head."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention(Normalising, RuntimeOperator):
+    """Softmax of the scores of queries and keys, times the values, head by head.
+
+    Reads queries: B, S, heads * D; keys and values: B, T, key_heads * D and B, T, key_heads * Dv,
+    or by heads B, key_heads, T, D and B, key_heads, T, Dv; an optional addend of the scores
+    B or 1, S or 1, heads or 1, T; and an optional number of keys that count, of each batch, int32.
+    Makes B, S, heads * Dv. The scores of a query exist for a block of keys at a time. A query that
+    sees no key gives zeros.
+
+    Attributes:
+        heads: Of the queries, a multiple of `key_heads`: consecutive ones share a head of keys.
+        key_heads: Of the keys and values.
+        scale: Factor of the scores.
+        causal: Whether a query sees only the keys up to its own place. The last query is at the
+            place of the last key that counts.
+        window: How many keys up to its own place a causal query sees at most; 0: all.
+        softcap: Bound c of the scores: they become c * tanh(score / c) before the addend; 0: none.
+    """
+
+    number: ClassVar[int] = 44
+    QUERIES: ClassVar[int] = 0
+    KEYS: ClassVar[int] = 1
+    VALUES: ClassVar[int] = 2
+    ADDEND: ClassVar[int] = 3
+    LENGTHS: ClassVar[int] = 4
+
+    heads: int
+    key_heads: int
+    scale: float
+    causal: bool = False
+    window: int = 0
+    softcap: float = 0.0
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the queries: a head of one is read before its result is written."""
+        queries = operands.source
+        if queries is None or not same_layout(queries, operands.result):
+            return ()
+        others = {_storage(each) for each in operands.inputs[1:] if each is not None}
+        return () if _storage(queries) in others else (0,)
+
+    def multiply_adds(self, operands: Operands) -> int:
+        queries, keys, result = operands.source, operands.input(1), operands.result
+        if queries is None or keys is None or result is None:
+            return 0
+        num_keys = keys.shape[1 if len(keys.shape) == 3 else 2]
+        return (queries.num_elements + result.num_elements) * num_keys
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether the queries are of one batch."""
+        return makes_one_image(operands)
+
+    def reads_rows(self, position: int) -> bool:
+        return position in (self.QUERIES, self.ADDEND)
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the same rows of queries and addend, and the whole of other inputs."""
+        tensor = operands.inputs[position]
+        assert tensor is not None
+        if not self.reads_rows(position) or len(tensor.shape) <= ROW_AXIS:
+            # Not super(): a dataclass with slots is a copy of the class that this names.
+            return Operator.input_region(self, operands, position, region)
+        everything = list(whole(tensor))
+        rows = region[ROW_AXIS]
+        everything[ROW_AXIS] = rows if tensor.shape[ROW_AXIS] != 1 else (0, 1)
+        return tuple(everything)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotary(Normalising, RuntimeOperator):
+    """Rotates pairs of elements of each head by the angle of their place.
+
+    Reads x: B, S, heads * D, and cosines and sines of angles: B or 1, S, R / 2. The first R
+    elements of a head are rotated: element i with element i + R / 2, or if they are interleaved
+    element 2 i with the one after it.
+    """
+
+    number: ClassVar[int] = 45
+
+    heads: int
+    interleaved: bool = False
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether the elements are of one batch."""
+        return makes_one_image(operands)
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the same rows."""
+        tensor = operands.inputs[position]
+        assert tensor is not None
+        everything = list(whole(tensor))
+        everything[ROW_AXIS] = region[ROW_AXIS]
+        return tuple(everything)
+
+
+def _storage(tensor: Tensor) -> str:
+    return tensor.name if tensor.alias is None else tensor.alias.tensor

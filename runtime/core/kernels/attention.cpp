@@ -1,0 +1,276 @@
+#include "attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/approximations.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/parallel.hpp"
+#include "kernels/processor.hpp"
+
+namespace arenite {
+
+namespace {
+
+// Blocks begin at multiples of this, so that sums do not depend on what else is computed.
+constexpr std::size_t kBlock = 4 * kGemmRows;
+constexpr std::size_t kWidth = kGemmPanel;
+constexpr std::size_t kValues = 64;  // elements of values that are added up at a time
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
+// Below all scores, but finite: the difference of a hidden score is a number.
+constexpr float kLowest = std::numeric_limits<float>::lowest();
+
+struct Blocks {
+  std::size_t first = 0;  // key
+  std::size_t end = 0;
+
+  Blocks(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count) {
+    first = keys.count;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (queries[i].first >= queries[i].end) { continue; }
+      first = std::min(first, queries[i].first / kBlock * kBlock);
+      end = std::max(end, queries[i].end);
+    }
+  }
+};
+
+// The reciprocal of a sum; zeros where no key is seen.
+float reciprocal(float sum) { return sum == 0.0f ? 0.0f : 1.0f / sum; }
+
+// Queries side by side: each lane of a vector is a query, and keys and values are read as they lie.
+class SideBySide {
+ public:
+  SideBySide(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count)
+      : keys_(keys),
+        queries_(queries),
+        count_(count),
+        num_panels_(divide_up(count, kWidth)),
+        columns_(num_panels_ * kWidth) {}
+
+  void run() {
+    pack();
+    std::fill_n(top_, columns_, kLowest);
+    std::fill_n(sum_, columns_, 0.0f);
+    std::fill_n(totals_, keys_.width * columns_, 0.0f);
+    const Blocks blocks(keys_, queries_, count_);
+    for (std::size_t first = blocks.first; first < blocks.end; first += kBlock) {
+      const std::size_t num_keys = std::min(kBlock, keys_.count - first);
+      score(first, num_keys);
+      weigh(num_keys);
+      mix(first, num_keys);
+    }
+    finish();
+  }
+
+ private:
+  // Queries in panels: depth, lanes.
+  void pack() {
+    const std::size_t depth = keys_.depth;
+    for (std::size_t c = 0; c < columns_; ++c) {
+      float* to = packed_ + c / kWidth * depth * kWidth + c % kWidth;
+      const float* from = queries_[std::min(c, count_ - 1)].query;
+      for (std::size_t k = 0; k < depth; ++k) { to[k * kWidth] = from[k] * keys_.scale; }
+    }
+  }
+
+  void score(std::size_t first, std::size_t num_keys) {
+    const GemmLeft left{keys_.keys + first * keys_.key_stride, keys_.key_stride, 1};
+    gemm_rows(left, packed_, columns_, keys_.depth, 0, num_keys, scores_);
+    if (keys_.softcap != 0.0f) {
+      with_widest_vectors([scores = scores_, size = num_keys * columns_, cap = keys_.softcap] {
+        for (std::size_t i = 0; i < size; ++i) {
+          scores[i] = cap * hyperbolic_tangent(scores[i] / cap);
+        }
+      });
+    }
+    for (std::size_t c = 0; c < count_; ++c) {
+      const AttentionQuery& query = queries_[c];
+      float* const scores = scores_ + c;
+      if (query.addend != nullptr) {
+        const float* const addend = query.addend + first;
+        for (std::size_t j = 0; j < num_keys; ++j) { scores[j * columns_] += addend[j]; }
+      }
+      const std::size_t seen = query.first > first ? std::min(query.first - first, num_keys) : 0;
+      for (std::size_t j = 0; j < seen; ++j) { scores[j * columns_] = kHidden; }
+      for (std::size_t j = query.end > first ? query.end - first : 0; j < num_keys; ++j) {
+        scores[j * columns_] = kHidden;
+      }
+    }
+  }
+
+  // Scores become weights, relative to the highest score so far.
+  void weigh(std::size_t num_keys) {
+    for (std::size_t panel = 0; panel < num_panels_; ++panel) {
+      const std::size_t lane = panel * kWidth;
+      with_widest_vectors([num_keys, columns = columns_, scores = scores_ + lane,
+                           weights = weights_ + lane * num_keys, tops = top_ + lane,
+                           sums = sum_ + lane, factors = factors_ + lane] {
+        float top[kWidth];
+        float sum[kWidth];
+#pragma GCC unroll 1
+        for (std::size_t i = 0; i < kWidth; ++i) { top[i] = tops[i]; }
+        for (std::size_t j = 0; j < num_keys; ++j) {
+#pragma GCC unroll 1
+          for (std::size_t i = 0; i < kWidth; ++i) {
+            const float score = scores[j * columns + i];
+            top[i] = score > top[i] ? score : top[i];
+          }
+        }
+#pragma GCC unroll 1
+        for (std::size_t i = 0; i < kWidth; ++i) {
+          const float factor = exponential_below(tops[i] - top[i]);
+          factors[i] = factor;
+          sum[i] = sums[i] * factor;
+          tops[i] = top[i];
+        }
+        for (std::size_t j = 0; j < num_keys; ++j) {
+#pragma GCC unroll 1
+          for (std::size_t i = 0; i < kWidth; ++i) {
+            const float weight = exponential_below(scores[j * columns + i] - top[i]);
+            weights[j * kWidth + i] = weight;
+            sum[i] += weight;
+          }
+        }
+#pragma GCC unroll 1
+        for (std::size_t i = 0; i < kWidth; ++i) { sums[i] = sum[i]; }
+      });
+    }
+  }
+
+  // Adds the weighted values to the totals, which are made relative to the highest score first.
+  void mix(std::size_t first, std::size_t num_keys) {
+    const GemmLeft left{keys_.values + first * keys_.value_stride, 1, keys_.value_stride};
+    for (std::size_t start = 0; start < keys_.width; start += kValues) {
+      const std::size_t count = std::min(kValues, keys_.width - start);
+      const GemmLeft part{left.data + start, left.row_stride, left.depth_stride};
+      gemm_rows(part, weights_, columns_, num_keys, 0, count, scores_);
+      with_widest_vectors([count, columns = columns_, parts = scores_, factors = factors_,
+                           totals = totals_ + start * columns_] {
+        for (std::size_t v = 0; v < count; ++v) {
+          for (std::size_t c = 0; c < columns; ++c) {
+            totals[v * columns + c] = totals[v * columns + c] * factors[c] + parts[v * columns + c];
+          }
+        }
+      });
+    }
+  }
+
+  void finish() const {
+    for (std::size_t c = 0; c < count_; ++c) {
+      const float factor = reciprocal(sum_[c]);
+      float* const result = queries_[c].result;
+      for (std::size_t v = 0; v < keys_.width; ++v) {
+        result[v] = totals_[v * columns_ + c] * factor;
+      }
+    }
+  }
+
+  const AttentionKeys& keys_;
+  const AttentionQuery* queries_;
+  std::size_t count_;
+  std::size_t num_panels_;
+  std::size_t columns_;  // lanes of all panels
+  alignas(64) float packed_[kAttentionQueries * kLargestHead];
+  alignas(64) float scores_[kAttentionQueries * std::max(kBlock, kValues)];
+  alignas(64) float weights_[kAttentionQueries * kBlock];
+  alignas(64) float totals_[kAttentionQueries * kLargestHead];
+  alignas(64) float top_[kAttentionQueries];
+  alignas(64) float sum_[kAttentionQueries];
+  alignas(64) float factors_[kAttentionQueries];
+};
+
+// One query: keys are the rows of a matrix that it is multiplied by, and so are values.
+class Single {
+ public:
+  Single(const AttentionKeys& keys, const AttentionQuery& query) : keys_(keys), query_(query) {}
+
+  void run() {
+    for (std::size_t k = 0; k < keys_.depth; ++k) { packed_[k] = query_.query[k] * keys_.scale; }
+    std::fill_n(totals_, keys_.width, 0.0f);
+    const Blocks blocks(keys_, &query_, 1);
+    for (std::size_t first = blocks.first; first < blocks.end; first += kBlock) {
+      const std::size_t num_keys = std::min(kBlock, keys_.count - first);
+      score(first, num_keys);
+      weigh(num_keys);
+      mix(first, num_keys);
+    }
+    const float factor = reciprocal(sum_);
+    for (std::size_t v = 0; v < keys_.width; ++v) { query_.result[v] = totals_[v] * factor; }
+  }
+
+ private:
+  void score(std::size_t first, std::size_t num_keys) {
+    gemm_row(packed_, keys_.keys + first * keys_.key_stride, true, keys_.key_stride, keys_.depth, 0,
+             num_keys, scores_);
+    if (keys_.softcap != 0.0f) {
+      for (std::size_t j = 0; j < num_keys; ++j) {
+        scores_[j] = keys_.softcap * hyperbolic_tangent(scores_[j] / keys_.softcap);
+      }
+    }
+    if (query_.addend != nullptr) {
+      for (std::size_t j = 0; j < num_keys; ++j) { scores_[j] += query_.addend[first + j]; }
+    }
+    for (std::size_t j = 0; j < num_keys; ++j) {
+      if (first + j < query_.first || first + j >= query_.end) { scores_[j] = kHidden; }
+    }
+  }
+
+  void weigh(std::size_t num_keys) {
+    std::fill(scores_ + num_keys, scores_ + kBlock, kHidden);
+    with_widest_vectors([this] {
+      float lanes[kWidth];
+      for (float& lane : lanes) { lane = top_; }
+      for (std::size_t done = 0; done < kBlock; done += kWidth) {
+#pragma GCC unroll 1
+        for (std::size_t i = 0; i < kWidth; ++i) {
+          lanes[i] = scores_[done + i] > lanes[i] ? scores_[done + i] : lanes[i];
+        }
+      }
+      const float top = *std::max_element(lanes, lanes + kWidth);
+      factor_ = exponential_below(top_ - top);
+      top_ = top;
+      float sums[kWidth] = {};
+      for (std::size_t done = 0; done < kBlock; done += kWidth) {
+#pragma GCC unroll 1
+        for (std::size_t i = 0; i < kWidth; ++i) {
+          const float weight = exponential_below(scores_[done + i] - top);
+          scores_[done + i] = weight;
+          sums[i] += weight;
+        }
+      }
+      float sum = 0.0f;
+      for (const float each : sums) { sum += each; }
+      sum_ = sum_ * factor_ + sum;
+    });
+  }
+
+  void mix(std::size_t first, std::size_t num_keys) {
+    gemm_row(scores_, keys_.values + first * keys_.value_stride, false, keys_.value_stride,
+             num_keys, 0, keys_.width, part_);
+    for (std::size_t v = 0; v < keys_.width; ++v) { totals_[v] = totals_[v] * factor_ + part_[v]; }
+  }
+
+  const AttentionKeys& keys_;
+  const AttentionQuery& query_;
+  float top_ = kLowest;
+  float sum_ = 0.0f;
+  float factor_ = 0.0f;
+  alignas(64) float packed_[kLargestHead];
+  alignas(64) float scores_[kBlock];
+  alignas(64) float part_[kLargestHead];
+  alignas(64) float totals_[kLargestHead];
+};
+
+}  // namespace
+
+void attend(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count,
+            bool one_by_one) {
+  if (one_by_one) {
+    for (std::size_t i = 0; i < count; ++i) { Single(keys, queries[i]).run(); }
+  } else {
+    SideBySide(keys, queries, count).run();
+  }
+}
+
+}  // namespace arenite

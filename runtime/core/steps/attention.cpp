@@ -1,0 +1,239 @@
+// Attention: softmax of the scores of queries and keys, times the values.
+#include "kernels/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/parallel.hpp"
+#include "operand_checks.hpp"
+#include "registry.hpp"
+#include "steps/by_rows.hpp"
+
+namespace arenite {
+
+namespace {
+
+constexpr std::size_t kQueries = 0;
+constexpr std::size_t kKeys = 1;
+constexpr std::size_t kValues = 2;
+constexpr std::size_t kAddends = 3;
+constexpr std::size_t kLengths = 4;
+
+// Where the heads of keys or of values lie.
+struct Heads {
+  const float* data = nullptr;
+  std::size_t batch_stride = 0;
+  std::size_t head_stride = 0;
+  std::size_t stride = 0;  // from one key to the next
+  std::size_t count = 0;   // keys
+  std::size_t width = 0;   // elements of one
+
+  // Of B, T, heads * width, or by heads B, heads, T, width.
+  Heads(const Operands& operands, std::size_t position, std::size_t batches, std::size_t heads) {
+    const auto& view = *operands.inputs[position];
+    data = view.as<float>();
+    require(operands, view.rank() == 3 || view.rank() == 4,
+            "its keys and values must have 3 axes, or 4 by heads");
+    require(operands, view.shape[0] == batches, "the batches of queries and keys differ");
+    const bool is_by_heads = view.rank() == 4;
+    const std::size_t columns = view.shape.back();
+    require(operands, is_by_heads ? view.shape[1] == heads : columns % heads == 0,
+            "its keys or values have another number of heads");
+    count = view.shape[is_by_heads ? 2 : 1];
+    width = is_by_heads ? columns : columns / heads;
+    stride = columns;
+    head_stride = is_by_heads ? count * columns : columns / heads;
+    batch_stride = view.num_elements() / std::max<std::size_t>(batches, 1);
+  }
+
+  const float* head(std::size_t batch, std::size_t index) const {
+    return data + batch * batch_stride + index * head_stride;
+  }
+};
+
+// The addend of the scores: B or 1, S or 1, heads or 1, T.
+struct Addend {
+  const float* data = nullptr;  // null: none
+  std::size_t batch_stride = 0;
+  std::size_t row_stride = 0;
+  std::size_t head_stride = 0;
+  const std::uint64_t* row_offsets = nullptr;
+
+  Addend() = default;
+  Addend(const Operands& operands, std::size_t batches, std::size_t rows, std::size_t heads,
+         std::size_t num_keys) {
+    const auto* view = optional_input(operands, kAddends);
+    if (view == nullptr) { return; }
+    require(operands, view->rank() == 4 && view->shape[3] == num_keys,
+            "the addend must have 4 axes and a number for each key");
+    const auto stride = [&](std::size_t axis, std::size_t length, std::size_t size) {
+      require(operands, view->shape[axis] == 1 || view->shape[axis] == length,
+              "the addend does not broadcast to the scores");
+      return view->shape[axis] == 1 ? 0 : size;
+    };
+    data = view->as<float>();
+    head_stride = stride(2, heads, num_keys);
+    row_stride = stride(1, rows, view->shape[2] * num_keys);
+    batch_stride = stride(0, batches, view->shape[1] * view->shape[2] * num_keys);
+    row_offsets = view->rows;
+  }
+
+  const float* of(std::size_t batch, std::size_t row, std::size_t head) const {
+    if (data == nullptr) { return nullptr; }
+    const Image<const float> rows{data, 0, 0, 0, 0, row_stride, row_offsets};
+    return rows.row(row) + batch * batch_stride + head * head_stride;
+  }
+};
+
+class AttentionStep final : public Step {
+ public:
+  AttentionStep(const Operands& operands, const Heads& keys, const Heads& values,
+                const Addend& addend, std::size_t heads, std::size_t key_heads)
+      : queries_(as_rows<const float>(*operands.inputs[kQueries])),
+        results_(as_rows<float>(*operands.outputs[0])),
+        keys_(keys),
+        values_(values),
+        addend_(addend),
+        lengths_(nullptr),
+        num_batches_(operands.inputs[kQueries]->shape[0]),
+        heads_(heads),
+        key_heads_(key_heads),
+        depth_(queries_.channels / heads),
+        has_rows_(is_one_image(*operands.inputs[kQueries]) && is_one_image(*operands.outputs[0])),
+        threads_(operands.threads) {
+    const auto& attributes = *operands.step.kernel_as_Attention();
+    scale_ = attributes.scale();
+    softcap_ = attributes.softcap();
+    is_causal_ = attributes.causal();
+    window_ = attributes.window();
+    if (const auto* lengths = optional_input(operands, kLengths)) {
+      lengths_ = lengths->as<std::int32_t>();
+    }
+  }
+
+  void run() override {
+    for (std::size_t batch = 0; batch < num_batches_; ++batch) { make(batch, {0, queries_.rows}); }
+  }
+
+  bool makes_rows() const override { return has_rows_; }
+  bool finds_rows(std::size_t input) const override {
+    return has_rows_ && (input == kQueries || input == kAddends);
+  }
+  void run_rows(RowRange rows) override { make(0, rows); }
+
+ private:
+  void make(std::size_t batch, RowRange rows) const {
+    const std::size_t group = heads_ / key_heads_;
+    // By all rows, so that those of a band are computed as all others.
+    const bool one_by_one = queries_.rows * group <= kFewAttentionQueries;
+    const std::size_t columns = rows.count * group;  // of a head of keys
+    const std::size_t parts = divide_up(columns, kAttentionQueries);
+    const std::size_t num_keys = keys_that_count(batch);
+    const std::size_t cost = (num_keys * std::min(columns, kAttentionQueries) + 1) * depth_ / 2;
+    parallel(threads_, key_heads_ * parts, cost, [&](std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i) {
+        const std::size_t head = i / parts;
+        const std::size_t begin = i % parts * kAttentionQueries;
+        const std::size_t end = std::min(begin + kAttentionQueries, columns);
+        AttentionQuery queries[kAttentionQueries];
+        for (std::size_t c = begin; c < end; ++c) {
+          queries[c - begin] =
+              query(batch, rows.first + c / group, head * group + c % group, num_keys);
+        }
+        attend({keys_.head(batch, head), values_.head(batch, head), keys_.stride, values_.stride,
+                num_keys, depth_, values_.width, scale_, softcap_},
+               queries, end - begin, one_by_one);
+      }
+    });
+  }
+
+  // A number that is out of range is the nearest: a run cannot fail.
+  std::size_t keys_that_count(std::size_t batch) const {
+    if (lengths_ == nullptr) { return keys_.count; }
+    return std::min(static_cast<std::size_t>(std::max(lengths_[batch], 0)), keys_.count);
+  }
+
+  AttentionQuery query(std::size_t batch, std::size_t row, std::size_t head,
+                       std::size_t num_keys) const {
+    std::size_t first = 0;
+    std::size_t end = num_keys;
+    if (is_causal_) {
+      const std::size_t behind = queries_.rows - 1 - row;  // later queries
+      end = num_keys - std::min(behind, num_keys);
+      first = window_ == 0 ? 0 : end - std::min(window_, end);
+    }
+    const std::size_t at = batch * queries_.rows;
+    const bool is_apart = queries_.row_offsets != nullptr || results_.row_offsets != nullptr;
+    const std::size_t place = is_apart ? row : at + row;
+    return {queries_.row(place) + head * depth_, addend_.of(batch, row, head),
+            results_.row(place) + head * values_.width, first, end};
+  }
+
+  Image<const float> queries_;
+  Image<float> results_;
+  Heads keys_;
+  Heads values_;
+  Addend addend_;
+  const std::int32_t* lengths_;  // null: all keys count
+  std::size_t num_batches_;
+  std::size_t heads_;
+  std::size_t key_heads_;
+  std::size_t depth_;
+  bool has_rows_;
+  float scale_;
+  float softcap_;
+  bool is_causal_;
+  std::size_t window_;
+  pthreadpool_t threads_;
+};
+
+std::unique_ptr<Step> make_attention(const Operands& operands) {
+  const auto& attributes = *operands.step.kernel_as_Attention();
+  require_arity(operands, 3, 5);
+  const auto& queries = *operands.inputs[kQueries];
+  const auto& result = *operands.outputs[0];
+  const auto* lengths = optional_input(operands, kLengths);
+  for (const auto* view :
+       {operands.inputs[kQueries], operands.inputs[kKeys], operands.inputs[kValues],
+        optional_input(operands, kAddends), operands.outputs[0]}) {
+    require(operands, view == nullptr || view->type == program::Type::float32,
+            "only float32 is supported");
+  }
+  const std::size_t heads = attributes.heads();
+  const std::size_t key_heads = attributes.key_heads();
+  require(operands, heads > 0 && key_heads > 0 && heads % key_heads == 0,
+          "its heads are no multiple of those of its keys");
+  require(operands, queries.rank() == 3 && result.rank() == 3,
+          "its queries and its output must have 3 axes");
+  require(operands, queries.shape[0] == result.shape[0] && queries.shape[1] == result.shape[1],
+          "its output has another number of queries");
+  require(operands, queries.shape[2] % heads == 0, "its heads do not divide its queries");
+  const std::size_t batches = queries.shape[0];
+  const std::size_t depth = queries.shape[2] / heads;
+  const Heads keys(operands, kKeys, batches, key_heads);
+  const Heads values(operands, kValues, batches, key_heads);
+  require(operands, keys.width == depth, "its queries and keys differ in length");
+  require(operands, keys.count == values.count, "it has more keys than values, or fewer");
+  require(operands, depth <= kLargestHead && values.width <= kLargestHead,
+          "a head has more than 256 elements");
+  require(operands, result.shape[2] == heads * values.width, "its output has another width");
+  require(operands,
+          lengths == nullptr || (lengths->type == program::Type::int32 && lengths->rank() == 1 &&
+                                 lengths->shape[0] == batches),
+          "it needs a number of keys of each batch, int32");
+  require(operands, attributes.window() == 0 || attributes.causal(),
+          "it has a window, but is not causal");
+  require(operands, std::isfinite(attributes.scale()) && std::isfinite(attributes.softcap()),
+          "its scale or bound of scores is not finite");
+  const Addend addend(operands, batches, queries.shape[1], heads, keys.count);
+  for (const std::size_t i : {kKeys, kValues, kAddends}) {
+    require_apart(operands, optional_input(operands, i));
+  }
+  return std::make_unique<AttentionStep>(operands, keys, values, addend, heads, key_heads);
+}
+
+const Registration registered{program::Operator::Attention, make_attention};
+
+}  // namespace
+
+}  // namespace arenite

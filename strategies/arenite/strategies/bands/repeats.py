@@ -1,0 +1,105 @@
+"""Cheap steps that run once for each reader, so that no result of theirs is kept whole.
+
+Attention needs all keys and values before its first row. The norm that queries, keys and values
+are made of would be kept for all three; made again for each, it exists in a few rows at a time.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from arenite.planner import Program, Step, TensorKind
+from arenite.planner.programs import Names, row_step
+
+
+def repeat_cheap_steps(program: Program) -> tuple[Program, dict[str, str]]:
+    """Return the program with a cheap step for each of its readers, and whose copies steps are.
+
+    Cheap is a step without multiply-adds that can run row by row and reads, apart from constants,
+    one tensor, no state. The names of the copies are those of the result, and what they are copies
+    of is given by name; of nothing if there is no cheap step with several readers.
+    """
+    readers = Counter(name for step in program.steps for name in step.reads)
+    viewed = {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
+    kept = {*program.output_tensors, *viewed}
+    repeated = {
+        step.outputs[0]: step
+        for step in program.steps
+        if len(step.writes) == 1
+        and readers[step.outputs[0]] > 1
+        and step.outputs[0] not in kept
+        and _is_cheap(program, step)
+    }
+    if not repeated:
+        return program, {}
+    names = Names([*program.tensors, *(step.name for step in program.steps)])
+    tensors = dict(program.tensors)
+    steps: list[Step] = []
+    seen: set[str] = set()
+    copies: dict[str, str] = {}
+    for step in program.steps:
+        if step.outputs and step.outputs[0] in repeated:
+            continue  # until it is read
+        again: dict[str, str] = {}
+        for name in step.reads:
+            maker = repeated.get(name)
+            if maker is None:
+                continue
+            if name in seen:
+                again[name] = names.take(f"{name}/again")
+                tensors[again[name]] = replace(tensors[name], name=again[name])
+                copy = names.take(f"{maker.name}/again")
+                copies[copy] = maker.name
+                maker = replace(maker, name=copy, outputs=(again[name],))
+            seen.add(name)
+            steps.append(maker)
+        inputs = tuple(again.get(name, name) for name in step.inputs)
+        steps.append(replace(step, inputs=inputs))
+    return _with_late_rows(replace(program, tensors=tensors, steps=tuple(steps))), copies
+
+
+def _with_late_rows(program: Program) -> Program:
+    """Return the program with each step right before the only one that reads its rows."""
+    readers: dict[str, list[Step]] = {}
+    for step in program.steps:
+        for name in step.reads:
+            readers.setdefault(name, []).append(step)
+    order = list(program.steps)
+    places = {step.name: index for index, step in enumerate(order)}
+    for index in reversed(range(len(order))):
+        step = order[index]
+        reading = readers.get(step.outputs[0], []) if len(step.writes) == 1 else []
+        if len(reading) != 1 or not _reads_rows(program, reading[0], step):
+            continue
+        end = places[reading[0].name]
+        order[index:end] = [*order[index + 1 : end], step]
+        places.update((each.name, at) for at, each in enumerate(order[index:end], index))
+    return replace(program, steps=tuple(order))
+
+
+def _reads_rows(program: Program, reader: Step, step: Step) -> bool:
+    """Tell whether a step reads the rows of another's result, which may run as late as it."""
+    if step.operator.fixes_order or row_step(program, step) is None:
+        return False
+    found = row_step(program, reader)
+    tensors = [program.tensors[program.root(name)[0]] for name in step.reads]
+    return (
+        found is not None
+        and any(each.tensor == step.outputs[0] for each in found.reads)
+        and all(tensor.kind is not TensorKind.STATE for tensor in tensors)
+    )
+
+
+def _is_cheap(program: Program, step: Step) -> bool:
+    operands = program.operands(step)
+    kinds = [
+        each.kind
+        for each in operands.inputs
+        if each is not None and each.kind is not TensorKind.CONSTANT
+    ]
+    return (
+        step.operator.repeatable
+        and len(kinds) == 1
+        and TensorKind.STATE not in kinds
+        and step.operator.multiply_adds(operands) == 0
+        and row_step(program, step) is not None
+    )
