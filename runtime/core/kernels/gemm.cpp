@@ -164,18 +164,23 @@ void multiply_rows(const GemmLeft& a, const float* packed, std::size_t columns, 
     const std::size_t num_rows = first + count * (i + 1) / tiles - row;
     for (std::size_t k = 0; k == 0 || k < depth; k += kDepth) {
       const std::size_t part = std::min(kDepth, depth - k);
+      const bool is_transposed = a.row_stride == 1;
       const float* left[kPackedPixels] = {};
       float* results[kPackedPixels] = {};
       for (std::size_t r = 0; r < num_rows; ++r) {
         left[r] = a.data + (row + r) * a.row_stride + k * a.depth_stride;
-        if (a.depth_stride != 1) {
+        if (a.depth_stride != 1 && !is_transposed) {
           float* const copy = copies + r * kDepth;
           for (std::size_t j = 0; j < part; ++j) { copy[j] = left[r][j * a.depth_stride]; }
           left[r] = copy;
         }
         results[r] = c + (row + r) * row_stride;
       }
-      pack_pixels(left, num_rows, part, pixels);
+      if (is_transposed) {
+        pack_columns(left[0], a.depth_stride, num_rows, part, pixels);
+      } else {
+        pack_pixels(left, num_rows, part, pixels);
+      }
       PackedTile tile{};
       tile.pixels = pixels;
       tile.num_pixels = num_rows;

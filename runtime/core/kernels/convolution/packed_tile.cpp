@@ -284,6 +284,29 @@ void pack_pixels(const float* const* pixels, std::size_t num_pixels, std::size_t
   }
 }
 
+void pack_columns(const float* columns, std::size_t stride, std::size_t num_pixels,
+                  std::size_t depth, float* packed) {
+  const std::size_t padded = num_pixels + num_pixels % 2;
+  const std::size_t last = num_pixels - 1;
+  for (std::size_t k = 0; k < depth; k += 2, packed += 2 * padded) {
+    const float* const one = columns + k * stride;
+    const float* const two = k + 1 < depth ? one + stride : one;
+    std::size_t p = 0;
+    if (num_pixels >= 4) {
+      vst2q_f32(packed, float32x4x2_t{{vld1q_f32(one), vld1q_f32(two)}});
+      p = 4;
+    }
+    if (num_pixels - p >= 2) {
+      vst2_f32(packed + 2 * p, float32x2x2_t{{vld1_f32(one + p), vld1_f32(two + p)}});
+      p += 2;
+    }
+    for (; p < padded; ++p) {
+      packed[2 * p] = one[std::min(p, last)];
+      packed[2 * p + 1] = two[std::min(p, last)];
+    }
+  }
+}
+
 void multiply_packed(const PackedTile& tile) {
   static constexpr float kNoBias[kPanel] = {};
   constexpr float kInfinite = std::numeric_limits<float>::infinity();

@@ -26,6 +26,10 @@ constexpr std::size_t packed_pixels_size(std::size_t depth) {
 void pack_pixels(const float* const* pixels, std::size_t num_pixels, std::size_t depth,
                  float* packed);
 
+// The same of pixels that lie side by side: step k of all of them begins at columns + k * stride.
+void pack_columns(const float* columns, std::size_t stride, std::size_t num_pixels,
+                  std::size_t depth, float* packed);
+
 // Each sum takes one product after another as in any Tile, and is the same to the bit.
 struct PackedTile {
   const float* pixels;
