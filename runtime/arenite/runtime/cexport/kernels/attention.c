@@ -69,12 +69,12 @@ KERNEL attention_f32(const attention_layer *k, const uint8_t *keys, const uint8_
             const float *addend = (const float *)(const void *)addends;
             if (addend != NULL)
                 addend += batch * k->addend_batch + row * k->addend_row + head * k->addend_head;
-            attend_f32(k, from + head * k->depth,
-                       (const float *)(const void *)keys + batch * k->key_batch +
-                           shared * k->key_head,
-                       (const float *)(const void *)values + batch * k->value_batch +
-                           shared * k->value_head,
-                       addend, begin, seen, to + head * k->width);
+            attend_f32(
+                k, from + head * k->depth,
+                (const float *)(const void *)keys + batch * k->key_batch + shared * k->key_head,
+                (const float *)(const void *)values + batch * k->value_batch +
+                    shared * k->value_head,
+                addend, begin, seen, to + head * k->width);
         }
     }
 }
