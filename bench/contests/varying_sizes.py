@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from arenite.pipeline.base.ranges import along, sizes_text
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.making.programs import random_array
+from arenite.planner import Program
+from arenite.planner.operators import Band
 from arenite.planner.placement import size_at
 from arenite.planner.programs.outlines import apart_of, pieces_of
 from arenite.planner.sizes import Dimension, at, highest_sizes
-from arenite.planner.tensors import TensorKind
+from arenite.planner.tensors import ROW_AXIS, TensorKind, row_bytes
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Kernels
 from bench.harness.allocations import counter
@@ -404,24 +407,57 @@ def _touched(built: Built, sizes: dict[str, int]) -> int:
     program, plan = built.compiled.program, built.plan
     values = {**highest_sizes(program.dimensions), **sizes}  # of what a run counts: the most
     used = {name for step in program.steps for name in (*step.reads, *step.writes)}
-    # Rows lie inside their tensors, and tensors inside the storage that they share.
-    left_out = pieces_of(program) | {
+    # Tensors lie inside the storage that they share, and so do most rows.
+    pieces = {name for name in pieces_of(program) if program.root(name)[0] != name}
+    left_out = pieces | {
         each.name
         for each in program.tensors.values()
         if each.kind is TensorKind.SCRATCH and each.name not in used
     }
     apart = apart_of(program)
+    rows = _rows_of_pieces(program, values)
     pages: set[tuple[str, int]] = set()
     for record, offset in zip(built.compiled.source.problem.records, plan.offsets, strict=True):
-        is_one = apart.isdisjoint(record.tensors)
-        parts = [] if record.tensors and is_one else [(0, size_at(record, values))]
+        parts = [(0, size_at(record, values))] if not record.tensors else []
         for name in record.tensors:
-            if is_one and name not in left_out:
-                begin, size = program.root(name)[1], program.tensors[name].size
-                parts.append((at(begin, values), at(begin + size, values)))
+            if name not in left_out:
+                tensor = program.tensors[name]
+                count = rows.get(name, at(tensor.shape[ROW_AXIS], values) if name in apart else -1)
+                parts += _parts(program, name, values, count)
         for begin, end in parts:
             if begin < end:
                 last = offset + min(end, record.size) - 1
                 taken = range((offset + begin) // _PAGE, last // _PAGE + 1)
                 pages.update((record.memory, page) for page in taken)
     return len(pages) * _PAGE
+
+
+def _rows_of_pieces(program: Program, values: Mapping[str, int]) -> dict[str, int]:
+    """Return for each piece of a tensor how many of its rows there are at some sizes."""
+    found: dict[str, int] = {}
+    for step in program.steps:
+        if not isinstance(step.operator, Band):
+            continue
+        named = step.operator.pieces_by_name(step.inputs, step.outputs)
+        for _, operand in groupby(named, key=lambda each: id(each[1])):
+            names, (pieces, *_) = zip(*operand, strict=True)
+            for name, first in zip(names, pieces.firsts, strict=False):  # none of one in one piece
+                left = at(pieces.shape[ROW_AXIS], values) - first
+                found[name] = max(0, min(left, int(program.tensors[name].shape[ROW_AXIS])))
+    return found
+
+
+def _parts(
+    program: Program, name: str, values: Mapping[str, int], rows: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of its storage that a tensor takes at some sizes.
+
+    Args:
+        rows: How many lie where they do at the highest sizes; -1 if they lie end to end.
+    """
+    tensor, begin = program.tensors[name], at(program.root(name)[1], values)
+    if rows < 0:
+        yield begin, begin + at(tensor.size, values)
+    for number in range(rows):
+        first = begin + number * int(row_bytes(tensor))
+        yield first, first + at(row_bytes(tensor), values)
