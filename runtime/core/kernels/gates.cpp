@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"
 // After them: compiled for each kind of processor.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/functions.hpp"
 #include "kernels/gates.hpp"
@@ -84,6 +85,44 @@ struct Block {
   }
 #endif
 
+#if HWY_ARCH_ARM_A64
+  static constexpr std::size_t kPairs = Tiles * Count * Parts / 2;  // of vectors of an element
+  // Weights of one vector are loaded so many pairs before they are needed: each is needed once, and
+  // small processors would wait for it.
+  static constexpr std::size_t kAhead = 3;
+
+  // Adds the products of four elements of one vector.
+  template <std::size_t... Index>
+  ARENITE_LANE void add_elements(const Lanes (&factors)[Rows], const float* weights, Sums& sums,
+                                 std::index_sequence<Index...>) const {
+    WeightPair pairs[kAhead + 1];
+    // Or places are added up by instructions of their own, for the next loop.
+    __asm__("" : "+r"(weights));
+    const auto enter = [&](std::size_t index) {
+      const std::size_t part = index % (Parts / 2) * 2;
+      const std::size_t gate = index / (Parts / 2) % Count;
+      const std::size_t tile = index % kPairs / (Parts / 2 * Count);
+      const std::size_t element = index / kPairs;
+      pairs[index % (kAhead + 1)].load(weights + element * Gates * kGateUnits + tile * tile_size +
+                                       (First + gate) * kGateUnits + part * kLanes);
+    };
+    const auto multiply = [&](auto constant) {
+      constexpr std::size_t kIndex = constant;
+      if constexpr (kIndex + kAhead < sizeof...(Index)) { enter(kIndex + kAhead); }
+      constexpr std::size_t kPart = kIndex % (Parts / 2) * 2;
+      constexpr std::size_t kGate = kIndex / (Parts / 2) % Count;
+      constexpr std::size_t kTile = kIndex % kPairs / (Parts / 2 * Count);
+      add_products<static_cast<int>(kIndex / kPairs)>(
+          pairs[kIndex % (kAhead + 1)], factors, [&](std::size_t row, std::size_t i) -> Lanes& {
+            return sums[row][kTile][kGate][kPart + i];
+          });
+    };
+#pragma GCC unroll 3
+    for (std::size_t index = 0; index < kAhead; ++index) { enter(index); }
+    (multiply(std::integral_constant<std::size_t, Index>()), ...);
+  }
+#endif
+
   ARENITE_LANE void multiply(const float* vectors, std::size_t depth, const float* weights,
                              float* made, std::size_t stride) const {
     Sums sums;
@@ -108,10 +147,14 @@ struct Block {
       for (std::size_t row = 0; row < Rows; ++row) {
         factors[row] = load(vectors + row * vector_stride + k);
       }
-      add_element<0>(factors, weights, sums);
-      add_element<1>(factors, weights, sums);
-      add_element<2>(factors, weights, sums);
-      add_element<3>(factors, weights, sums);
+      if constexpr (Rows == 1) {
+        add_elements(factors, weights, sums, std::make_index_sequence<4 * kPairs>());
+      } else {
+        add_element<0>(factors, weights, sums);
+        add_element<1>(factors, weights, sums);
+        add_element<2>(factors, weights, sums);
+        add_element<3>(factors, weights, sums);
+      }
       weights += 4 * Gates * kGateUnits;
     }
 #endif
