@@ -7,6 +7,7 @@ import onnx
 
 from bench.zoo.cells import darts, randwire, swiftnet
 from bench.zoo.classic import densenet121, inception_v3, resnet50, unet
+from bench.zoo.decoders import language_model
 from bench.zoo.detecting import detector
 from bench.zoo.edge import bert_mini, deit_tiny, efficientnet_b0, mobilenet_v3, yolov8n
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
@@ -86,5 +87,9 @@ OPEN: dict[str, Callable[[], onnx.ModelProto]] = {
     "gru-open": partial(opened, partial(recurrent, "GRU", "forward", 128), 100, 50, "frames"),
     "temporal-open": partial(opened, temporal, 8000, 4000, "samples"),
     "vocoder-open": partial(opened, vocoder, 32, 16, "frames"),
+    "decoder-open": language_model,
+    "decoder-tiny": partial(
+        language_model, layers=2, features=32, heads=2, vocabulary=96, most=256
+    ),
 }
 """Networks whose length is left open: tokens, pixels, frames or samples."""

@@ -33,8 +33,12 @@ if TYPE_CHECKING:
         Comparison,
         FittedFrontier,
         FittedModel,
+        Generated,
+        Generator,
+        Piece,
         PlannedModel,
         PlannedSystem,
+        Sampling,
         Session,
         StreamedModel,
         System,
@@ -49,9 +53,9 @@ if TYPE_CHECKING:
     from arenite.planner import AreniteError
 
 __all__ = [
-    "AreniteError", "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel",
-    "PlannedSystem", "Session", "StreamedModel", "System", "build", "compare", "fit",
-    "fit_frontier", "plan", "plan_system", "stream",
+    "AreniteError", "Built", "Comparison", "FittedFrontier", "FittedModel", "Generated",
+    "Generator", "Piece", "PlannedModel", "PlannedSystem", "Sampling", "Session", "StreamedModel",
+    "System", "build", "compare", "fit", "fit_frontier", "plan", "plan_system", "stream",
 ]  # fmt: skip
 
 

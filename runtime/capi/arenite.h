@@ -54,7 +54,8 @@ typedef enum arenite_status {
   ARENITE_ERROR_MEMORY = 6,      /* out of memory, or a buffer is too small or misaligned */
   ARENITE_ERROR_INTERNAL = 7,    /* a bug of this library */
   ARENITE_ERROR_FORKED = 8,      /* a session with threads was used after fork() */
-  ARENITE_ERROR_SIZE = 9         /* a size is outside of the range of its dimension */
+  ARENITE_ERROR_SIZE = 9,        /* a size is outside of the range of its dimension */
+  ARENITE_ERROR_STATES = 10      /* saved states are damaged, or of another model */
 } arenite_status;
 
 typedef enum arenite_type {
@@ -152,9 +153,11 @@ typedef struct arenite_dimension {
   size_t high;
   size_t step;
   int is_counted; /* each run counts it, as the boxes of a detector: it cannot be set */
+  /* It counts the tokens or other rows that states hold, which each run adds to. */
+  int grows;
 } arenite_dimension;
 
-#define ARENITE_DIMENSION_INIT {sizeof(arenite_dimension), NULL, 0, 0, 0, 0}
+#define ARENITE_DIMENSION_INIT {sizeof(arenite_dimension), NULL, 0, 0, 0, 0, 0}
 
 /* Version of the library, such as "0.1.0". */
 ARENITE_API const char* arenite_version(void);
@@ -237,8 +240,25 @@ ARENITE_API arenite_status arenite_session_fetch(const arenite_session* session,
 /* Runs the model once; feed all inputs before each run. Outputs whose size depends on data have the
  * shape of this run then. */
 ARENITE_API arenite_status arenite_session_run(arenite_session* session);
-/* Resets states to their initial values. */
+/* Resets states to their initial values, and what they hold of dimensions that grow to 0. */
 ARENITE_API arenite_status arenite_session_reset(arenite_session* session);
+
+/* For models whose states grow, such as decoders with a cache of tokens. A session
+ * begins with none. A run adds its tokens; set the sizes again before the inputs of the next one,
+ * that of a dimension that grows to the number of tokens held, or to fewer to drop the last ones:
+ * otherwise the run is refused with ARENITE_ERROR_SIZE, and so is a number beyond the range, when
+ * the states are full. */
+/* How much states hold of a dimension that grows; 0 for another. */
+ARENITE_API size_t arenite_session_held(const arenite_session* session, size_t index);
+/* Bytes that arenite_session_save_states writes. */
+ARENITE_API size_t arenite_session_states_size(const arenite_session* session);
+/* Writes the states, so that a session of the same model, in any process, can go on from them.
+ * `size` is that of the array. */
+ARENITE_API arenite_status arenite_session_save_states(const arenite_session* session, void* data,
+                                                       size_t size);
+/* Reads them. All is checked first: on failure the states are as before. */
+ARENITE_API arenite_status arenite_session_load_states(arenite_session* session, const void* data,
+                                                       size_t size);
 
 #ifdef __cplusplus
 }

@@ -68,6 +68,8 @@ arenite_status guarded(Function function) {
     return fail(ARENITE_ERROR_FORMAT, error.what());
   } catch (const arenite::SizeRangeError& error) {
     return fail(ARENITE_ERROR_SIZE, error.what());
+  } catch (const arenite::StatesError& error) {
+    return fail(ARENITE_ERROR_STATES, error.what());
   } catch (const arenite::SpillError& error) {
     return fail(ARENITE_ERROR_FILE, error.what());
   } catch (const arenite::SystemError& error) {
@@ -138,7 +140,7 @@ arenite_status checked_copy(const std::vector<arenite_session::Port>& ports, std
 // Sizes that structs of the caller had when they were first there.
 constexpr std::size_t kLeastOptions = offsetof(arenite_options, buffers);
 constexpr std::size_t kLeastMemory = offsetof(arenite_memory, spilled);
-constexpr std::size_t kLeastDimension = sizeof(arenite_dimension);
+constexpr std::size_t kLeastDimension = offsetof(arenite_dimension, grows);
 constexpr std::size_t kLeastResident = sizeof(arenite_resident);
 
 arenite_status refuse_size(std::size_t size) {
@@ -350,7 +352,7 @@ arenite_status arenite_model_dimension(const arenite_model* model, size_t index,
     return write_struct<arenite_dimension>(
         {0, stated.name()->c_str(), static_cast<std::size_t>(stated.low()),
          static_cast<std::size_t>(stated.high()), static_cast<std::size_t>(stated.step()),
-         arenite::is_counted(stated) ? 1 : 0},
+         arenite::is_counted(stated) ? 1 : 0, arenite::grows(stated) ? 1 : 0},
         kLeastDimension, dimension);
   });
 }
@@ -463,7 +465,9 @@ arenite_status arenite_session_fetch(const arenite_session* session, size_t inde
 arenite_status arenite_session_run(arenite_session* session) {
   if (session == nullptr) { return refuse_null(); }
   return guarded([&] {
+    session->session.begin();
     session->session.run(0, session->session.num_turns());
+    session->session.end();
     if (!session->sizes.empty()) {  // steps may have counted some
       find_ports(session->session, *session->session.program().outputs(), session->outputs);
     }
@@ -475,4 +479,39 @@ arenite_status arenite_session_reset(arenite_session* session) {
   if (session == nullptr) { return refuse_null(); }
   session->session.reset();
   return ARENITE_OK;
+}
+
+size_t arenite_session_held(const arenite_session* session, size_t index) {
+  if (session == nullptr || index >= session->session.grown().size()) { return 0; }
+  const auto& stated =
+      *session->session.program().dimensions()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  return arenite::grows(stated) ? static_cast<std::size_t>(session->session.grown()[index]) : 0;
+}
+
+size_t arenite_session_states_size(const arenite_session* session) {
+  return session != nullptr ? session->session.saved_size() : 0;
+}
+
+arenite_status arenite_session_save_states(const arenite_session* session, void* data,
+                                           size_t size) {
+  if (session == nullptr || data == nullptr) { return refuse_null(); }
+  return guarded([&] {
+    const std::size_t needed = session->session.saved_size();
+    if (size != needed) {
+      return fail(ARENITE_ERROR_ARGUMENT, ("the states take " + std::to_string(needed) +
+                                           " B; the array has " + std::to_string(size))
+                                              .c_str());
+    }
+    session->session.save(static_cast<std::byte*>(data));
+    return ARENITE_OK;
+  });
+}
+
+arenite_status arenite_session_load_states(arenite_session* session, const void* data,
+                                           size_t size) {
+  if (session == nullptr || data == nullptr) { return refuse_null(); }
+  return guarded([&] {
+    session->session.load(static_cast<const std::byte*>(data), size);
+    return ARENITE_OK;
+  });
 }

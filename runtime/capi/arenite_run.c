@@ -90,7 +90,8 @@ static int parse(int argc, char** argv, arguments* given) {
   return given->model != NULL;
 }
 
-/* Sets the sizes that are given; others have their highest values. */
+/* Sets the sizes that are given; others have their highest values, and states that grow hold
+ * nothing. */
 static int resize(const arenite_model* model, arenite_session* session, const arguments* given) {
   const size_t count = arenite_model_num_dimensions(model);
   size_t* sizes = calloc(count + 1, sizeof *sizes);
@@ -99,7 +100,7 @@ static int resize(const arenite_model* model, arenite_session* session, const ar
   for (size_t i = 0; i < count; ++i) {
     arenite_dimension dimension = ARENITE_DIMENSION_INIT;
     if (arenite_model_dimension(model, i, &dimension) != ARENITE_OK) { return 1; }
-    sizes[i] = dimension.high;
+    sizes[i] = dimension.grows ? 0 : dimension.high;
     const size_t length = strlen(dimension.name);
     for (size_t k = 0; k < given->num_sizes; ++k) {
       const char* text = given->sizes[k];
@@ -274,11 +275,13 @@ static source* open_inputs(const arenite_session* session, const arguments* give
   return sources;
 }
 
-static int time_runs(arenite_session* session, const source* sources, const arguments* given) {
+static int time_runs(const arenite_model* model, arenite_session* session, const source* sources,
+                     const arguments* given) {
   double* spent = malloc(given->runs * sizeof *spent);
   if (spent == NULL) { return failed(given->model, "no memory for the times"); }
   for (unsigned run = 0; run < given->runs; ++run) {
     arenite_session_reset(session);
+    if (resize(model, session, given) != 0) { return 1; }
     for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
       if (feed(&sources[i], arenite_session_input(session, i)) != 0) { return 1; }
     }
@@ -379,7 +382,7 @@ int main(int argc, char** argv) {
 #endif
   if (resize(model, session, &given) != 0) { return 1; }
   source* sources = open_inputs(session, &given);
-  if (sources == NULL || time_runs(session, sources, &given) != 0) { return 1; }
+  if (sources == NULL || time_runs(model, session, sources, &given) != 0) { return 1; }
   print_sizes(model, session);
   if (print_outputs(session, given.output) != 0) { return 1; }
   print_memory();

@@ -95,6 +95,16 @@ void fetch(const Session& session, std::size_t output, const nb::ndarray<nb::c_c
   session.fetch(output, static_cast<std::byte*>(array.data()));
 }
 
+nb::bytes save(const Session& session) {
+  std::vector<std::byte> saved(session.saved_size());
+  session.save(saved.data());
+  return nb::bytes(saved.data(), saved.size());
+}
+
+void load(Session& session, const nb::bytes& saved) {
+  session.load(static_cast<const std::byte*>(saved.data()), saved.size());
+}
+
 using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
 
 std::vector<PortInfo> ports(const Ports& stated) {
@@ -109,13 +119,14 @@ std::vector<PortInfo> ports(const Ports& stated) {
   return found;
 }
 
-// Names and tensors of what is kept from one run to the next.
-std::vector<std::tuple<std::string, int>> states(const Session& session) {
-  std::vector<std::tuple<std::string, int>> found;
+// Names and tensors of what is kept from one run to the next, and the dimension that counts rows.
+std::vector<std::tuple<std::string, int, int>> states(const Session& session) {
+  std::vector<std::tuple<std::string, int, int>> found;
   if (session.program().states() != nullptr) {
     for (const auto* state : *session.program().states()) {
       const auto index = static_cast<flatbuffers::uoffset_t>(state->tensor());
-      found.emplace_back(session.program().tensors()->Get(index)->name()->str(), state->tensor());
+      found.emplace_back(session.program().tensors()->Get(index)->name()->str(), state->tensor(),
+                         state->rows());
     }
   }
   return found;
@@ -154,9 +165,9 @@ struct ExternalStep {
   std::vector<int> outputs;
 };
 
-// Name, lowest and highest value, step, and the step that counts it.
+// Name, lowest and highest value, step, the step that counts it, and whether it grows.
 using DimensionInfo =
-    std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::string>;
+    std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t, std::string, bool>;
 
 std::vector<DimensionInfo> dimensions(const Session& session) {
   std::vector<DimensionInfo> found;
@@ -165,7 +176,8 @@ std::vector<DimensionInfo> dimensions(const Session& session) {
       const auto step = static_cast<flatbuffers::uoffset_t>(each->counted_by());
       found.emplace_back(
           each->name()->str(), each->low(), each->high(), each->step(),
-          is_counted(*each) ? session.program().steps()->Get(step)->name()->str() : std::string());
+          is_counted(*each) ? session.program().steps()->Get(step)->name()->str() : std::string(),
+          grows(*each));
     }
   }
   return found;
@@ -284,7 +296,9 @@ NB_MODULE(_core, module) {
   nb::exception<SystemError>(module, "ResourceError");
   nb::exception<ForkedError>(module, "ForkedError");
   nb::exception<IndexError>(module, "RangeError");
-  nb::exception<SizeRangeError>(module, "SizeRangeError");
+  const nb::exception<SizeRangeError> size_range(module, "SizeRangeError");
+  nb::exception<StatesFullError>(module, "StatesFullError", size_range);
+  nb::exception<StatesError>(module, "StatesError");
   nb::exception<StageError>(module, "StageError");
   nb::class_<ExternalStep>(module, "ExternalStep")
       .def_ro("turn", &ExternalStep::turn)
@@ -306,10 +320,16 @@ NB_MODULE(_core, module) {
       .def("__init__", &open, "descriptor"_a, "threads"_a, "poison"_a.none(), "guard"_a,
            "buffers"_a, "check"_a)
       .def("run", &Session::run, "first"_a, "last"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("begin", &Session::begin)
+      .def("end", &Session::end)
       .def("settle", &Session::settle, nb::call_guard<nb::gil_scoped_release>())
       .def("lend", &lend, "input"_a, "array"_a)
       .def("fetch", &fetch, "output"_a, "array"_a)
       .def("reset", &Session::reset)
+      .def("grown", &Session::grown)
+      .def("truncate", &Session::truncate, "rows"_a)
+      .def("save", &save)
+      .def("load", &load, "saved"_a)
       .def("dimensions", &dimensions)
       .def("sizes", &Session::sizes)
       .def("sizes_of", &Session::sizes_of, "shapes"_a)

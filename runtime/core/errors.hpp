@@ -30,6 +30,18 @@ class SizeRangeError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// States hold as many rows as a run can take, or more.
+class StatesFullError : public SizeRangeError {
+ public:
+  using SizeRangeError::SizeRangeError;
+};
+
+// Saved states are damaged, or those of another program.
+class StatesError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // A stage of a system would overwrite what another needs, or reads what is not there.
 class StageError : public std::runtime_error {
  public:

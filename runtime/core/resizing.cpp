@@ -42,6 +42,7 @@ Resizing::Resizing(const program::Program& stated, std::vector<SizedPlace> all_p
       next(sizes),
       values(count(stated.expressions())),
       wanted(values.size()),
+      grown(sizes.size()),
       sources(size_sources(stated)),
       is_changed(stated.tensors()->size()) {
   evaluate(program, sizes, values);
@@ -216,9 +217,10 @@ void Resizing::place(std::size_t of_ports) {
 
 std::size_t Resizing::held_bytes() const {
   std::size_t bytes = block_size + heap_bytes(sizes) + heap_bytes(next) + heap_bytes(values) +
-                      heap_bytes(wanted) + heap_bytes(row_views) + heap_bytes(rows) +
-                      heap_bytes(rounds) + heap_bytes(summed) + heap_bytes(places) +
-                      heap_bytes(sources) + heap_bytes(written) + is_changed.capacity() / 8;
+                      heap_bytes(wanted) + heap_bytes(grown) + heap_bytes(row_views) +
+                      heap_bytes(rows) + heap_bytes(rounds) + heap_bytes(summed) +
+                      heap_bytes(places) + heap_bytes(sources) + heap_bytes(written) +
+                      is_changed.capacity() / 8;
   for (const auto& each : steps) {
     bytes += sizeof each + sizeof *each.operands + heap_bytes(each.numbers) + each.copy.size() +
              heap_bytes(each.operands->inputs) + heap_bytes(each.operands->outputs);

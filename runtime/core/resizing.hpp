@@ -80,6 +80,7 @@ struct Resizing {
   std::vector<std::int64_t> next;    // the sizes that are asked for
   std::vector<std::int64_t> values;  // by expression
   std::vector<std::int64_t> wanted;  // the next values
+  std::vector<std::int64_t> grown;   // by dimension that grows: the rows that states hold
   std::vector<SizeSource> sources;
   std::deque<SizedStep> steps;  // which do not move
   std::deque<CountedSize> counted;

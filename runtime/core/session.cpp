@@ -24,6 +24,8 @@ namespace arenite {
 
 namespace {
 
+constexpr std::int64_t kMaxGrowth = std::int64_t{1} << 40;  // rows in a run, more than any has
+
 Tuning tuning_of(const program::Program& program) {
   if (program.tuned_on() == nullptr) { return Tuning::none; }
   return program.tuned_on()->string_view() == ProcessorName().text() ? Tuning::here
@@ -70,10 +72,21 @@ Session::Session(std::shared_ptr<const MappedFile> file, const SessionOptions& o
     poison_ = std::make_unique<Poison>(program(), arenas_, tensors_, *options.poison);
   }
   reset();
+  begin_growing();
 }
 
 Session::~Session() {
   threads_->end_lane();  // before its steps go
+}
+
+void Session::begin_growing() {
+  if (resizing_ == nullptr) { return; }
+  auto sizes = resizing_->sizes;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto& each = *program().dimensions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    sizes[i] = grows(each) ? 0 : sizes[i];
+  }
+  resize(sizes);
 }
 
 void Session::make_ports(bool is_running) {
@@ -115,9 +128,39 @@ const std::vector<std::int64_t>& Session::sizes() const {
   return resizing_ == nullptr ? kNone : resizing_->sizes;
 }
 
+const std::vector<std::int64_t>& Session::grown() const {
+  return resizing_ == nullptr ? sizes() : resizing_->grown;
+}
+
+void Session::begin() const {
+  threads_->require_here();
+  for (std::size_t i = 0; i < grown().size(); ++i) {
+    const auto& each = *program().dimensions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    if (grows(each) && grown()[i] != sizes()[i]) {
+      throw SizeRangeError("states have grown to " + std::to_string(grown()[i]) +
+                           " rows of dimension '" + each.name()->str() +
+                           "': set the sizes, then write the inputs, then run");
+    }
+  }
+}
+
+void Session::end() {
+  for (std::size_t i = 0; i < grown().size(); ++i) {
+    const auto& each = *program().dimensions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    if (grows(each)) {
+      const auto growth = resizing_->values[static_cast<std::size_t>(each.grows_by())];
+      resizing_->grown[i] = std::clamp<std::int64_t>(growth, 0, kMaxGrowth) + sizes()[i];
+    }
+  }
+}
+
 std::vector<std::int64_t> Session::sizes_of(
     const std::vector<std::vector<std::int64_t>>& shapes) const {
   std::vector<std::int64_t> found = sizes();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& each = *program().dimensions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    found[i] = grows(each) ? grown()[i] : found[i];
+  }
   std::vector<std::int64_t> values(resizing_ == nullptr ? 0 : resizing_->values.size());
   for (std::size_t i = 0; resizing_ != nullptr && i < resizing_->sources.size(); ++i) {
     const auto& source = resizing_->sources[i];
@@ -140,7 +183,10 @@ void Session::resize(const std::vector<std::int64_t>& sizes) {
   for (const auto& each : resizing_->counted) {
     next[each.dimension] = resizing_->sizes[each.dimension];
   }
-  if (next == resizing_->sizes) { return; }
+  if (next == resizing_->sizes) {
+    resizing_->grown = next;
+    return;
+  }
   require_inside(program(), next);
   resizing_->reset_counts(next);
   evaluate(program(), next, resizing_->wanted);
@@ -151,7 +197,7 @@ void Session::resize(const std::vector<std::int64_t>& sizes) {
     apply_sizes(true);
     throw;
   }
-  resizing_->sizes = next;
+  resizing_->sizes = resizing_->grown = next;
 }
 
 void Session::apply_count(std::size_t step) {
@@ -519,6 +565,7 @@ std::vector<std::int64_t> Session::nanoseconds() const {
 }
 
 void Session::reset() {
+  if (resizing_ != nullptr) { std::fill(resizing_->grown.begin(), resizing_->grown.end(), 0); }
   if (program().states() == nullptr) { return; }
   for (const auto* state : *program().states()) {
     const auto& view = tensors_[static_cast<std::size_t>(state->tensor())];
@@ -527,6 +574,12 @@ void Session::reset() {
     } else {
       std::memset(view.data, view.zero_point, view.size);
     }
+  }
+}
+
+void Session::truncate(std::int64_t rows) {
+  for (std::size_t i = 0; i < grown().size(); ++i) {
+    resizing_->grown[i] = std::min(resizing_->grown[i], std::max<std::int64_t>(rows, 0));
   }
 }
 

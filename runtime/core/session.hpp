@@ -70,10 +70,13 @@ class Session {
   // where no input tells it. Throws SizeRangeError where there is none. Shapes that contradict one
   // another are the caller's to find.
   std::vector<std::int64_t> sizes_of(const std::vector<std::vector<std::int64_t>>& shapes) const;
+  // By dimension: of one that grows, the rows that states hold.
+  const std::vector<std::int64_t>& grown() const;
   // Sets the value of each dimension: shapes and steps are those of these sizes, and what inputs,
   // outputs and, where their shapes change, states held is lost. No run may be under way. Allocates
   // nothing. Throws SizeRangeError for a value outside of its range and ProgramError where the file
-  // does not fit these sizes, and leaves the sizes as they were.
+  // does not fit these sizes, and leaves the sizes as they were. Of a dimension that grows it is
+  // the number of rows that states hold: rows that no run has made have the bytes that are there.
   void resize(const std::vector<std::int64_t>& sizes);
 
   // Turns of a run (turns.hpp): as many as there are steps, unless some run by rows.
@@ -96,6 +99,11 @@ class Session {
   void lend(std::size_t input, const std::byte* data);
   // Copies an output into a contiguous array with the model's axes.
   void fetch(std::size_t output, std::byte* data) const;
+  // Begins a run, before its first turn. Throws SizeRangeError if states have grown since the sizes
+  // were set.
+  void begin() const;
+  // Ends a run that has not failed: states have grown.
+  void end();
   // Runs turns [first, last), none of them of an external step. Allocates nothing. Steps of the
   // other lane may still be at work when it returns, unless these were the last turns.
   void run(std::size_t first, std::size_t last);
@@ -103,8 +111,16 @@ class Session {
   // forgets the arrays that were lent. Throws SpillError
   // if the device of a spilled memory failed.
   void settle();
-  // Resets states to their initial values.
+  // Resets states to their initial values, without rows; the sizes stay until they are set.
   void reset();
+  // Lets states hold no more than so many rows, until they grow again.
+  void truncate(std::int64_t rows);
+
+  // Saves the states to bytes, and loads them (saved_states.cpp). What is loaded is checked before
+  // anything changes; throws StatesError.
+  std::size_t saved_size() const;
+  void save(std::byte* to) const;
+  void load(const std::byte* from, std::size_t size);
 
   // The step of an index; null if another runtime runs it.
   const Step* step(std::size_t index) const { return steps_[index].get(); }
@@ -126,6 +142,8 @@ class Session {
   // Makes a step that depends on sizes, the next one.
   void make_sized(SizedStep& sized, Operands operands);
   void make_ports(bool is_running = false);
+  // Begins with states that have no rows.
+  void begin_growing();
   // Finds, of each step, the tensor whose rows its turns are of, at the highest sizes.
   void find_row_views();
   // Counts the rows of each step that may run by rows.

@@ -266,6 +266,38 @@ void check_counts(const Program& program) {
   }
 }
 
+// Refuses a dimension that grows by what is not known before the run, and states whose rows no
+// such dimension counts.
+void check_growth(const Program& program, const std::vector<TensorView>& tensors) {
+  const auto counted = counted_expressions(program);
+  for (const auto* dimension : *program.dimensions()) {
+    if (!grows(*dimension)) { continue; }
+    const std::string label = "dimension " + quoted(dimension->name());
+    const auto expression = static_cast<std::uint32_t>(dimension->grows_by());
+    require_expression(program, expression, label + ": its growth");
+    if (is_counted(*dimension) || counted[expression] || dimension->low() != 0 ||
+        dimension->step() != 1) {
+      refuse(label + " grows, and is counted in the run or does not begin at 0 in steps of 1");
+    }
+  }
+  for (std::size_t i = 0; i < count(program.states()); ++i) {
+    const auto& state = *program.states()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    if (state.rows() == -1) { continue; }
+    const auto& view = tensors[static_cast<std::size_t>(state.tensor())];
+    const auto rows = static_cast<std::uint32_t>(state.rows());
+    const bool is_counted_by_it = state.rows() >= 0 && rows < program.dimensions()->size() &&
+                                  grows(*program.dimensions()->Get(rows)) && view.rank() >= 1 &&
+                                  program.dimensions()->Get(rows)->high() <= view.shape[0];
+    if (!is_counted_by_it) {
+      refuse(
+          "the rows of state " +
+          quoted(
+              program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(state.tensor()))->name()) +
+          " are counted by no dimension that grows to as many");
+    }
+  }
+}
+
 // Both may be the lowest number.
 std::int64_t quotient(std::int64_t a, std::int64_t b) {
   if (b == 0) { refuse("an expression divides by 0 at these sizes"); }
@@ -309,6 +341,11 @@ void check_sizes(const Program& program, const std::vector<TensorView>& tensors,
         0) {
       refuse("the program has sizes, and no dimensions");
     }
+    for (std::size_t i = 0; i < count(program.states()); ++i) {
+      if (program.states()->Get(static_cast<flatbuffers::uoffset_t>(i))->rows() != -1) {
+        refuse("a state has rows that are counted, and the program has no dimensions");
+      }
+    }
     return;
   }
   check_dimensions(program);
@@ -318,6 +355,7 @@ void check_sizes(const Program& program, const std::vector<TensorView>& tensors,
   check_axes(program, tensors, values);
   check_numbers(program, values);
   check_counts(program);
+  check_growth(program, tensors);
   check_offsets(program, tensors, values);
   sized_places(program, tensors, rooms);
 }
@@ -406,6 +444,12 @@ void require_inside(const Program& program, const std::vector<std::int64_t>& siz
     const auto& each = *dimensions.Get(i);
     const auto low = static_cast<std::int64_t>(each.low());
     const std::int64_t size = sizes[i];
+    if (grows(each) && size > static_cast<std::int64_t>(each.high())) {
+      throw StatesFullError("the states hold " + std::to_string(size) + " rows of dimension " +
+                            quoted(each.name()) + "; a run begins with at most " +
+                            std::to_string(each.high()) +
+                            ": truncate or reset them, or build for a longer range");
+    }
     if (size < low || size > static_cast<std::int64_t>(each.high()) ||
         (size - low) % static_cast<std::int64_t>(each.step()) != 0) {
       throw SizeRangeError("dimension " + quoted(each.name()) + " is " + std::to_string(size) +
@@ -415,7 +459,7 @@ void require_inside(const Program& program, const std::vector<std::int64_t>& siz
 }
 
 std::vector<SizeSource> size_sources(const Program& program) {
-  // By expression, the only dimension in it.
+  // By expression, the only dimension in it, besides those that grow.
   constexpr std::size_t kNone = kMaxDimensions;
   constexpr std::size_t kSeveral = kMaxDimensions + 1;
   std::vector<std::size_t> parts;
@@ -424,7 +468,11 @@ std::vector<SizeSource> size_sources(const Program& program) {
     const auto a = static_cast<std::size_t>(each.a());
     switch (each.operation()) {
       case Arithmetic::constant: parts.push_back(kNone); break;
-      case Arithmetic::dimension: parts.push_back(a); break;
+      case Arithmetic::dimension: {
+        const auto& dimension = *program.dimensions()->Get(static_cast<flatbuffers::uoffset_t>(a));
+        parts.push_back(grows(dimension) ? kNone : a);
+        break;
+      }
       default:
         const std::size_t one = parts[a];
         const std::size_t other = parts[static_cast<std::size_t>(each.b())];

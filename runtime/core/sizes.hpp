@@ -24,11 +24,15 @@ void check_sizes(const program::Program& program, const std::vector<TensorView>&
 // Whether a step counts the dimension in each run, instead of the caller setting it.
 inline bool is_counted(const program::Dimension& dimension) { return dimension.counted_by() >= 0; }
 
+// Whether the dimension counts the rows of states, which each run adds to.
+inline bool grows(const program::Dimension& dimension) { return dimension.grows_by() >= 0; }
+
 // The lowest and the highest value of each dimension.
 std::vector<std::int64_t> lowest_sizes(const program::Program& program);
 std::vector<std::int64_t> highest_sizes(const program::Program& program);
 
-// Throws SizeRangeError unless each dimension has a value inside its range.
+// Throws SizeRangeError unless each dimension has a value inside its range, StatesFullError where
+// states hold more than that.
 void require_inside(const program::Program& program, const std::vector<std::int64_t>& sizes);
 
 // Computes all expressions, of which `values` has as many. Allocates nothing. Throws ProgramError
@@ -44,7 +48,8 @@ struct SizeSource {
   std::size_t expression;
 };
 
-// Returns at most one for each dimension, if possible an axis that is the dimension itself.
+// Returns at most one for each dimension that the caller sets, if possible an axis that is the
+// dimension itself. Dimensions that grow are known, and may be parts of the expression.
 std::vector<SizeSource> size_sources(const program::Program& program);
 
 // Sets the dimension to the value for which the axis has a length, if there is one; otherwise

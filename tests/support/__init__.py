@@ -12,6 +12,7 @@ Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
 `tflite_networks`, `quantised_chain`, `quantised_onnx`, `command_models`, `small_networks`,
 `small_systems`, `operator_models`, `onnx_cases` of the onnx package, `tiny_programs`,
 `banded_programs`, `row_programs`, `coded_programs`, `detectors` that count their boxes,
+`caches` and `decoders` with states that grow,
 `two_memories`, `training_programs` that are also run here; for a range of sizes `sized_graphs`,
 `sized_programs`, and `ranged_programs` made of programs for fixed ones.
 

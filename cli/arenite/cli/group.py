@@ -48,6 +48,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Entry]]] = {
         "stream": Entry("stream", "Build a model over time so that a run takes a hop."),
         "system": Entry("system", "Plan several models in one arena, and build them."),
         "run": Entry("run.command", "Run a model once, or a training step many times."),
+        "generate": Entry("generate", "Continue a text by a decoder, token by token."),
         "bench": Entry("bench", "Measure a model on our runtime and on others."),
     },
     "Train": {"train": Entry("train", "Make the training step of a model.")},

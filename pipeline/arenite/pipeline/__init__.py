@@ -10,6 +10,8 @@ from arenite.planner.lazy import lazily
 if TYPE_CHECKING:
     from arenite.pipeline.api import build, compare, fit, fit_frontier, plan, stream
     from arenite.pipeline.comparison.comparing import Comparison
+    from arenite.pipeline.generation.generator import Generated, Generator, Piece
+    from arenite.pipeline.generation.sampling import Sampling
     from arenite.pipeline.making.building import Built
     from arenite.pipeline.making.fitted import FittedFrontier, FittedModel
     from arenite.pipeline.making.hops import StreamedModel
@@ -21,7 +23,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Built", "Comparison", "FittedFrontier", "FittedModel", "PlannedModel", "PlannedSystem",
-    "Session", "StreamedModel", "System", "build", "compare", "fit", "fit_frontier", "open_step",
-    "plan", "plan_system", "stream",
+    "Built", "Comparison", "FittedFrontier", "FittedModel", "Generated", "Generator", "Piece",
+    "PlannedModel", "PlannedSystem", "Sampling", "Session", "StreamedModel", "System", "build",
+    "compare", "fit", "fit_frontier", "open_step", "plan", "plan_system", "stream",
 ]  # fmt: skip

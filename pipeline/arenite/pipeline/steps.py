@@ -38,7 +38,7 @@ class OpenStep:
     note: str = ""
 
     @property
-    def states(self) -> dict[str, Array]:
+    def states(self) -> Mapping[str, Array]:
         """The current states; writing to an array changes the state."""
         return self.engine.states
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         load,
         model_format,
         open_names,
+        open_shapes,
         read,
     )
     from arenite.planner.placement.outline import Stair
@@ -52,5 +53,5 @@ __all__ = [
     "PlanFile", "Policy", "Port", "Problem", "Program", "Quantisation", "RangedShapes", "Rules",
     "Shapes", "SharedObjects", "ShouldStop", "Source", "Stair", "Step", "Strategy", "StrategyKind",
     "Tensor", "TensorKind", "UsageRecord", "derive", "diagnose", "liveness", "load",
-    "model_format", "open_names", "read", "verify",
+    "model_format", "open_names", "open_shapes", "read", "verify",
 ]  # fmt: skip

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         SessionForkedError,
         SizeRangeError,
         StageOrderError,
+        StatesFileError,
+        StatesFullError,
         UnexpectedRuntimeError,
         UnwritableProgramError,
     )
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         chrome_trace,
         processor_name,
     )
+    from arenite.runtime.session.states import States
 else:
     __getattr__, __dir__ = lazily(__name__)
 
@@ -46,6 +49,6 @@ __all__ = [
     "InputNameError", "InputShapeError", "InputTypeError", "ProgramError", "ResourceError",
     "Session", "SessionBusyError", "SessionClosedError", "SessionForkedError", "SessionMemory",
     "SessionOptions", "SessionPort", "SessionStage", "SizeRangeError", "StageOrderError",
-    "StepProfile", "System", "SystemStage", "Tuned", "UnexpectedRuntimeError",
-    "UnwritableProgramError", "chrome_trace", "processor_name",
+    "States", "StatesFileError", "StatesFullError", "StepProfile", "System", "SystemStage",
+    "Tuned", "UnexpectedRuntimeError", "UnwritableProgramError", "chrome_trace", "processor_name",
 ]  # fmt: skip

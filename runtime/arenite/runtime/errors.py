@@ -13,6 +13,8 @@
     ├── StageOrderError         a model of a system cannot run now
     ├── IndexRangeError         an index that a step reads lies beyond its axis
     ├── SizeRangeError          a size is outside of the range of its dimension
+    │   └── StatesFullError     states hold as many rows as a run can begin with
+    ├── StatesFileError         saved states are damaged, or of another program
     ├── DeadMemoryError         an output depends on uninitialised memory
     └── FeedError               an array does not fit its input
         ├── InputNameError      an input is missing, or there is none of that name
@@ -103,6 +105,14 @@ class SizeRangeError(AreniteError, ValueError):
     def __init__(self, label: str, reason: str) -> None:
         super().__init__(f"{label}: {reason}")
         self.label = label
+
+
+class StatesFullError(SizeRangeError):
+    """States hold as many rows as a run can begin with, or more: nothing has changed."""
+
+
+class StatesFileError(FileError):
+    """Saved states cannot be read, are damaged, or are those of another program."""
 
 
 class DeadMemoryError(AreniteError):

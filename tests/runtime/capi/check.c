@@ -364,7 +364,8 @@ static int resized(const char* path, const char* wanted, const char* input, cons
   printf("%s\t0\t%zu %zu %zu of %zu\n", dimension.name, dimension.low, dimension.high,
          dimension.step, arenite_model_num_dimensions(model));
   report("second", arenite_model_dimension(model, 1, &dimension));
-  arenite_dimension cut = {8, NULL, 0, 0, 0, 0};
+  arenite_dimension cut = ARENITE_DIMENSION_INIT;
+  cut.struct_size = 8;
   report("short", arenite_model_dimension(model, 0, &cut));
   const size_t size = (size_t)atoi(wanted), above = dimension.high + 1, huge = SIZE_MAX;
   size_t fed_size = 0;
@@ -398,8 +399,64 @@ static int resized(const char* path, const char* wanted, const char* input, cons
   return 0;
 }
 
+/* One run on a row of ones times `value`, behind the rows that are held; the largest in `largest`.
+ */
+static arenite_status add_row(arenite_session* session, float value, size_t held, float* largest) {
+  const size_t sizes[] = {1, held};
+  const float row[4] = {value, value, value, value};
+  float found[4];
+  const arenite_status status = arenite_session_resize(session, sizes, 2);
+  if (status != ARENITE_OK) { return status; }
+  check(arenite_session_feed(session, 0, row, sizeof row));
+  check(arenite_session_run(session));
+  check(arenite_session_fetch(session, 0, found, sizeof found));
+  *largest = found[0];
+  return ARENITE_OK;
+}
+
+/* grow PATH: states that grow, of the second dimension. */
+static int grow(const char* path) {
+  arenite_model* model;
+  arenite_session *session, *other;
+  arenite_dimension dimension = ARENITE_DIMENSION_INIT;
+  float largest = 0, again = 0;
+  check(arenite_model_open(path, &model));
+  check(arenite_session_create(model, NULL, &session));
+  check(arenite_session_create(model, NULL, &other));
+  check(arenite_model_dimension(model, 1, &dimension));
+  printf("%s\t0\tto %zu, grows %d\n", dimension.name, dimension.high, dimension.grows);
+  const size_t before = num_allocations;
+  for (size_t i = 0; i <= dimension.high; ++i) {
+    check(add_row(session, (float)(20 - i), arenite_session_held(session, 1), &largest));
+  }
+  printf("allocations\t0\t%zu\n", num_allocations - before);
+  printf("held\t0\t%zu, %zu of the first, largest %.0f\n", arenite_session_held(session, 1),
+         arenite_session_held(session, 0), largest);
+  report("stale", arenite_session_run(session));
+  report("full", add_row(session, 1, arenite_session_held(session, 1), &largest));
+  printf("still\t0\t%zu\n", arenite_session_held(session, 1));
+  const size_t size = arenite_session_states_size(session);
+  char* saved = aligned(size);
+  report("short", arenite_session_save_states(session, saved, size - 1));
+  check(arenite_session_save_states(session, saved, size));
+  check(arenite_session_load_states(other, saved, size));
+  printf("loaded\t0\t%zu of %zu B\n", arenite_session_held(other, 1), size);
+  check(add_row(other, 1, 2, &again)); /* behind the first two */
+  printf("cut\t0\t%zu, largest %.0f\n", arenite_session_held(other, 1), again);
+  saved[size - 1] ^= 1;
+  report("damaged", arenite_session_load_states(other, saved, size));
+  check(arenite_session_reset(other));
+  printf("reset\t0\t%zu\n", arenite_session_held(other, 1));
+  free(saved);
+  arenite_session_destroy(other);
+  arenite_session_destroy(session);
+  arenite_model_close(model);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   if (argc == 6) { return resized(argv[2], argv[3], argv[4], argv[5]); }
+  if (argc == 3 && strcmp(argv[1], "grow") == 0) { return grow(argv[2]); }
   if (argc == 3 && strcmp(argv[1], "stack") == 0) { return measure_stack(argv[2]); }
   if (argc == 3 && strcmp(argv[1], "forked") == 0) { return forked(argv[2]); }
   if (argc == 5) { return run(argv[1], argv[2], argv[3], argv[4]); }

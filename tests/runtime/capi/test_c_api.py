@@ -18,7 +18,9 @@ from arenite.runtime.rewrites import Activations
 from arenite.strategies import find, find_policy
 from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
+from support.caches import compiled
 from support.detectors import YOLO
+from support.edited_programs import apart
 from support.ranged_programs import range_of
 from support.running import build
 from support.tiny_onnx import parse, save, with_random_weights
@@ -29,7 +31,7 @@ from support.two_memories import FAST, in_two_memories
 TWO_LAYERS = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v>
 { c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) d = Conv<pads=[1,1,1,1]>(s, v) y = Add(d, s) }"""
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
-ARGUMENT, FILE, FORMAT, VERSION, MEMORY, FORKED, SIZE = 1, 2, 3, 4, 6, 8, 9
+ARGUMENT, FILE, FORMAT, VERSION, MEMORY, FORKED, SIZE, STATES = 1, 2, 3, 4, 6, 8, 9, 10
 
 
 @pytest.fixture(scope="session")
@@ -293,6 +295,25 @@ def test_a_session_is_resized_without_allocations(check, tmp_path):
     }  # fmt: skip
     assert found["above"][1] == "dimension 'n' is 41; its range is 2 to 40"
     assert found["none"][1] == "the model has 1 dimensions; 0 sizes are given"
+
+
+def test_states_grow_without_allocations_and_are_saved(check, tmp_path):
+    path = tmp_path / "cache.arena"
+    write_assembly(path, apart(compiled(tmp_path)))
+    found = lines(check("grow", path))
+    assert found["p"] == (0, "to 9, grows 1")
+    assert found["allocations"] == (0, "0")
+    assert found["held"] == (0, "10, 0 of the first, largest 20")
+    assert found["stale"][0] == SIZE
+    assert found["stale"][1].startswith("states have grown to 10 rows of dimension 'p': set the")
+    assert found["full"][0] == SIZE
+    assert "hold 10 rows of dimension 'p'; a run begins with at most 9" in found["full"][1]
+    assert found["still"] == (0, "10")
+    assert found["short"][0] == ARGUMENT
+    assert found["loaded"] == (0, f"10 of {96 + 8 + 10 * 16} B")
+    assert found["cut"] == (0, "3, largest 20")
+    assert found["damaged"] == (STATES, "the saved states are damaged")
+    assert found["reset"] == (0, "0")
 
 
 def test_the_runner_takes_sizes(prefix, tmp_path):

@@ -36,7 +36,7 @@ class StepEngine(Protocol):
         """Type and shape of the inputs besides the states, by name."""
 
     @property
-    def states(self) -> dict[str, Array]:
+    def states(self) -> Mapping[str, Array]:
         """The current states; writing to an array changes the state."""
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -94,9 +94,9 @@ def _ranged_dim(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise ValueError(
             f"{text!r} is not NAME=N or NAME=LOW..HIGH[:STEP] with numbers of at least 0, such as "
-            "batch=1, seq=1..512 or seq=64..512:64"
+            "batch=1, seq=1..512 or seq=64..512:64; past=0..511+ for a cache that grows"
         )
-    if "+" not in length:
+    if "+" not in length.removesuffix("+"):
         _length(name, length)
     return name, length
 

@@ -38,6 +38,8 @@ def _arenite(path: Path, threads: int) -> Engine:
     names = [port.name for port in session.inputs]
 
     def run(arrays: list[Array]) -> list[Array]:
+        if session.states.length:  # each run begins a text
+            session.states.reset()
         return list(session.run(dict(zip(names, arrays, strict=True))).values())
 
     return Engine(run, lambda: session.arena_bytes)

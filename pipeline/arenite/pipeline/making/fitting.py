@@ -376,6 +376,8 @@ def least_seconds(session: Session, arrays: Mapping[str, NDArray[Any]], round_s:
     """Return the least seconds of a run, of as many as fill a round of so many seconds."""
     best, end = math.inf, time.perf_counter() + round_s
     while best == math.inf or time.perf_counter() < end:
+        if session.states.length:
+            session.states.reset()
         begun = time.perf_counter()
         session.run(arrays)
         best = min(best, time.perf_counter() - begun)

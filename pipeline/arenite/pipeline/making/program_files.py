@@ -64,7 +64,13 @@ class ProgramFile:
     def dimensions(self) -> tuple[Dimension, ...]:
         """Dimensions that its sizes depend on."""
         return tuple(
-            Dimension(each["name"], each["low"], each["high"], each.get("step", 1))
+            Dimension(
+                each["name"],
+                each["low"],
+                each["high"],
+                each.get("step", 1),
+                grows=each.get("grows_by", -1) >= 0,
+            )
             for each in self.root.get("dimensions", ())
         )
 

@@ -32,7 +32,7 @@ from arenite.planner.errors import MissingDependencyError, OrderError, about_fil
 from arenite.planner.files import model_digest
 from arenite.planner.planfile import StaleRecordsError
 from arenite.planner.programs import in_memories
-from arenite.planner.sizes import Ranges, Sizes, at, highest_sizes
+from arenite.planner.sizes import Ranges, Sizes, at, first_sizes
 from arenite.runtime import ProgramError, Session, SessionMemory
 from arenite.runtime.program import Code, program_pieces, write_assembly
 from arenite.runtime.rewrites import Activations
@@ -237,9 +237,10 @@ def random_inputs(
     """Return an array of random numbers for each input of a model, small ones for integers.
 
     Args:
-        sizes: Values of the dimensions of a program for a range; the highest by default.
+        sizes: Values of the dimensions of a program for a range; by default those of a new
+            session.
     """
-    sizes = highest_sizes(program.dimensions) if sizes is None else sizes
+    sizes = first_sizes(program.dimensions) if sizes is None else sizes
     generator = np.random.default_rng(seed)
     arrays: dict[str, NDArray[Any]] = {}
     for port in program.inputs:

@@ -36,6 +36,7 @@ from arenite.runtime.rewrites import (
     derive_ahead,
     fuse_attention,
     fuse_sums,
+    grow_states,
     keep_half_weights,
     keep_halves,
     pack_filters,
@@ -276,4 +277,4 @@ def lower(model: Program) -> Program:
         return pack_filters(fuse_attention(lower_tflite(model)))
     from arenite.runtime.lowering import lower_onnx
 
-    return pack_filters(fuse_attention(lower_onnx(model)))
+    return pack_filters(grow_states(fuse_attention(lower_onnx(model))))

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
         load,
         model_format,
         open_names,
+        open_shapes,
         read,
     )
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "InputValues", "Shapes", "Source", "annotated", "load", "model_format", "open_names", "read",
-    "read_annotations", "read_csv",
+    "InputValues", "Shapes", "Source", "annotated", "load", "model_format", "open_names",
+    "open_shapes", "read", "read_annotations", "read_csv",
 ]  # fmt: skip

@@ -209,6 +209,22 @@ def open_names(path: Path | str) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
 
 
+def open_shapes(path: Path | str) -> dict[str, tuple[int | str, ...]]:
+    """Return the shape of each input of an ONNX model, free dimensions by their names.
+
+    Raises:
+        ModelError: The file cannot be read, or is of another format.
+    """
+    path = Path(path)
+    with about_file(path):
+        if model_format(path) != "onnx":
+            raise ModelFormatError("free dimensions have names in an ONNX model only")
+        with needing("onnx", "onnx", f"reading {path.name!r}"):
+            from arenite.planner.importers.onnx import binding, file
+
+        return binding.open_shapes(file.load_model(path).graph)
+
+
 def _read_csv(path: Path, given: Sequence[str], alignment: int | None) -> Problem:
     from arenite.planner.importers.csv import read_csv
 

@@ -137,6 +137,10 @@ class Program:
         spans: First and last step of tensors that are needed at steps that do not touch them, by
             tensor. An input with a span is not there before it, an output not after it.
         system: The models that it is made of, one after another; None for a single model.
+        caches: Inputs of which an output has all rows and more for the next run, such as past and
+            present keys: the name of that output, by the name of the input. Lowered, they are
+            states.
+        rows: The growing dimension that counts the rows of a state, by state.
 
     Raises:
         ModelError: A name is missing or used twice, a step reads what is not yet written,
@@ -157,6 +161,8 @@ class Program:
     dimensions: tuple[Dimension, ...] = ()
     spans: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     system: System | None = None
+    caches: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, str] = field(default_factory=dict)
     _places: dict[str, tuple[str, int]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Dimension,
         Length,
         every_value,
+        first_sizes,
         highest_sizes,
         length_text,
         lowest_sizes,
@@ -39,6 +40,7 @@ else:
 
 __all__ = [
     "MOST_POINTS", "Dimension", "Expression", "Length", "Ranges", "Size", "Sizes", "Tree", "at",
-    "bounds", "depends", "every_value", "highest_sizes", "largest", "length_text", "lowest_sizes",
-    "read_lengths", "require_inside", "same", "same_lengths", "smallest", "with_sizes",
+    "bounds", "depends", "every_value", "first_sizes", "highest_sizes", "largest", "length_text",
+    "lowest_sizes", "read_lengths", "require_inside", "same", "same_lengths", "smallest",
+    "with_sizes",
 ]  # fmt: skip

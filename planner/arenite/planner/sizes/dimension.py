@@ -28,9 +28,12 @@ class Dimension:
         high: Its highest value, `low` and a multiple of `step`.
         step: The difference of two neighbouring values.
         counted_by: The tensor whose step counts it in each run; empty if the caller sets it.
+        grows: Whether it counts rows that runs add to states: it begins at 0.
+        growth: How much it grows in a run, once that is known.
 
     Raises:
-        SizeError: The range has no values, or a step that does not lead from one end to the other.
+        SizeError: The range has no values, a step that does not lead from one end to the other, or
+            grows and does not begin at 0 in steps of 1.
     """
 
     name: str
@@ -38,18 +41,22 @@ class Dimension:
     high: int
     step: int = 1
     counted_by: str = field(default="", compare=False)
+    grows: bool = False
+    growth: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
         if self.low < 0 or self.high < self.low:
             raise SizeError(f"{self}: a range needs 0 <= low <= high")
         if self.step < 1 or (self.high - self.low) % self.step:
             raise SizeError(f"{self}: the steps from {self.low} do not lead to {self.high}")
+        if self.grows and (self.low, self.step) != (0, 1):
+            raise SizeError(f"{self}: what grows begins at 0, in steps of 1, such as 0..255+")
 
     @classmethod
     def parse(cls, name: str, text: str) -> "int | Dimension":
         """Return the dimension of a text such as `1..512` or `64..512:64`, the integer of `17`.
 
-        A range of one value is that integer.
+        A range of one value is that integer. The dimension of `0..255+` grows.
 
         Raises:
             SizeError: The text is neither, or the range is not valid.
@@ -57,20 +64,22 @@ class Dimension:
         found = _RANGE.fullmatch(text)
         if found is None:
             raise SizeError(
-                f"{name}={text}: expected a length such as 17, or a range such as 1..512 or "
-                "64..512:64"
+                f"{name}={text}: expected a length such as 17, or a range such as 1..512, "
+                "64..512:64, or 0..511+ of a cache"
             )
-        low, high, step = (None if each is None else int(each) for each in found.groups())
+        *numbers, plus = found.groups()
+        low, high, step = (None if each is None else int(each) for each in numbers)
         assert low is not None
         if high is None:
             return low
-        made = cls(name, low, high, 1 if step is None else step)
+        made = cls(name, low, high, 1 if step is None else step, grows=plus is not None)
         return low if low == high else made
 
     @property
     def text(self) -> str:
         """Its range as `parse` reads it."""
-        return f"{self.low}..{self.high}" + (f":{self.step}" if self.step != 1 else "")
+        step = f":{self.step}" if self.step != 1 else ""
+        return f"{self.low}..{self.high}{step}{'+' if self.grows else ''}"
 
     def __str__(self) -> str:
         return f"{self.name}={self.text}"
@@ -97,7 +106,7 @@ class Dimension:
         return (self.high - self.low) // self.step + 1
 
 
-_RANGE = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18})(?::(\d{1,18}))?)?", re.ASCII)
+_RANGE = re.compile(r"(\d{1,18})(?:\.\.(\d{1,18})(?::(\d{1,18}))?(\+)?)?", re.ASCII)
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
@@ -113,7 +122,11 @@ def read_lengths(stated: Mapping[str, "int | str | Dimension"]) -> dict[str, Len
     Raises:
         SizeError: A text is none of these.
     """
-    sums = {name: text for name, text in stated.items() if isinstance(text, str) and "+" in text}
+    sums = {
+        name: text
+        for name, text in stated.items()
+        if isinstance(text, str) and "+" in text and not _RANGE.fullmatch(text)
+    }
     found: dict[str, Length] = {
         name: Dimension.parse(name, length) if isinstance(length, str) else length
         for name, length in stated.items()
@@ -170,6 +183,11 @@ def _summands(tree: "Tree") -> "Iterator[Tree]":
 def highest_sizes(dimensions: Iterable[Dimension]) -> dict[str, int]:
     """Return the highest value of each dimension, by name."""
     return {each.name: each.high for each in dimensions}
+
+
+def first_sizes(dimensions: Iterable[Dimension]) -> dict[str, int]:
+    """Return the sizes at which a session begins: the highest, and no rows of what grows."""
+    return {each.name: 0 if each.grows else each.high for each in dimensions}
 
 
 def lowest_sizes(dimensions: Iterable[Dimension]) -> dict[str, int]:

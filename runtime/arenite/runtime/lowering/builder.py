@@ -486,6 +486,7 @@ class ProgramBuilder:
             constants=tensors.constants,
             initial=initial,
             dimensions=self.model.dimensions,
+            caches=self.model.caches,
         )
 
     def _settled(self, name: str) -> StoredValue:

@@ -123,6 +123,7 @@ class _Assembler:
         self._row_variants = RowVariants(program, self._place_of_tensor)
         self._row_tensors: dict[tuple[str, int], int] = {}
         self._sizing = Sizing(program.dimensions)
+        self._rows = {each.name: number for number, each in enumerate(program.dimensions)}
         self._apart = apart_of(program) if program.dimensions else frozenset[str]()
         self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
@@ -380,6 +381,8 @@ class _Assembler:
         for name, tensor in self._program.tensors.items():
             if tensor.kind is TensorKind.STATE:
                 entry = {"tensor": self._tensor(name)}
+                if name in self._program.rows:
+                    entry["rows"] = self._rows[self._program.rows[name]]
                 if name in self._program.initial:
                     entry["initial"] = self._tensor(self._program.initial[name])
                 yield entry

@@ -113,6 +113,9 @@ class Sizing:
             "name": dimension.name, "low": dimension.low, "high": dimension.high,
             "step": dimension.step,
         }  # fmt: skip
+        if dimension.grows:
+            growth = Expression.of(dimension.growth)
+            return {**fields, "grows_by": self._expression(growth.tree)}
         if not dimension.counted_by:
             return fields
         if dimension.name not in self._counting:

@@ -6,6 +6,7 @@ from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
     from arenite.runtime.rewrites.attention import fuse_attention
+    from arenite.runtime.rewrites.caches import grow_states
     from arenite.runtime.rewrites.fusing import fold_pads, fuse_sums, without_unread
     from arenite.runtime.rewrites.halves import (
         Activations,
@@ -57,9 +58,9 @@ __all__ = [
     "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "Activations", "Hops", "Kernels", "Loading",
     "NotStreamedError", "Padding", "Prefer", "Speeds", "Streamed", "Streaming", "WeightBudget",
     "WeightBudgetError", "WindowStep", "all_by", "by_table",
-    "derive_ahead", "fold_pads", "fuse_attention", "fuse_sums", "has_slower_tiles",
-    "keep_half_weights", "keep_halves", "load_ahead", "loads_as_in", "loads_beside",
-    "loads_in_turn", "lower_moves",
+    "derive_ahead", "fold_pads", "fuse_attention", "fuse_sums", "grow_states",
+    "has_slower_tiles", "keep_half_weights", "keep_halves", "load_ahead", "loads_as_in",
+    "loads_beside", "loads_in_turn", "lower_moves",
     "measured", "num_by_tile", "pack_filters", "packed_filter", "packed_integer_filter",
     "quickest_first", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
     "weight_bytes", "with_room", "with_tiles", "without_unread",

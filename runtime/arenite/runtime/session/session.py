@@ -26,6 +26,7 @@ from arenite.runtime.errors import (
     SessionForkedError,
     SizeRangeError,
     StageOrderError,
+    StatesFullError,
 )
 from arenite.runtime.session.segments import segments_of
 from arenite.runtime.session.stated import (
@@ -40,6 +41,7 @@ from arenite.runtime.session.stated import (
     ports_of,
     require_inputs,
 )
+from arenite.runtime.session.states import States
 
 MAX_THREADS = 256
 """Most threads of a session: more than any machine's worth, few enough to start."""
@@ -220,6 +222,7 @@ class Session:
         self._label = label
         self._dimensions = tuple(Dimension(*each) for each in self._native.dimensions())
         self._is_counted = any(each.counted_by for each in self._dimensions)
+        self._grows = any(each.grows for each in self._dimensions)
         self._find_ports()
         self._results = _Results(len(self._outputs))
         self._segments = segments_of(self._native, label, options.threads)
@@ -299,13 +302,18 @@ class Session:
     def sizes(self) -> dict[str, int]:
         """The value of each dimension: the highest, until a run or `resize` sets others.
 
-        A dimension that a step counts has the value of the last run.
+        A dimension that a step counts has the value of the last run. One that grows has the rows
+        that states held at its start, 0 before the first.
         """
         names = [each.name for each in self._dimensions]
         return dict(zip(names, self._native.sizes(), strict=True))
 
     def resize(self, sizes: Mapping[str, int] | None = None, **by_name: int) -> None:
         """Set dimensions; those that are not named keep their values.
+
+        A dimension that grows has the rows that states hold. Set, it is how many they hold from
+        then on: rows that no run has made have the elements that are there. After a run of a
+        program that has one, resize before you write the inputs of the next.
 
         `run` does so itself, by the shapes of its inputs. Ports and views from before, and what
         inputs and outputs hold, are void; states whose shapes change are reset. Nothing is
@@ -318,13 +326,14 @@ class Session:
         Raises:
             SizeRangeError: A value is outside of its range, or there is no such dimension; nothing
                 has changed.
+            StatesFullError: States hold more rows than a run can begin with; nothing has changed.
             ProgramError: The file does not fit these sizes; nothing has changed.
             TypeError: A value is no integer.
             SessionBusyError: Another thread is using the session.
             SessionForkedError: It has threads, and this is a child of the process that opened it.
         """
         self._check_process()
-        wanted = self.sizes
+        wanted = {**self.sizes, **self.states.lengths}
         counted = {each.name: each.counted_by for each in self._dimensions if each.counted_by}
         for name, value in {**(sizes or {}), **by_name}.items():
             if name in counted:
@@ -347,15 +356,22 @@ class Session:
     def _resize(self, sizes: Sequence[int]) -> None:
         try:
             self._native.resize(sizes)
+        except _core.StatesFullError as error:
+            raise StatesFullError(self._label, str(error)) from error
         except _core.SizeRangeError as error:
             raise SizeRangeError(self._label, str(error)) from error
         except _core.ProgramError as error:
             raise ProgramError(str(error), path=self._label) from error
         self._find_ports()
 
-    def _fit_to(self, inputs: Mapping[str, Array], port: SessionPort) -> None:
-        """Set the sizes that the shapes of the inputs state: that of `port` is another."""
-        if not self._dimensions:
+    def _fit_to(self, inputs: Mapping[str, Array], port: SessionPort | None) -> None:
+        """Set the sizes that the shapes of the inputs and the rows of states say.
+
+        Args:
+            inputs: An array for each input.
+            port: One that has another shape now, if that is known.
+        """
+        if port is not None and not self._dimensions:
             raise InputShapeError(port.name, np.shape(inputs[port.name]), port.shape)
         shapes = [np.shape(inputs[each.name]) for each in self._inputs]
         try:
@@ -365,7 +381,12 @@ class Session:
         for found, each in zip(shapes, self._inputs, strict=True):
             if len(found) != len(each.shape):
                 raise InputShapeError(each.name, found, each.shape)
-        before = self._native.sizes()
+        before = [
+            rows if each.grows else size
+            for each, rows, size in zip(
+                self._dimensions, self._native.grown(), self._native.sizes(), strict=True
+            )
+        ]
         self._resize(sizes)
         try:
             other = misfit(inputs, self._inputs_by_name)
@@ -376,9 +397,9 @@ class Session:
             raise
 
     @property
-    def states(self) -> dict[str, Array]:
-        """Views of the states, by name; write to them to change a state."""
-        return {name: self._native.view(tensor) for name, tensor in self._native.states()}
+    def states(self) -> States:
+        """The states, by name, to read, change, reset, truncate, save and load."""
+        return States(self._native, self._dimensions, self._label, self._turn)
 
     @property
     def arena_bytes(self) -> int:
@@ -431,6 +452,7 @@ class Session:
             InputShapeError: An array has another shape.
             InputTypeError: An array has another element type.
             SizeRangeError: A length is outside of the range of its dimension.
+            StatesFullError: States hold more rows than a run can begin with, and stay so.
             IndexRangeError: The session is guarded, and a step reads an index beyond its axis.
             TypeError: `inputs` is no mapping.
             SessionBusyError: Another thread is using the session.
@@ -441,8 +463,8 @@ class Session:
         self._check_process()
         require_inputs(inputs, self._inputs_by_name)
         with self._turn:
-            port = misfit(inputs, self._inputs_by_name)
-            if port is not None:
+            port = None if self._grows else misfit(inputs, self._inputs_by_name)
+            if port is not None or self._grows:
                 self._fit_to(inputs, port)
             given = [np.ascontiguousarray(inputs[port.name]) for port in self._inputs]
             found: dict[str, Array] = {}
@@ -561,11 +583,15 @@ class Session:
             raise SessionClosedError
         try:
             try:
+                if self._grows and turns.start == 0:
+                    self._begin()
                 for segment in self._segments:
                     first = max(segment.turns.start, turns.start)
                     last = min(segment.turns.stop, turns.stop)
                     if first < last or not segment.turns:
                         segment.run(first, last)
+                if self._grows and turns.stop == self._native.num_turns:
+                    self._native.end()
             finally:  # a step of another runtime may have been the last, or have failed
                 if self._open_core is not None:
                     self._open_core.settle()
@@ -578,6 +604,12 @@ class Session:
         finally:
             if self._is_counted and self._open_core is not None:
                 self._find_ports()
+
+    def _begin(self) -> None:
+        try:
+            self._native.begin()
+        except _core.SizeRangeError as error:
+            raise SizeRangeError(self._label, str(error)) from error
 
     def _check_process(self) -> None:
         if self._process is not None and self._process != os.getpid():

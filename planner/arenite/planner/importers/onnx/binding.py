@@ -107,6 +107,16 @@ def open_names(graph: onnx.GraphProto) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(free), frozenset(inputs)
 
 
+def open_shapes(graph: onnx.GraphProto) -> dict[str, tuple[int | str, ...]]:
+    """Return the shape of each input, free dimensions by their names.
+
+    Raises:
+        ModelFormatError: An input has no element type.
+        UnsupportedModelError: An input is not a tensor of a type with a fixed size.
+    """
+    return {name: shape for name, (_, shape) in _declarations(graph).items()}
+
+
 def _declarations(graph: onnx.GraphProto) -> dict[str, tuple[DType, tuple[int | str, ...]]]:
     """Return the declaration of each input that no initialiser fixes."""
     constants = {tensor.name for tensor in graph.initializer}

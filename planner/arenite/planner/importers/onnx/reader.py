@@ -12,6 +12,7 @@ import onnx
 
 from arenite.planner.errors import SizeError, UnsupportedModelError, about_file
 from arenite.planner.importers.onnx.binding import Binding, bind, fix_inputs
+from arenite.planner.importers.onnx.caches import with_caches
 from arenite.planner.importers.onnx.call import TiedError, text
 from arenite.planner.importers.onnx.control_flow import walk_if, walk_loop, walk_scan
 from arenite.planner.importers.onnx.file import load_model
@@ -59,6 +60,9 @@ def read_onnx(
         weights: Whether large constants, and whatever any operator computes from constants,
             are available. Needed to run the model, not to size it.
 
+    Where a dimension grows (`0..255+`), inputs that have it are caches of the program, and other
+    pairs of past and present by their names are states.
+
     Raises:
         ModelFormatError: The file cannot be read or is not a valid ONNX model.
         UnsupportedModelError: A tensor has no size, or none that is known before the run.
@@ -74,6 +78,7 @@ def read_onnx(
             model = load_model(path)
             states = take_states(model, values)
             binding = bind(model.graph, dims, shapes, ties)
+            states = with_caches(states, model.graph, binding)
             try:
                 return _read(model, states, binding, path, values, ties, weights=weights)
             except TiedError as error:
@@ -138,6 +143,7 @@ def _read(
         constants=Constants(walk.values, [*constants, *states.initial.values()], sized),
         initial=states.initial,
         dimensions=_dimensions(walk, binding, tensors),
+        caches=states.continued_by,
     )
     return drop_noops(program)
 

@@ -12,7 +12,7 @@ In a program the new value lies in the place of the old one if no later step rea
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import onnx
 import onnx.helper
@@ -35,10 +35,12 @@ class States:
     Attributes:
         replaced_by: The output that replaces each state.
         initial: Name of the constant that each starts with; those left out start as zeros.
+        continued_by: The output that has the rows of each input that grows, and more.
     """
 
     replaced_by: Mapping[str, str]
     initial: Mapping[str, str]
+    continued_by: Mapping[str, str] = field(default_factory=dict)
 
 
 def take_states(model: onnx.ModelProto, values: Mapping[str, float]) -> States:

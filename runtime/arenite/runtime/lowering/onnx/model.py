@@ -9,6 +9,7 @@ from arenite.planner import DType, Program, Step, TensorKind
 from arenite.planner.errors import MissingDependencyError, UnsupportedModelError
 from arenite.planner.importers.onnx import Origin, operator_model
 from arenite.planner.operators import Imported
+from arenite.planner.sizes import Expression
 from arenite.runtime.lowering.builder import ProgramBuilder
 from arenite.runtime.lowering.errors import NotLoweredError, UnsupportedOperatorsError
 from arenite.runtime.lowering.layout import Order, as_written, channels_last
@@ -122,7 +123,8 @@ def _lowered(model: Program) -> Program:
     quantised = Quantised(builder, quantisations)
     producers = {name: step for step in model.steps for name in step.writes}
     for name in model.input_tensors:
-        builder.add_input(name, _input_order(model, name))
+        order = _by_rows(model, name) if name in model.caches else _input_order(model, name)
+        builder.add_input(name, order)
     for tensor in model.tensors.values():
         if tensor.kind is TensorKind.STATE:
             builder.add_state(tensor.name)
@@ -204,6 +206,14 @@ def _check_doubles(t: OnnxTranslation) -> None:
     names = (*t.step.reads, *t.step.writes)
     if t.kind not in _OF_DOUBLES and any(tensors[n].dtype is DType.FLOAT64 for n in names):
         raise NotLoweredError("element type float64")
+
+
+def _by_rows(model: Program, name: str) -> Order:
+    """Return the order that puts the axis first along which a cache grows."""
+    growing = {each.name for each in model.dimensions if each.grows}
+    shape = model.tensors[name].shape
+    first = next(n for n, each in enumerate(shape) if growing & Expression.of(each).names)
+    return (first, *(axis for axis in range(len(shape)) if axis != first))
 
 
 def _input_order(model: Program, name: str) -> Order:

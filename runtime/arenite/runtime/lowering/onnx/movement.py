@@ -54,6 +54,8 @@ def concat(t: OnnxTranslation) -> None:
     values = [value for value in values if not same(math.prod(value.shape), 0)] or values[:1]
     axis = t.axis(0, len(t.shape))
     order = usual(t.shape, _common_order(values))
+    if t.source() in t.builder.model.caches:  # which stays where it is
+        order = values[0].order
     parts = [t.builder.in_order(value, order, t.target) for value in values]
     t.finish(t.emit(joined(parts, t.shape, order, axis), parts, order=order))
 
