@@ -47,6 +47,15 @@ def test_a_model_with_shared_weights_is_written_and_told_of(path, run_json, tmp_
     assert np.unique(onnx.numpy_helper.to_array(tensors["tiny"])).size > 256
 
 
+def test_weights_in_blocks_are_written_and_told_of(path, run_json, tmp_path):
+    output = tmp_path / "blocks.onnx"
+    said = run_json("compress", path, "-o", output, "--bits", "4", "--block", "64")
+    assert said["output"] == str(output)
+    assert [each["name"] for each in said["layers"]] == ["c"]
+    assert said["layers"][0]["bytes"] == 4608 * 96 // 2 + 2 * 4608 * 96 // 64
+    assert 0 < said["error"] < 0.2
+
+
 def test_an_onnx_file_is_said_to_hold_no_code(path, run, tmp_path):
     """The coding is what a program file holds; the format of .onnx has none."""
     for name, is_said in (("small.onnx", True), ("small.arena", False)):
@@ -111,6 +120,9 @@ def test_the_table_names_every_layer_and_what_is_written(path, run, tmp_path):
         ("--layer", "z:bits=4"),
         ("--weights", "50%"),
         ("--weights", "nothing"),
+        ("--block", "48"),
+        ("--block", "32", "--bits", "5"),
+        ("--block", "32", "--density", "0.5"),
     ],
 )
 def test_wrong_usage_is_told_and_nothing_written(path, run, tmp_path, arguments):

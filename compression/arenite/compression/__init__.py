@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
+    from arenite.compression.blocks import BLOCK_BITS, BLOCK_LENGTHS, BlockLayer, with_blocks
     from arenite.compression.coding import Code, code, decode, huffman_code, pack, unpack
     from arenite.compression.constants import with_constants
     from arenite.compression.dataset import Dataset, DatasetError, random_dataset, read_dataset
@@ -65,7 +66,8 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "DENSITIES", "Code", "CodedError", "Compressed", "CompressionRecipe", "Dataset",
+    "BLOCK_BITS", "BLOCK_LENGTHS", "DENSITIES", "BlockLayer", "Code", "CodedError",
+    "Compressed", "CompressionRecipe", "Dataset",
     "DatasetError", "Distillation", "EvaluationError", "FineTuned", "Judge", "Layer", "LayerKind",
     "LayerRecipe", "LayerResult", "Narrowed", "NoLayerError", "NonFiniteWeightsError", "OnnxModel",
     "PrunedModel", "Quality", "QuantiserError", "Sensitivity", "Shared", "Start",
@@ -73,5 +75,5 @@ __all__ = [
     "falling_densities", "fine_tune", "huffman_code", "mask_by_density", "mask_by_deviation",
     "masks_by_budget", "pack", "prune_gradually", "quantised_by_onnxruntime", "random_dataset",
     "read_dataset", "remove_channels", "rising_deviations", "scan", "share", "tune_codebooks",
-    "unpack", "weights_of", "with_constants", "write_onnx",
+    "unpack", "weights_of", "with_blocks", "with_constants", "write_onnx",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from arenite.cli.commands.compress.blocks import store_blocks
 from arenite.cli.commands.compress.scan_file import ScanFile
 from arenite.cli.commands.compress.stages import (
     int8_of,
@@ -90,6 +91,7 @@ _SHARE = Parsed("share", _share_of)
     sections={
         "Pruning": ("deviation", "total_density", "sensitivity", "scan_path"),
         "Sharing weights": (
+            "block",
             "conv_bits",
             "fc_bits",
             "mean_bits",
@@ -138,6 +140,11 @@ _SHARE = Parsed("share", _share_of)
 @click.option(
     "--bits", type=_BITS, default=8, show_default=True, metavar="N",
     help="Bits per weight, 1 to 8; 0 leaves the values unchanged.",
+)  # fmt: skip
+@click.option(
+    "--block", type=number_type(16, 256), metavar="N",
+    help="Store MatMul and Gemm in blocks of N weights with a scale each, as MatMulNBits of "
+    "--bits 4 or 8, instead of sharing values.",
 )  # fmt: skip
 @click.option(
     "--conv-bits",
@@ -191,6 +198,7 @@ def compress(
     deviation: float | None,
     total_density: float | None,
     bits: int,
+    block: int | None,
     conv_bits: int | None,
     fc_bits: int | None,
     mean_bits: float | None,
@@ -216,6 +224,14 @@ def compress(
     from arenite.compression import compress as run_pipeline
 
     results = Results(as_json=as_json)
+    if block is not None:
+        shares = (channels, sensitivity, density, deviation, total_density, mean_bits)
+        if any(each is not None for each in (*shares, conv_bits, fc_bits)) or exceptions:
+            raise click.UsageError("--block takes --bits alone; it prunes and shares nothing")
+        results.reserve(output, sources=(model, dataset_path))
+        said, lines = store_blocks(model, output, bits, block, dataset_path, seed or 0, sizes)
+        results.show(said, lambda console: console.print(facts(lines)))
+        return
     reading = replace(sizes, weight_budget=weight_budget)
     results.reserve(output, scan_path, sources=(model, dataset_path))
     scan_file = None
