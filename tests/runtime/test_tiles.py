@@ -303,7 +303,7 @@ def test_tiles_that_do_not_exist_are_refused(tmp_path):
         found = next(each for each in root["numbers"] if each["number"] == 4)
         found["expression"] = len(root["expressions"]) - 1
 
-    with pytest.raises(ProgramError, match="Winograd tiles must have 2 or 4 rows"):
+    with pytest.raises(ProgramError, match="Winograd tiles must have 2, 4 or 6 rows"):
         Session.of_pieces([edited(assembly, of_three_rows)], "three")
 
 

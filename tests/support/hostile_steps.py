@@ -185,8 +185,8 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "has groups or Winograd tiles"),
     "a state of halves": (
         "gates of halves", {"in": {4: f16(1, 4, 3)}}, "a state of it is of 16-bit floats"),
-    "tiles of three rows": ("conv by tiles", {"told": {"tile": 3}}, "must have 2 or 4 rows"),
-    "tiles of many rows": ("conv by tiles", {"told": {"tile": 2**31}}, "must have 2 or 4 rows"),
+    "tiles of three rows": ("conv by tiles", {"told": {"tile": 3}}, "must have 2, 4 or 6 rows"),
+    "tiles of many rows": ("conv by tiles", {"told": {"tile": 2**31}}, "must have 2, 4 or 6 rows"),
     "tiles for no threads": (
         "conv by tiles", {"told": {"tile_threads": 0}}, "its number of threads must be 1 to 256"),
     "tiles for many threads": (

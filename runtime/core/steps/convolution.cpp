@@ -49,7 +49,7 @@ WinogradConvolution winograd(const Operands& operands, const Convolution& direct
   const auto each_is = [](const auto& pair, std::size_t value) {
     return pair[0] == value && pair[1] == value;
   };
-  require(operands, tile == 2 || tile == 4, "Winograd tiles must have 2 or 4 rows");
+  require(operands, tile == 2 || tile == 4 || tile == 6, "Winograd tiles must have 2, 4 or 6 rows");
   require(operands,
           direct.groups == 1 && each_is(window.kernel, 3) && each_is(window.strides, 1) &&
               each_is(window.dilations, 1),
@@ -57,11 +57,15 @@ WinogradConvolution winograd(const Operands& operands, const Convolution& direct
   require(operands, !operands.in_bands, "Winograd tiles cannot run in bands");
   require(operands, num_threads > 0 && num_threads <= kMostThreads,
           "its number of threads must be 1 to 256");
-  const std::size_t bytes =
-      winograd_scratch(tile, source.shape[3], result.shape[2], {0, result.shape[1]}, num_threads);
+  // Processors without tiles so large take the largest they have.
+  std::size_t bytes = 0;
+  for (const std::size_t taken : {tile, std::min<std::size_t>(tile, 4)}) {
+    bytes = std::max(bytes, winograd_scratch(taken, source.shape[3], result.shape[2],
+                                             {0, result.shape[1]}, num_threads));
+  }
   auto* const working_memory = require_scratch(operands, bytes);
-  return {tile,           window.padding,         direct.filter, direct.store,
-          working_memory, operands.scratch->size, num_threads};
+  return {std::min(tile, kLargestTile), window.padding, direct.filter, direct.store, working_memory,
+          operands.scratch->size,       num_threads};
 }
 
 // With as many panels of the filter at a time as working memory holds.

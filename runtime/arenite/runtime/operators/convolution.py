@@ -32,6 +32,8 @@ from arenite.runtime.operators.base import (
 )
 from arenite.runtime.operators.halves import has_halves
 
+MOST_TILE_ELSEWHERE = 4
+"""Rows of the tiles that processors other than 64-bit ARM take in place of larger ones."""
 SUMMED_DEPTH = 256
 """Depth of which sums of weights are made at a time."""
 _PRODUCT_COLUMNS = 2 * PANEL
@@ -58,6 +60,16 @@ class Winograd:
     inputs: int
     outputs: int
     tiles: int
+
+    @classmethod
+    def each(
+        cls, tile: int, inputs: int, outputs: int, rows: int, columns: int
+    ) -> "tuple[Winograd, ...]":
+        """Return the convolution by the tiles that processors take where these are stated."""
+        taken = dict.fromkeys((tile, min(tile, MOST_TILE_ELSEWHERE)))
+        return tuple(
+            cls(each, inputs, outputs, -(-rows // each) * -(-columns // each)) for each in taken
+        )
 
     @property
     def blocks(self) -> int:
@@ -162,12 +174,13 @@ class Conv2D(Convolution):
     or a tensor inside a window that an earlier LoadWeights filled. A filter of integers may be
     packed too: panels, 1 + quads, 64; then `kernel` states kh and kw.
 
-    With a `tile` of 2 or 4 it is computed after Winograd, by tiles of so many rows and columns, in
-    working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
+    With a `tile` of 2, 4 or 6 it is computed after Winograd, by tiles of so many rows and columns,
+    in working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
     of 1, one group. On the processor that the program is tuned on, `tuned_tile` and
     `tuned_threads` take their place; working memory is enough for either. It has `tile_scratch`
     bytes; 0 is as many as are of use for these threads. Tiles may depend on sizes. Without
-    a tile they are for sums of weights, and 0 is none.
+    a tile they are for sums of weights, and 0 is none. Tiles of 6 are those of 64-bit ARM: other
+    processors take tiles of 4 in their place, in the same working memory.
     """
 
     number: ClassVar[int] = 1
@@ -232,8 +245,10 @@ class Conv2D(Convolution):
         chosen = ((self.tile, self.tile_threads), (self.tuned_tile, self.tuned_threads))
         for tile, threads in chosen:
             if tile:  # of a range of sizes, those at the highest
-                tiles = -(-int(rows) // int(tile)) * -(-int(columns) // int(tile))
-                yield Winograd(int(tile), source.shape[3], outputs, tiles), threads
+                for each in Winograd.each(
+                    int(tile), source.shape[3], outputs, int(rows), int(columns)
+                ):
+                    yield each, threads
 
     def takes_tiles(self, operands: Operands) -> bool:
         """Tell whether it can be computed after Winograd."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         PROCESSOR,
         SPEEDS,
         TILES,
+        TILES_HERE,
         Kernels,
         Prefer,
         Speeds,
@@ -55,9 +56,9 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "Activations", "Hops", "Kernels", "Loading",
-    "NotStreamedError", "Padding", "Prefer", "Speeds", "Streamed", "Streaming", "WeightBudget",
-    "WeightBudgetError", "WindowStep", "all_by", "by_table",
+    "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "TILES_HERE", "Activations", "Hops", "Kernels",
+    "Loading", "NotStreamedError", "Padding", "Prefer", "Speeds", "Streamed", "Streaming",
+    "WeightBudget", "WeightBudgetError", "WindowStep", "all_by", "by_table",
     "derive_ahead", "fold_pads", "fuse_attention", "fuse_sums", "grow_states",
     "has_slower_tiles", "keep_half_weights", "keep_halves", "load_ahead", "loads_as_in",
     "loads_beside", "loads_in_turn", "lower_moves",

@@ -14,6 +14,7 @@ count as much. `python -m bench run convolution-speeds` measures it;
 """
 
 import math
+import platform
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,12 @@ from arenite.planner.programs import Names
 from arenite.planner.sizes import MOST_POINTS, Expression, bounds, depends, every_value, smallest
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import PANEL
-from arenite.runtime.operators.convolution import SUMMED_DEPTH, Conv2D, Winograd
+from arenite.runtime.operators.convolution import (
+    MOST_TILE_ELSEWHERE,
+    SUMMED_DEPTH,
+    Conv2D,
+    Winograd,
+)
 from arenite.runtime.operators.linear import FullyConnected
 
 if TYPE_CHECKING:
@@ -37,8 +43,14 @@ if TYPE_CHECKING:
 
 DIRECT = 0
 """In place of a tile: the direct kernel."""
-TILES = (2, 4)
-"""Rows and columns of tiles."""
+TILES = (2, 4, 6)
+"""Rows and columns of tiles; processors other than 64-bit ARM take 4 in place of 6."""
+TILES_HERE = tuple(
+    tile
+    for tile in TILES
+    if tile <= MOST_TILE_ELSEWHERE or platform.machine() in {"aarch64", "arm64"}
+)
+"""Those that this processor takes."""
 
 Speeds: TypeAlias = Mapping[tuple[int, int], tuple[float, float, float]]
 """By channels and by rows of image and result, at least: thousand millions of multiply-adds a
@@ -107,7 +119,7 @@ def quickest_first(
         tile: math.sqrt(
             speed / direct * directly / _instructions(tile, inputs, outputs, rows, columns)
         )
-        for tile, speed in zip(TILES, tiled, strict=True)
+        for tile, speed in zip(TILES, (*tiled, tiled[-1]), strict=True)
     }
     quicker = [tile for tile in TILES if gains[tile] > _WORTH_IT]
     return (*sorted(quicker, key=lambda tile: -gains[tile]), DIRECT)
@@ -119,8 +131,10 @@ def _instructions(tile: int, inputs: int, outputs: int, rows: int, columns: int)
     if tile == DIRECT:
         return 0.28 * 9 * rows * columns * weights
     tiles = -(-rows // tile) * -(-columns // tile)
-    transforms = tiles * (2.1 * inputs + 1.3 * outputs) + 1.05 * weights
-    return (tile + 2) ** 2 * (0.29 * tiles * weights + transforms)
+    transforms = tiles * (3.2 * inputs + 2.0 * outputs) + 1.07 * weights
+    # Weights are loaded for six tiles at a time. Sums of large tiles are made in parts.
+    products = (0.267 + 0.01 * (tile > 4)) * tiles + 0.12 * -(-tiles // 6)
+    return (tile + 2) ** 2 * (products * weights + transforms)
 
 
 Prefer: TypeAlias = Callable[[Program, Step], tuple[int, ...]]
@@ -286,8 +300,8 @@ def _at_each_size(program: Program, step: Step, operator: Conv2D, scratch: int) 
         for tile in quickest_first(inputs, outputs, *image):
             if tile == DIRECT:
                 break
-            tiles = math.prod(-(-length // tile) for length in image)
-            if Winograd(tile, inputs, outputs, tiles).least_scratch(threads) <= scratch:
+            taken = Winograd.each(tile, inputs, outputs, *image)
+            if all(each.least_scratch(threads) <= scratch for each in taken):
                 return tile
         return DIRECT
 

@@ -79,6 +79,10 @@ namespace {
 #define ADD_WHOLE(p, a, b, c, d)                                                                \
   "ldr x9, [%[addends], #8*" #p "]\nadd x9, x9, %[offset]\nld1 {v0.4s-v3.4s}, [x9]\n" ADD(a, 0) \
       ADD(b, 1) ADD(c, 2) ADD(d, 3)
+// Of the result that is there.
+#define BACK_HALF(p, a, b, c, d) "ldp q0, q1, [%[r" #p "]]\n" ADD(a, 0) ADD(b, 1)
+#define BACK_WHOLE(p, a, b, c, d) \
+  "ld1 {v0.4s-v3.4s}, [%[r" #p "]]\n" ADD(a, 0) ADD(b, 1) ADD(c, 2) ADD(d, 3)
 #define MAX(a) "fmax v" #a ".4s, v" #a ".4s, v0.4s\n"
 #define MIN(a) "fmin v" #a ".4s, v" #a ".4s, v1.4s\n"
 #define MAX_HALF(p, a, b, c, d) MAX(a) MAX(b)
@@ -92,6 +96,7 @@ constexpr int kStarts = 1;
 constexpr int kAdds = 2;
 constexpr int kHasMin = 4;
 constexpr int kHasMax = 8;
+constexpr int kAddsUp = 16;
 
 // What all pixels of a panel take; pointers to the result move on.
 struct PanelTile {
@@ -128,6 +133,8 @@ struct PanelTile {
         "8:\n" \
         "tbz %[depth], #0, 9f\n" PIXELS##P WEIGHTS_##SIZE SIZE(P, "0", "2") \
         "9:\n" \
+        "tbz %w[flags], #4, 12f\n" EACH##P(BACK_##SIZE) \
+        "12:\n" \
         "tbz %w[flags], #2, 10f\n" \
         "ld1r {v0.4s}, [%[limits]]\n" EACH##P(MAX_##SIZE) \
         "10:\n" \
@@ -186,7 +193,7 @@ void multiply_edge(const PackedTile& given, PanelTile tile, std::size_t first, s
   const float* addends[kPackedPixels];
   if (given.bias != nullptr) { std::copy_n(given.bias + first, width, bias); }
   for (std::size_t p = 0; p < given.num_pixels; ++p) {
-    if (!given.is_first) { std::copy_n(given.result[p] + first, width, sums[p]); }
+    if (!given.is_first || given.adds_up) { std::copy_n(given.result[p] + first, width, sums[p]); }
     if (given.addend != nullptr) { std::copy_n(given.addend[p] + first, width, added[p]); }
     results[p] = sums[p];
     addends[p] = added[p];
@@ -314,6 +321,7 @@ void multiply_packed(const PackedTile& tile) {
   int flags = 0;
   if (tile.is_first) { flags |= kStarts; }
   if (tile.is_first && tile.addend != nullptr) { flags |= kAdds; }
+  if (tile.adds_up) { flags |= kAddsUp; }
   if (tile.is_last && tile.min != -kInfinite) { flags |= kHasMin; }
   if (tile.is_last && tile.max != kInfinite) { flags |= kHasMax; }
   const PanelSteps steps{tile.panel_stride, tile.bias == nullptr ? 0 : kPanel};

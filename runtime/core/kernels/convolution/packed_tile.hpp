@@ -42,6 +42,7 @@ struct PackedTile {
   const float* const* addend;  // the same; null: none
   const float* bias;           // null: zeros
   bool is_first;               // false: go on with the sums in the result
+  bool adds_up;                // add the sums to the result
   bool is_last;                // clamp
   float min;
   float max;

@@ -191,7 +191,7 @@ void convolve_winograd(const WinogradConvolution& convolution, const Image<const
   const std::size_t num_threads =
       std::min(convolution.num_threads, pthreadpool_get_threads_count(threads));
   const std::size_t num_panels = divide_up(result.channels, kPanel);
-  const WinogradKernels kernels = winograd_kernels();
+  const WinogradKernels kernels = winograd_kernels(tile);
   const TilesOfRows tiles(tile, result.columns, rows);
   const Division division = divide(tile, inputs, result.channels, tiles.count(), num_threads,
                                    convolution.scratch_bytes, kernels.tiles_together);

@@ -2,10 +2,10 @@
 // result.
 //
 // Source: A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015. A tile of the
-// result, 2 x 2 or 4 x 4, is made from the tile of the source under it, which is two larger: at
-// each point of that (16 or 36) it takes one product, of matrices that were transformed before. A 4
-// x 4 tile takes 36 multiplications where 144 are in its windows, a 2 x 2 tile 16 where there
-// are 36.
+// result, 2 x 2, 4 x 4 or 6 x 6, is made from the tile of the source under it, which is two larger:
+// at each point of that (16, 36 or 64) it takes one product, of matrices that were transformed
+// before. A 6 x 6 tile takes 64 multiplications where 324 are in its windows, a 4 x 4 tile 36 where
+// there are 144, a 2 x 2 tile 16 where there are 36.
 #pragma once
 
 #include <pthreadpool.h>
@@ -15,8 +15,16 @@
 #include <cstdint>
 
 #include "kernels/convolution/convolve.hpp"
+#include "kernels/processor.hpp"
 
 namespace arenite {
+
+// The largest tile of this kind of processor: with more registers larger ones take less time.
+#ifdef ARENITE_ARM64
+constexpr std::size_t kLargestTile = 6;
+#else
+constexpr std::size_t kLargestTile = 4;
+#endif
 
 // With strides and dilations of 1, all input channels for each output.
 //
@@ -32,7 +40,7 @@ namespace arenite {
 //                         1/2  -1/r    1
 //                          0     0     1
 struct WinogradConvolution {
-  std::size_t tile;                      // rows and columns that are made together: 2 or 4
+  std::size_t tile;  // rows and columns that are made together: 2, 4 ... kLargestTile
   std::array<std::uint32_t, 4> padding;  // top, right, bottom, left
   const float* filter;
   FloatStore store;
@@ -52,7 +60,8 @@ RowRange winograd_source_rows(const WinogradConvolution& convolution,
                               const Image<const float>& source, RowRange rows);
 
 // Writes rows of the result. A result is the same to the bit whichever rows are asked for together,
-// on any number of threads; it differs from that of `convolve` by rounding, 2 x 2 less than 4 x 4.
+// on any number of threads; it differs from that of `convolve` by rounding, more where tiles are
+// larger.
 //
 // All of the source may be read until the last row is written, so the result may not lie over it.
 // The addend may lie where the result does.

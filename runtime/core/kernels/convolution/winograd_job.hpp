@@ -50,7 +50,7 @@ struct WinogradKernels {
   std::size_t tiles_together;
 };
 
-// Those for the processor that this runs on.
-WinogradKernels winograd_kernels();
+// Those of a tile for the processor that this runs on.
+WinogradKernels winograd_kernels(std::size_t tile);
 
 }  // namespace arenite

@@ -13,12 +13,20 @@ namespace arenite {
 namespace HWY_NAMESPACE {
 namespace {
 
+constexpr std::size_t kAnyDepth = std::size_t{1} << 48;
+
+// kOne is the point 1, if it is one of them: what is added to the product at (1, 1) is added to all
+// of the result. Else it is 0. Products of kDepth inputs are summed up at a time: errors of long
+// sums would be as large as the factors that a large tile multiplies them by.
 template <std::size_t Tile>
 struct WinogradPoints;
 
 // The polynomials' points are 0, 1, -1 and infinity.
 template <>
 struct WinogradPoints<2> {
+  static constexpr std::size_t kOne = 1;
+  static constexpr std::size_t kDepth = kAnyDepth;
+
   static ARENITE_LANE void enter_filter(const Lanes (&g)[3], Lanes (&u)[4]) {
     const Lanes half = all_lanes(0.5f);
     const Lanes even = multiply(half, add(g[0], g[2]));
@@ -40,18 +48,78 @@ struct WinogradPoints<2> {
   }
 };
 
+// Constants of a transform: Index is their place in Values.
+template <int Index>
+struct Constant {};
+
+// Values has `kAll`, the constants in whole groups of four.
+template <typename Values>
+struct Constants {
+  static constexpr std::size_t kCount = sizeof(Values::kAll) / sizeof(float);
+
+#if HWY_ARCH_ARM_A64
+  // Elements of vectors that the compiler does not know: it would load each again and again.
+  float32x4_t all[kCount / 4];
+
+  ARENITE_LANE Constants() {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < kCount / 4; ++i) {
+      all[i] = vld1q_f32(Values::kAll + 4 * i);
+      __asm__("" : "+w"(all[i]));
+    }
+  }
+  template <int Index>
+  ARENITE_LANE Lanes multiply(Constant<Index>, Lanes a) const {
+    return Lanes(vmulq_laneq_f32(a.raw, all[Index / 4], Index % 4));
+  }
+  template <int Index>
+  ARENITE_LANE Lanes multiply_add(Constant<Index>, Lanes a, Lanes sum) const {
+    return Lanes(vfmaq_laneq_f32(sum.raw, a.raw, all[Index / 4], Index % 4));
+  }
+  template <int Index>
+  ARENITE_LANE Lanes subtract_product(Constant<Index>, Lanes a, Lanes sum) const {
+    return Lanes(vfmsq_laneq_f32(sum.raw, a.raw, all[Index / 4], Index % 4));
+  }
+#else
+  Lanes all[kCount];
+
+  ARENITE_LANE Constants() {
+#pragma GCC unroll 32
+    for (std::size_t i = 0; i < kCount; ++i) { all[i] = all_lanes(Values::kAll[i]); }
+  }
+  template <int Index>
+  ARENITE_LANE Lanes multiply(Constant<Index>, Lanes a) const {
+    return HWY_NAMESPACE::multiply(all[Index], a);
+  }
+  template <int Index>
+  ARENITE_LANE Lanes multiply_add(Constant<Index>, Lanes a, Lanes sum) const {
+    return HWY_NAMESPACE::multiply_add(all[Index], a, sum);
+  }
+  template <int Index>
+  ARENITE_LANE Lanes subtract_product(Constant<Index>, Lanes a, Lanes sum) const {
+    return HWY_NAMESPACE::subtract_product(all[Index], a, sum);
+  }
+#endif
+};
+
 // The points are 0, both square roots of 1/2 and of 2, and infinity: with 1 and 2 in place of the
 // roots errors are four times as large. Constants are divided between the filter and the result so
 // that the filter takes the fewest. Rows that share sums are made in pairs.
+struct ConstantsOfFour {
+  static constexpr float kAll[12] = {0.5f,         2.0f,         0.70710678f,  1.41421356f,
+                                     2.5f,         0.333333333f, 0.666666667f, 0.471404521f,
+                                     0.235702260f, 0.942809042f};
+};
 template <>
-struct WinogradPoints<4> {
+struct WinogradPoints<4> : Constants<ConstantsOfFour> {
+  static constexpr std::size_t kOne = 0;
+  static constexpr std::size_t kDepth = kAnyDepth;
+
+  ARENITE_LANE WinogradPoints() {}  // an implicit one would not be of the kind of processor
+
   static constexpr std::size_t kEntering[3][2] = {{0, 5}, {1, 2}, {3, 4}};
   static constexpr std::size_t kLeaving[2][2] = {{0, 2}, {1, 3}};
 
-#if HWY_ARCH_ARM_A64
-  // Elements of three vectors that the compiler does not know: it would load each again and again.
-  template <int Index>
-  struct Constant {};
   static constexpr Constant<0> half{};
   static constexpr Constant<1> two{};
   static constexpr Constant<2> root_of_half{};
@@ -62,49 +130,6 @@ struct WinogradPoints<4> {
   static constexpr Constant<7> third_of_root{};
   static constexpr Constant<8> sixth_of_root{};
   static constexpr Constant<9> two_thirds_of_root{};
-
-  float32x4_t first;
-  float32x4_t second;
-  float32x4_t last;
-
-  ARENITE_LANE WinogradPoints()
-      : first(hidden(float32x4_t{0.5f, 2.0f, 0.70710678f, 1.41421356f})),
-        second(hidden(float32x4_t{2.5f, 0.333333333f, 0.666666667f, 0.471404521f})),
-        last(hidden(float32x4_t{0.235702260f, 0.942809042f, 0.0f, 0.0f})) {}
-  static ARENITE_LANE float32x4_t hidden(float32x4_t value) {
-    __asm__("" : "+w"(value));
-    return value;
-  }
-  template <int Index>
-  ARENITE_LANE float32x4_t of() const {
-    return Index < 4 ? first : Index < 8 ? second : last;
-  }
-  template <int Index>
-  ARENITE_LANE Lanes multiply(Constant<Index>, Lanes a) const {
-    return Lanes(vmulq_laneq_f32(a.raw, of<Index>(), Index % 4));
-  }
-  template <int Index>
-  ARENITE_LANE Lanes multiply_add(Constant<Index>, Lanes a, Lanes sum) const {
-    return Lanes(vfmaq_laneq_f32(sum.raw, a.raw, of<Index>(), Index % 4));
-  }
-  template <int Index>
-  ARENITE_LANE Lanes subtract_product(Constant<Index>, Lanes a, Lanes sum) const {
-    return Lanes(vfmsq_laneq_f32(sum.raw, a.raw, of<Index>(), Index % 4));
-  }
-#else
-  const Lanes half = all_lanes(0.5f);
-  const Lanes two = all_lanes(2.0f);
-  const Lanes root_of_half = all_lanes(0.70710678f);
-  const Lanes root_of_two = all_lanes(1.41421356f);
-  const Lanes sum = all_lanes(2.5f);
-  const Lanes third = all_lanes(0.333333333f);
-  const Lanes two_thirds = all_lanes(0.666666667f);
-  const Lanes third_of_root = all_lanes(0.471404521f);
-  const Lanes sixth_of_root = all_lanes(0.235702260f);
-  const Lanes two_thirds_of_root = all_lanes(0.942809042f);
-
-  ARENITE_LANE WinogradPoints() {}
-#endif
 
   template <std::size_t Pair>
   ARENITE_LANE void enter_filter(const Lanes (&g)[3], Lanes& a, Lanes& b) const {
@@ -170,6 +195,80 @@ struct WinogradPoints<4> {
     leave<1>(m, y[1], y[3]);
   }
 };
+
+#if HWY_ARCH_ARM_A64
+// The points are 0, 1, 2, 1/2, these negative, and infinity.
+struct ConstantsOfSix {
+  static constexpr float kAll[28] = {
+      5.25f, 4.25f, 1.25f, 0.25f, 2.5f, 2.0f, 0.5f, 5.0f,  // of the source
+      // Of the result: by powers of the points, 2 and 1/2 in turn.
+      0.0111111111f, 0.711111111f, 0.0222222222f, 0.355555556f, 0.0444444444f, 0.177777778f,
+      0.0888888889f, 0.0888888889f, 0.177777778f, 0.0444444444f, 0.355555556f, 0.0222222222f, 4.0f,
+      0.25f, 2.0f, 0.5f, 0.222222222f, -0.222222222f};  // of source and filter
+};
+template <>
+struct WinogradPoints<6> : Constants<ConstantsOfSix> {
+  static constexpr std::size_t kOne = 1;
+  static constexpr std::size_t kDepth = 64;
+
+  ARENITE_LANE WinogradPoints() {}
+
+  ARENITE_LANE void enter_filter(const Lanes (&g)[3], Lanes (&u)[8]) const {
+    u[0] = g[0];
+    const Lanes odd = multiply(Constant<24>{}, g[1]);
+    const Lanes even = multiply(Constant<25>{}, add(g[0], g[2]));
+    u[1] = subtract(even, odd);
+    u[2] = add(even, odd);
+    enter_filter_by(Constant<20>{}, Constant<22>{}, g, u[3], u[4]);
+    enter_filter_by(Constant<21>{}, Constant<23>{}, g, u[5], u[6]);
+    u[7] = g[2];
+  }
+  template <typename Square, typename Point>
+  ARENITE_LANE void enter_filter_by(Square square, Point point, const Lanes (&g)[3], Lanes& a,
+                                    Lanes& b) const {
+    const Lanes even = multiply_add(square, g[2], g[0]);
+    const Lanes odd = multiply(point, g[1]);
+    a = add(even, odd);
+    b = subtract(even, odd);
+  }
+  // Without sums that take the place of what is read once more: ARM would have to copy that first.
+  ARENITE_LANE void enter(const Lanes (&d)[8], Lanes (&v)[8]) const {
+    v[0] = multiply_add(Constant<0>{}, subtract(d[4], d[2]), subtract(d[0], d[6]));
+    const Lanes even = subtract_product(Constant<1>{}, d[4], add(d[2], d[6]));
+    const Lanes odd = subtract_product(Constant<1>{}, d[3], add(d[1], d[5]));
+    v[1] = add(even, odd);
+    v[2] = subtract(even, odd);
+    const Lanes even2 =
+        add(subtract_product(Constant<2>{}, d[4], multiply(Constant<3>{}, d[2])), d[6]);
+    const Lanes odd2 = multiply_add(
+        Constant<5>{}, d[5], subtract_product(Constant<4>{}, d[3], multiply(Constant<6>{}, d[1])));
+    v[3] = add(even2, odd2);
+    v[4] = subtract(even2, odd2);
+    const Lanes even3 =
+        add(subtract_product(Constant<7>{}, d[4], multiply(Constant<20>{}, d[2])), d[6]);
+    const Lanes odd3 = multiply_add(
+        Constant<5>{}, d[1], subtract_product(Constant<4>{}, d[3], multiply(Constant<6>{}, d[5])));
+    v[5] = add(even3, odd3);
+    v[6] = subtract(even3, odd3);
+    v[7] = multiply_add(Constant<0>{}, subtract(d[3], d[5]), subtract(d[7], d[1]));
+  }
+  ARENITE_LANE void leave(const Lanes (&m)[8], Lanes (&y)[6]) const {
+    const Lanes even[3] = {add(m[1], m[2]), add(m[3], m[4]), add(m[5], m[6])};
+    const Lanes odd[3] = {subtract(m[1], m[2]), subtract(m[3], m[4]), subtract(m[5], m[6])};
+    y[0] = leave_by<0>(even, add(m[0], even[0]));
+    y[1] = leave_by<1>(odd, odd[0]);
+    y[2] = leave_by<2>(even, even[0]);
+    y[3] = leave_by<3>(odd, odd[0]);
+    y[4] = leave_by<4>(even, even[0]);
+    y[5] = leave_by<5>(odd, add(m[7], odd[0]));
+  }
+  template <int Power>
+  ARENITE_LANE Lanes leave_by(const Lanes (&sums)[3], Lanes first) const {
+    return multiply_add(Constant<9 + 2 * Power>{}, sums[2],
+                        multiply_add(Constant<8 + 2 * Power>{}, sums[1], first));
+  }
+};
+#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -40,6 +40,12 @@ struct PointPlace {
   template <std::size_t Count>
   ARENITE_LANE void keep(const Lanes (&values)[Count], float* to, std::size_t point_stride) const {
     float* behind = to + 2 * slots;
+    keep(values, to, behind, point_stride);
+  }
+  // The same, and moves on.
+  template <std::size_t Count>
+  ARENITE_LANE static void keep(const Lanes (&values)[Count], float*& to, float*& behind,
+                                std::size_t point_stride) {
     const std::size_t step = point_stride * sizeof(float);
 #pragma GCC unroll 8
     for (const Lanes& value : values) {
@@ -52,27 +58,32 @@ struct PointPlace {
   }
 };
 
-// One panel or two, which lie `panel_stride` apart.
+// One panel or two, which lie `panel_stride` apart. Sums of `depth` inputs are added up.
 HWY_NOINLINE void multiply_panels(const WinogradJob& job, std::size_t num_tiles, const float* from,
                                   const float* filter, std::size_t panel_stride,
-                                  std::size_t num_panels, float* to) {
+                                  std::size_t num_panels, std::size_t depth, float* to) {
+  const std::size_t inputs = job.source.channels;
   float* results[kPackedPixels] = {};
   PackedTile tile{};
-  tile.depth = job.source.channels;
-  tile.filter = filter;
   tile.panel_stride = panel_stride;
   tile.channels = num_panels * kPanel;
   tile.result = results;
   tile.is_first = true;
   for (std::size_t done = 0; done < num_tiles; done += kPackedPixels) {
     const std::size_t rest = num_tiles - done;
-    tile.pixels = from + done * padded_depth(job);
     tile.num_pixels = rest < kPackedPixels ? rest : kPackedPixels;
     for (float*& result : results) {
       result = to;
       to += kProductColumns;
     }
-    multiply_packed(tile);
+    const PointPlace place(job, num_tiles, done);
+    for (std::size_t first = 0; first < inputs; first += depth) {
+      tile.depth = inputs - first < depth ? inputs - first : depth;
+      tile.pixels = from + place.of(first);
+      tile.filter = filter + first * kPanel;
+      tile.adds_up = first > 0;
+      multiply_packed(tile);
+    }
   }
 }
 #else
@@ -160,10 +171,10 @@ HWY_NOINLINE void multiply_tiles(const WinogradJob& job, std::size_t count, cons
   }
 }
 
-// One panel or two, which lie `panel_stride` apart.
+// One panel or two, which lie `panel_stride` apart. Sums are of all inputs.
 HWY_NOINLINE void multiply_panels(const WinogradJob& job, std::size_t num_tiles, const float* from,
                                   const float* filter, std::size_t panel_stride,
-                                  std::size_t num_panels, float* to) {
+                                  std::size_t num_panels, std::size_t /*depth*/, float* to) {
   if (kTwoPanels && num_panels == 2) {
     multiply_tiles<kVectors>(job, num_tiles, from, filter, panel_stride, to);
     return;

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "kernels/highway_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -61,8 +63,40 @@ ARENITE_LANE Lanes load_and_step(const float*& from, std::size_t step) {
 #endif
 }
 
-// Whether the rows of a tile are made in pairs, which takes fewer registers and more loads.
-constexpr bool kInPairs = HWY_ARCH_ARM_A64;
+// How a tile is transformed in both directions: columns of it that are in registers together.
+// Compilers move registers to memory one by one.
+enum class Order { kAll, kPairs, kByMemory };
+
+constexpr Order order_of(std::size_t tile) {
+  if (!HWY_ARCH_ARM_A64 || tile == 2) { return Order::kAll; }
+  return tile == 4 ? Order::kPairs : Order::kByMemory;
+}
+
+#if HWY_ARCH_ARM_A64
+// Vectors of a tile between its transforms.
+template <std::size_t Count>
+struct Between {
+  float floats[Count * kLanes];
+
+  // Stores neighbours; `to` moves on.
+  ARENITE_LANE void keep(float*& to, Lanes a, Lanes b) {
+    __asm__("stp %q2, %q3, [%1], #32"
+            : "=m"(*reinterpret_cast<float (*)[2 * kLanes]>(to)), "+r"(to)
+            : "w"(a.raw), "w"(b.raw));
+  }
+  // Loads neighbours; `from` moves on by Step vectors.
+  template <std::size_t Step>
+  ARENITE_LANE void take(const float*& from, Lanes& a, Lanes& b) const {
+    float32x4_t first;
+    float32x4_t second;
+    __asm__("ldp %q0, %q1, [%2], %4"
+            : "=w"(first), "=w"(second), "+r"(from)
+            : "m"(*reinterpret_cast<const float (*)[2 * kLanes]>(from)), "i"(Step * 16));
+    a = Lanes(first);
+    b = Lanes(second);
+  }
+};
+#endif
 
 // Points are kept as the products read them.
 template <std::size_t Tile>
@@ -70,6 +104,7 @@ struct Tiles {
   static constexpr std::size_t kSide = Tile + 2;
 
   static constexpr std::size_t kNumPoints = kSide * kSide;
+  static constexpr std::size_t kOne = WinogradPoints<Tile>::kOne;
 
   const WinogradJob& job;
   std::size_t first;
@@ -88,10 +123,13 @@ struct Tiles {
   ARENITE_LANE void enter(const WinogradPoints<Tile>& transform,
                           const float* const (&source)[kSide], std::size_t pixel_stride,
                           const PointPlace& place, std::size_t point_stride, float* to) const {
-    if constexpr (kInPairs && Tile == 4) {
+    if constexpr (order_of(Tile) == Order::kPairs) {
       enter_pair<0>(transform, source, pixel_stride, place, point_stride, to);
       enter_pair<1>(transform, source, pixel_stride, place, point_stride, to);
       enter_pair<2>(transform, source, pixel_stride, place, point_stride, to);
+      return;
+    } else if constexpr (order_of(Tile) == Order::kByMemory) {
+      enter_by_memory(transform, source, pixel_stride, place, point_stride, to);
       return;
     }
     Lanes down[kSide][kSide];
@@ -139,6 +177,46 @@ struct Tiles {
     }
   }
 
+#if HWY_ARCH_ARM_A64
+  ARENITE_LANE void enter_by_memory(const WinogradPoints<Tile>& transform,
+                                    const float* const (&source)[kSide], std::size_t pixel_stride,
+                                    const PointPlace& place, std::size_t point_stride,
+                                    float* to) const {
+    Between<kNumPoints> between;
+    float* next = between.floats;
+#pragma GCC unroll 8
+    for (std::size_t y = 0; y < kSide; ++y) {
+      const float* from = source[y];
+      Lanes in[kSide];
+#pragma GCC unroll 8
+      for (std::size_t x = 0; x < kSide; ++x) { in[x] = load_and_step(from, pixel_stride); }
+      Lanes out[kSide];
+      transform.enter(in, out);
+#pragma GCC unroll 8
+      for (std::size_t x = 0; x < kSide; x += 2) { between.keep(next, out[x], out[x + 1]); }
+    }
+    float* behind = to + 2 * place.slots;
+    const std::size_t to_next = (kNumPoints - 1) * point_stride;
+#pragma GCC unroll 8
+    for (std::size_t x = 0; x < kSide; x += 2) {
+      const float* from = between.floats + x * kLanes;
+      Lanes in[2][kSide];
+#pragma GCC unroll 8
+      for (std::size_t y = 0; y < kSide; ++y) {
+        between.template take<kSide>(from, in[0][y], in[1][y]);
+      }
+#pragma GCC unroll 2
+      for (std::size_t i = 0; i < 2; ++i) {
+        Lanes out[kSide];
+        transform.enter(in[i], out);
+        PointPlace::keep(out, to, behind, kSide * point_stride);
+        to -= to_next;
+        behind -= to_next;
+      }
+    }
+  }
+#endif
+
   // All channels of a tile. Where rows, columns or channels of it do not exist it is copied first.
   HWY_NOINLINE void enter_tile(std::size_t index) const {
     order_memory();
@@ -153,8 +231,9 @@ struct Tiles {
       is_whole = is_whole && rows[y] != nullptr;
     }
     const PixelSpan inner = inside_of(static_cast<std::int64_t>(left), kSide, image.columns);
-    float copies[kSide * kSide * kLanes];
-    if (!is_whole || image.channels % kLanes != 0) {
+    float copies[kNumPoints * kPanel];  // of the channels of a panel
+    const bool is_copied = !is_whole || image.channels % kLanes != 0;
+    if (is_copied) {
       for (float& copy : copies) { copy = 0.0f; }
     }
     const PointPlace place(job, count, index);
@@ -162,32 +241,46 @@ struct Tiles {
     const std::size_t point_stride = job.point_stride;
     for (std::size_t channel = 0; channel < image.channels; channel += kLanes) {
       float* to = points + place.of(channel);
-      const std::size_t rest = image.channels - channel;
       const float* source[kSide];
-      if (is_whole && rest >= kLanes) {
+      if (!is_copied) {
         for (std::size_t y = 0; y < kSide; ++y) {
           source[y] = rows[y] + left * image.pixel_stride + channel;
         }
         enter(transform, source, image.pixel_stride, place, point_stride, to);
         continue;
       }
+      if (channel % kPanel == 0) { copy_panel(rows, left, inner, channel, copies); }
       for (std::size_t y = 0; y < kSide; ++y) {
-        float* copy = copies + y * kSide * kLanes;
-        source[y] = copy;
-        if (rows[y] == nullptr) { continue; }
-        const float* from = rows[y] + (left + inner.first) * image.pixel_stride + channel;
-        copy += inner.first * kLanes;
-        for (std::size_t x = 0; x < inner.count; ++x) {
-          store(load_first(from, rest), copy);
-          from += image.pixel_stride;
-          copy += kLanes;
-        }
+        source[y] = copies + y * kSide * kPanel + channel % kPanel;
       }
       order_memory();
-      enter(transform, source, kLanes, place, point_stride, to);
+      enter(transform, source, kPanel, place, point_stride, to);
       order_memory();
     }
     order_memory();
+  }
+
+  // Copies so many channels, up to those of a panel, of the pixels of a tile that exist.
+  ARENITE_LANE void copy_panel(const float* const (&rows)[kSide], std::size_t left, PixelSpan inner,
+                               std::size_t channel, float* copies) const {
+    const Image<const float>& image = job.source;
+    const std::size_t rest = image.channels - channel;
+    for (std::size_t y = 0; y < kSide; ++y) {
+      if (rows[y] == nullptr) { continue; }
+      const float* from = rows[y] + (left + inner.first) * image.pixel_stride + channel;
+      float* to = copies + (y * kSide + inner.first) * kPanel;
+      for (std::size_t x = 0; x < inner.count; ++x, to += kPanel, from += image.pixel_stride) {
+        if (rest >= kPanel) {
+          Lanes values[kPanel / kLanes];
+          load_all(from, values);
+          store_all(values, to);
+          continue;
+        }
+        for (std::size_t at = 0; at < rest; at += kLanes) {
+          store(load_first(from + at, rest - at), to + at);
+        }
+      }
+    }
   }
 
   // Where a tile of the result is written to, from a channel on.
@@ -199,14 +292,30 @@ struct Tiles {
     const float* bias;
   };
 
+  // What vectors of the result are clamped by.
+  struct Limits {
+    Lanes min;
+    Lanes max;
+    bool is_below;  // there is a max
+    bool is_above;
+
+    ARENITE_LANE explicit Limits(const FloatStore& store)
+        : min(all_lanes(store.min)),
+          max(all_lanes(store.max)),
+          is_below(store.max != std::numeric_limits<float>::infinity()),
+          is_above(store.min != -std::numeric_limits<float>::infinity()) {}
+  };
+
   // Writes a row of a tile of the result, `at` so many channels on.
   ARENITE_LANE void leave_row(const WinogradPoints<Tile>& transform, const Place& place,
                               std::size_t y, std::size_t at, const Lanes (&down)[kSide], Lanes bias,
-                              Lanes min, Lanes max) const {
+                              const Limits& limits) const {
     Lanes out[Tile];
     transform.leave(down, out);
+    if constexpr (kOne == 0) {
 #pragma GCC unroll 8
-    for (std::size_t x = 0; x < Tile; ++x) { out[x] = add(out[x], bias); }
+      for (std::size_t x = 0; x < Tile; ++x) { out[x] = add(out[x], bias); }
+    }
     if (place.addends[y] != nullptr) {
       const float* addend = place.addends[y] + at;
 #pragma GCC unroll 8
@@ -214,8 +323,13 @@ struct Tiles {
         out[x] = add(out[x], load_and_step(addend, place.addend_step));
       }
     }
+    if (limits.is_below) {
 #pragma GCC unroll 8
-    for (std::size_t x = 0; x < Tile; ++x) { out[x] = clamp(out[x], min, max); }
+      for (std::size_t x = 0; x < Tile; ++x) { out[x] = clamp(out[x], limits.min, limits.max); }
+    } else if (limits.is_above) {
+#pragma GCC unroll 8
+      for (std::size_t x = 0; x < Tile; ++x) { out[x] = larger(limits.min, out[x]); }
+    }
     store_apart(out, place.rows[y] + at, place.step);
   }
 
@@ -223,14 +337,16 @@ struct Tiles {
   HWY_NOINLINE void leave_channels(const Place& place, std::size_t count, const float* from) const {
     order_memory();
     const WinogradPoints<Tile> transform;
-    const Lanes min = all_lanes(job.convolution.store.min);
-    const Lanes max = all_lanes(job.convolution.store.max);
+    const Limits limits(job.convolution.store);
     const std::size_t stride = job.product_stride;
     for (std::size_t at = 0; at < count; at += kLanes, from += kLanes) {
       const Lanes bias = place.bias == nullptr ? all_lanes(0.0f) : load(place.bias + at);
-      if constexpr (kInPairs && Tile == 4) {
-        leave_pair<0>(transform, place, at, from, bias, min, max);
-        leave_pair<1>(transform, place, at, from, bias, min, max);
+      if constexpr (order_of(Tile) == Order::kPairs) {
+        leave_pair<0>(transform, place, at, from, bias, limits);
+        leave_pair<1>(transform, place, at, from, bias, limits);
+        continue;
+      } else if constexpr (order_of(Tile) == Order::kByMemory) {
+        leave_by_memory(transform, place, at, from, bias, limits);
         continue;
       }
       Lanes down[Tile][kSide];
@@ -239,6 +355,7 @@ struct Tiles {
         Lanes in[kSide];
 #pragma GCC unroll 8
         for (std::size_t y = 0; y < kSide; ++y) { in[y] = load(from + (y * kSide + x) * stride); }
+        if (kOne != 0 && x == kOne) { in[kOne] = add(in[kOne], bias); }
         Lanes out[Tile];
         transform.leave(in, out);
 #pragma GCC unroll 8
@@ -246,7 +363,7 @@ struct Tiles {
       }
 #pragma GCC unroll 8
       for (std::size_t y = 0; y < Tile; ++y) {
-        leave_row(transform, place, y, at, down[y], bias, min, max);
+        leave_row(transform, place, y, at, down[y], bias, limits);
       }
     }
     order_memory();
@@ -255,8 +372,8 @@ struct Tiles {
   // Two rows of a tile of the result.
   template <std::size_t Pair>
   ARENITE_LANE void leave_pair(const WinogradPoints<Tile>& transform, const Place& place,
-                               std::size_t at, const float* from, Lanes bias, Lanes min,
-                               Lanes max) const {
+                               std::size_t at, const float* from, Lanes bias,
+                               const Limits& limits) const {
     const std::size_t stride = job.product_stride;
     Lanes down[2][kSide];
 #pragma GCC unroll 8
@@ -271,10 +388,45 @@ struct Tiles {
     }
 #pragma GCC unroll 2
     for (std::size_t i = 0; i < 2; ++i) {
-      leave_row(transform, place, WinogradPoints<Tile>::kLeaving[Pair][i], at, down[i], bias, min,
-                max);
+      leave_row(transform, place, WinogradPoints<Tile>::kLeaving[Pair][i], at, down[i], bias,
+                limits);
     }
   }
+
+#if HWY_ARCH_ARM_A64
+  ARENITE_LANE void leave_by_memory(const WinogradPoints<Tile>& transform, const Place& place,
+                                    std::size_t at, const float* from, Lanes bias,
+                                    const Limits& limits) const {
+    const std::size_t stride = job.product_stride;
+    Between<kSide * Tile> between;
+    float* next = between.floats;
+#pragma GCC unroll 8
+    for (std::size_t x = 0; x < kSide; ++x) {
+      const float* product = from + x * stride;
+      Lanes in[kSide];
+#pragma GCC unroll 8
+      for (std::size_t y = 0; y < kSide; ++y) { in[y] = load_and_step(product, kSide * stride); }
+      if (x == kOne) { in[kOne] = add(in[kOne], bias); }
+      Lanes out[Tile];
+      transform.leave(in, out);
+#pragma GCC unroll 8
+      for (std::size_t y = 0; y < Tile; y += 2) { between.keep(next, out[y], out[y + 1]); }
+    }
+#pragma GCC unroll 8
+    for (std::size_t y = 0; y < Tile; y += 2) {
+      const float* row = between.floats + y * kLanes;
+      Lanes in[2][kSide];
+#pragma GCC unroll 8
+      for (std::size_t x = 0; x < kSide; ++x) {
+        between.template take<Tile>(row, in[0][x], in[1][x]);
+      }
+#pragma GCC unroll 2
+      for (std::size_t i = 0; i < 2; ++i) {
+        leave_row(transform, place, y + i, at, in[i], bias, limits);
+      }
+    }
+  }
+#endif
 
   // Some channels of a tile of the result. Where rows, columns or channels of a vector do not exist
   // it is made in a copy.
@@ -352,7 +504,7 @@ struct Tiles {
       for (std::size_t point = 0; point < kNumPoints; ++point) {
         multiply_panels(job, count, points + point * job.point_stride,
                         filter.panel(job, panel) + point * job.filter_stride, stride, num_panels,
-                        products + point * job.product_stride);
+                        WinogradPoints<Tile>::kDepth, products + point * job.product_stride);
       }
       const std::size_t end = (panel + num_panels) * kPanel;
       for (std::size_t index = 0; index < count; ++index) {
@@ -393,29 +545,25 @@ HWY_NOINLINE void enter_panel(const WinogradJob& job, std::size_t panel, std::si
   order_memory();
 }
 
-void enter_filter(const WinogradJob& job, std::size_t panel, std::size_t first, std::size_t end,
-                  float* transformed) {
-  (job.convolution.tile == 2 ? enter_panel<2> : enter_panel<4>)(job, panel, first, end,
-                                                                transformed);
-}
-
+template <std::size_t Tile>
 void enter(const WinogradJob& job, TileRange tiles, float* points) {
-  if (job.convolution.tile == 2) {
-    Tiles<2>(job, tiles, points).enter_all();
-  } else {
-    Tiles<4>(job, tiles, points).enter_all();
-  }
+  Tiles<Tile>(job, tiles, points).enter_all();
 }
 
+template <std::size_t Tile>
 void leave(const WinogradJob& job, TileRange tiles, const FilterPart& filter, float* points) {
-  if (job.convolution.tile == 2) {
-    Tiles<2>(job, tiles, points).make(filter);
-  } else {
-    Tiles<4>(job, tiles, points).make(filter);
-  }
+  Tiles<Tile>(job, tiles, points).make(filter);
 }
 
-constexpr WinogradKernels kKernels{enter_filter, enter, leave, kMostTiles};
+template <std::size_t Tile>
+constexpr WinogradKernels kKernels{enter_panel<Tile>, enter<Tile>, leave<Tile>, kMostTiles};
+
+HWY_NOINLINE WinogradKernels kernels_of(std::size_t tile) {
+  if constexpr (kLargestTile > 4) {
+    if (tile > 4) { return kKernels<kLargestTile>; }
+  }
+  return tile == 2 ? kKernels<2> : kKernels<4>;
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -425,7 +573,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace arenite {
 
-WinogradKernels winograd_kernels() { return ARENITE_COPY(kKernels); }
+WinogradKernels winograd_kernels(std::size_t tile) { return ARENITE_COPY(kernels_of(tile)); }
 
 }  // namespace arenite
 #endif
