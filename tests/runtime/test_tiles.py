@@ -222,8 +222,9 @@ def test_what_runs_by_tiles_is_not_made_in_bands(tmp_path):
     assert by_rows[1] == [False, True, True]
 
 
-def test_the_table_takes_tiles_of_four_on_large_images_and_none_on_few_channels():
-    assert quickest_first(64, 64, 112, 112) == (4, 2, DIRECT)
+def test_the_table_takes_large_tiles_on_large_images_and_none_on_few_channels():
+    assert quickest_first(64, 64, 112, 112) == (6, 4, 2, DIRECT)
+    assert quickest_first(64, 64, 28, 28)[0] == 4  # six do not divide it
     assert quickest_first(3, 64, 224, 224) == (DIRECT,)
     assert quickest_first(512, 8, 28, 28) == (DIRECT,)
     assert quickest_first(512, 512, 7, 7) == (2, DIRECT)
@@ -269,8 +270,8 @@ def outputs_of(session, height, width):
 
 def test_each_size_of_a_range_has_the_tiles_of_the_program_for_it_alone(tmp_path):
     build, assembly = by_sizes(tmp_path, "n")
-    tiles = {n: quickest_first(16, 16, n, n)[0] for n in (4, 7, 9, 10, 40)}
-    assert tiles == {4: DIRECT, 7: 4, 9: DIRECT, 10: 4, 40: 4}
+    tiles = {n: quickest_first(16, 16, n, n)[0] for n in (4, 8, 9, 14, 40)}
+    assert tiles == {4: DIRECT, 8: 4, 9: DIRECT, 14: 4, 40: 6}
     with Session.of_pieces([file_of(assembly)], "ranged") as session:
         for n in (*tiles, 6, 9):
             with Session.of_pieces([file_of(build({"n": n}))], "fixed") as fixed:
@@ -290,21 +291,22 @@ def test_an_image_of_two_sizes_has_the_tiles_of_its_shorter_side(tmp_path):
 def test_tiles_that_do_not_exist_are_refused(tmp_path):
     _, assembly = by_sizes(tmp_path, "n")
 
-    def of_three_rows(root):
+    def of_five_rows(root):
         one, most = ({"operation": "constant", "a": a, "b": 0} for a in (1, 40))
         count = len(root["expressions"])
         root["expressions"] += [
             one, most, {"operation": "dimension", "a": 0, "b": 0},
             {"operation": "divide", "a": count + 2, "b": count + 1},
             {"operation": "add", "a": count, "b": count},
-            {"operation": "add", "a": count + 4, "b": count},
-            {"operation": "add", "a": count + 3, "b": count + 5},
+            {"operation": "add", "a": count + 4, "b": count + 4},
+            {"operation": "add", "a": count + 5, "b": count},
+            {"operation": "add", "a": count + 3, "b": count + 6},
         ]  # fmt: skip
         found = next(each for each in root["numbers"] if each["number"] == 4)
         found["expression"] = len(root["expressions"]) - 1
 
     with pytest.raises(ProgramError, match="Winograd tiles must have 2, 4 or 6 rows"):
-        Session.of_pieces([edited(assembly, of_three_rows)], "three")
+        Session.of_pieces([edited(assembly, of_five_rows)], "five")
 
 
 @pytest.mark.parametrize("number", [5, 6])
