@@ -180,6 +180,9 @@ OPERATORS = {
     "{ a = Conv<strides=[2,3]>(x, w) b = Conv<group=2, strides=[1,2]>(x, v) }",
     "3 x 3": "(float[1,20,24,24] x) => (y) <float[20,20,3,3] w, float[21,20,1,1] v> "
     "{ a = Conv<pads=[1,1,1,1]>(x, w) y = Conv(a, v) }",
+    "tiles of six": "(float[1,80,33,38] x) => (y) <float[33,80,3,3] w, float[33] b, "
+    "float[240,33,1,1] v, float[8,240,1,1] u> { a = Conv<pads=[1,0,1,2]>(x, w, b) c = Relu(a) "
+    "d = Conv(c, v) y = Conv(d, u) }",
     "sums of weights": "(float[1,16,15,11] x, float[1,65,128] m) => (y, z) <float[320,16,1,1] a, "
     "float[320,320,1,1] b, float[64,320,1,1] c, float[64] d, float[96,64,3,3] e, "
     "float[64,160,1,1] f, float[160,320,1,1] g, float[128,640] h, float[640,96] i> "
