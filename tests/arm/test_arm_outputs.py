@@ -200,8 +200,9 @@ def test_kernels_give_this_machines_outputs(root, machine, tmp_path, text):
     assert_agrees(root, machine, built(path, tmp_path / "one.arena"), tmp_path)
 
 
-def test_sums_of_weights_give_the_same_bits_on_threads(root, tmp_path):
-    path = save(tmp_path, with_random_weights(parse(OPERATORS["sums of weights"])))
+@pytest.mark.parametrize("name", ["tiles of six", "sums of weights"])
+def test_working_memory_of_threads_gives_the_same_bits(root, tmp_path, name):
+    path = save(tmp_path, with_random_weights(parse(OPERATORS[name])))
     program = tmp_path / "sums.arena"
     made = build_program(path, program, reading=Reading(), strategy=find("best"))
     assert any(getattr(step.operator, "tile_scratch", 0) for step in made.program.steps)
