@@ -275,7 +275,7 @@ def test_kernels_may_be_chosen_or_measured(run_json, program, tmp_path, option):
     is_tuned = "--tune" in option
     assert built["tuned_on"] == (processor_name() if is_tuned else None)
     assert (processor_name().encode() in program.read_bytes()) is is_tuned
-    assert built["tiles"] == {"direct": {}, "fastest": {"4": 1}}.get(option[-1], built["tiles"])
+    assert built["tiles"] == {"direct": {}, "fastest": {"6": 1}}.get(option[-1], built["tiles"])
     assert built["height"] == run_json("plan", path)["height"]
     feeds = {"x": np.random.default_rng(0).standard_normal((1, 32, 28, 28), np.float32)}
     with Session(program) as session:
@@ -284,10 +284,10 @@ def test_kernels_may_be_chosen_or_measured(run_json, program, tmp_path, option):
 
 def test_what_runs_by_tiles_is_told(run, program, tmp_path):
     path = save(tmp_path, with_random_weights(parse(WIDE_THEN_NARROW)))
-    assert "1 convolution by 4 x 4" in run("build", path, "-o", program)[1]
+    assert "1 convolution by 6 x 6" in run("build", path, "-o", program)[1]
     said = run("build", path, "-o", program, "--tune")[1]
     assert f"tuned on   {processor_name()}: " in said
-    assert "elsewhere  1 convolution by 4 x 4" in said
+    assert "elsewhere  1 convolution by 6 x 6" in said
     assert "tiles" not in run("build", path, "-o", program, "--kernels", "direct")[1]
 
 
