@@ -16,7 +16,7 @@ from arenite.cli.options.common import (
     time_limit_option,
 )
 from arenite.cli.options.model import order_option, sizes_options
-from arenite.cli.options.sections import SEARCH, SectionedCommand
+from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.stream import stream_options
 from arenite.cli.render.facts import facts, held_as_json, held_row, name
 from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural
@@ -30,7 +30,7 @@ from arenite.strategies import find
     sections={
         "The stream": ("stream_axis", "stream_hop", "stream_rate", "stream_padding"),
         "Reading the model": ("order_name", "dims", "shapes", "values"),
-        **SEARCH,
+        "Search": ("requested", "capacity", "time_limit_s", "seed"),
         "Kernels": ("kernels",),
     },
 )

@@ -39,8 +39,7 @@ def stream_options(
         @click.option(
             "--axis", "stream_axis", type=Parsed("axis", axis_of), required=required,
             metavar="INPUT:AXIS",
-            help="Axis of time of an input, from 0, such as frames:1. At each run the input takes "
-            "the rows of a hop along it.",
+            help="Axis of time of an input, from 0, such as frames:1: a run takes a hop along it.",
         )  # fmt: skip
         @click.option(
             "--hop", "stream_hop", required=required, metavar="N|TIME",
@@ -53,9 +52,7 @@ def stream_options(
         @click.option(
             "--padding", "stream_padding", type=click.Choice([str(each) for each in Padding]),
             default=str(Padding.WINDOW), show_default=True,
-            help="window: outputs are those of the model; steps behind padding compute the whole "
-            "window. stream: padding is there once, at the start of the stream, and all steps "
-            "that can run on new rows do.",
+            help="Pad each window, as the model does, or the start of the stream alone.",
         )  # fmt: skip
         @functools.wraps(function)
         def with_stream(

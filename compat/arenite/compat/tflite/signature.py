@@ -1,14 +1,25 @@
 """A signature of a model: a function with inputs and outputs by name."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from arenite.compat.tflite.file import Details
+from arenite.compat.tflite.file import Details, Signature
 
-if TYPE_CHECKING:
-    from arenite.compat.tflite.interpreter import Interpreter
+
+class Runs(Protocol):
+    """What a signature calls of its interpreter."""
+
+    @property
+    def signatures(self) -> Mapping[str, Signature]: ...
+    def resize_tensor_input(self, input_index: int, tensor_size: Any) -> None: ...
+    def allocate_tensors(self) -> None: ...
+    def set_tensor(self, tensor_index: int, value: Any) -> None: ...
+    def invoke(self) -> None: ...
+    def get_tensor(self, tensor_index: int) -> Any: ...
+    def get_input_details(self) -> list[Details]: ...
+    def get_output_details(self) -> list[Details]: ...
 
 
 class SignatureRunner:
@@ -22,7 +33,7 @@ class SignatureRunner:
         ValueError: There is no such signature, or it runs another subgraph than the first.
     """
 
-    def __init__(self, interpreter: "Interpreter", signature_key: str) -> None:
+    def __init__(self, interpreter: Runs, signature_key: str) -> None:
         known = interpreter.signatures
         if signature_key not in known:
             raise ValueError(f'Invalid signature_key provided: "{signature_key}".')
