@@ -58,6 +58,9 @@ MICROSOFT = {
     "several heads behind earlier tokens": "(float[2,5,12] q, float[2,5,12] k, float[2,5,12] v, "
     "float[2,4,3,3] a, float[2,4,3,3] b) => (y, c, d) {y, c, d = "
     'com.microsoft.MultiHeadAttention<num_heads=4>(q, k, v, "", "", "", a, b)}',
+    "several heads with outputs for later tokens": "(float[2,5,12] q, float[2,5,12] k, "
+    "float[2,5,12] v) => (y, c, d) "
+    "{y, c, d = com.microsoft.MultiHeadAttention<num_heads=4>(q, k, v)}",
     "grouped heads": "(float[1,5,32] q, float[1,5,16] k, float[1,5,16] v) => "
     "(y, c, d) <int32[1] n = {4}, int32[1] t = {5}> {y, c, d = "
     "com.microsoft.GroupQueryAttention<num_heads=4, kv_num_heads=2>(q, k, v, , , n, t)}",

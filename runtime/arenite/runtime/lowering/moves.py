@@ -24,7 +24,7 @@ def joined(parts: Sequence[StoredValue], shape: Shape, order: Order, axis: int) 
     """Return the operator that joins values along an axis.
 
     Args:
-        parts: The values, all stored in `order`.
+        parts: The values, each stored in its own order.
         shape: Shape of the result, in the model.
         order: Order of the result.
         axis: The axis, of the model.

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from arenite.planner.errors import SizeError
+from arenite.planner.importers.onnx.attention_lengths import ATTENTION_RULES
 from arenite.planner.importers.onnx.call import Call, Rule, Shape, rules_of, whole_number
 from arenite.planner.importers.onnx.moved_lengths import MOVED_RULES, axes_of, without_axes
 from arenite.planner.importers.onnx.window_lengths import WINDOW_RULES, rounded_up
@@ -226,34 +227,6 @@ def _shape(call: Call) -> list[Shape]:
     return [(len(call.shape()[call.taken()]),)]
 
 
-def _attention(call: Call) -> list[Shape]:
-    """Of Attention of com.microsoft, with the keys and values that it saves."""
-    batch, rows, _ = call.shape()
-    heads = call.integer("num_heads", 1)
-    sizes = call.integers("qkv_hidden_sizes")
-    hidden = sizes[2] if sizes else call.shape(2)[0] // 3
-    total = rows + (call.shape(4)[3] if call.has(4) else 0)
-    if call.has(4):
-        call.require_same(call.shape(4)[1], batch, "lengths")
-    if call.has(3) and len(call.shape(3)) == 2:
-        call.require_same(call.shape(3)[1], total, "lengths")
-    saved = (2, batch, heads, total, hidden // heads)
-    return [(batch, rows, hidden), saved][: len(call.made)]
-
-
-def _many_headed_attention(call: Call) -> list[Shape]:
-    query = call.shape()
-    batch, rows = query[:2]
-    heads = call.integer("num_heads", 1)
-    if len(query) != 3 or not call.has(1) or not call.has(2):
-        raise SizeError("packed operands are unsupported for a range; separate query, key, value")
-    key, value = call.shape(1), call.shape(2)
-    total, width = (key[1], value[2] // heads) if len(key) == 3 else (key[2], value[3])
-    total += call.shape(6)[2] if call.has(6) else 0
-    saved = [(batch, heads, total, call.shape()[2] // heads), (batch, heads, total, width)]
-    return [(batch, rows, heads * width), *saved][: len(call.made)]
-
-
 def _embedded(call: Call) -> list[Shape]:
     """Of EmbedLayerNormalization: the embedding, how long each text is, the sum."""
     batch, rows = call.shape()
@@ -267,6 +240,7 @@ def _embedded(call: Call) -> list[Shape]:
 _RULES: Mapping[str, Rule] = {
     **WINDOW_RULES,
     **MOVED_RULES,
+    **ATTENTION_RULES,
     **rules_of(
         _alike,
         "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization",
@@ -317,8 +291,6 @@ _RULES: Mapping[str, Rule] = {
     "NonMaxSuppression": _boxes,
     "NonZero": _places,
     "Compress": _compressed,
-    "com.microsoft.Attention": _attention,
-    "MultiHeadAttention": _many_headed_attention,
     "EmbedLayerNormalization": _embedded,
 }  # fmt: skip
 """The rule of each operator; one of com.microsoft goes without its domain if ONNX has no other."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from arenite.planner import DType
 from arenite.planner.sizes import depends, same
+from arenite.runtime.lowering import moves
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue, as_written, same_bytes, strides
 from arenite.runtime.lowering.onnx.elementwise import combine
@@ -149,7 +150,7 @@ def with_past(
     Args:
         t: The operator.
         added: Keys and values, by heads.
-        past: Positions of the earlier ones among the inputs.
+        past: Positions of the earlier ones among the inputs; states that grow stay by tokens.
         present: Positions of all of them among the outputs.
     """
     made: list[StoredValue] = []
@@ -157,15 +158,23 @@ def with_past(
         name = t.step.outputs[after] if after < len(t.step.outputs) else ""
         whole = _behind(t, value, before, name) if t.has(before) else value
         if name:
-            whole = t.builder.as_written(whole, name)
+            if not _is_cache(t, before):
+                whole = t.builder.as_written(whole, name)
             t.builder.bind(name, whole)
         made.append(whole)
     return made[0], made[1]
 
 
+def _is_cache(t: OnnxTranslation, position: int) -> bool:
+    """Tell whether an input is a state that grows."""
+    return t.has(position) and t.source(position) in t.builder.model.caches
+
+
 def _behind(t: OnnxTranslation, value: StoredValue, position: int, name: str) -> StoredValue:
     """Return one tensor of earlier tokens and those that are added to them."""
-    earlier = t.builder.as_written(t.value(position), t.target)
+    earlier = t.value(position)
+    if not _is_cache(t, position):  # which stays where it is
+        earlier = t.builder.as_written(earlier, t.target)
     if len(earlier.shape) != 4 or not t.builder.agree(
         (*earlier.shape[:2], earlier.shape[3]), (*value.shape[:2], value.shape[3])
     ):
@@ -173,18 +182,12 @@ def _behind(t: OnnxTranslation, value: StoredValue, position: int, name: str) ->
             f"earlier keys or values {list(earlier.shape)} do not fit {list(value.shape)}"
         )
     batch, heads, tokens, size = value.shape
-    num_before = earlier.shape[2]
-    whole = (batch, heads, num_before + tokens, size)
-    to = strides(whole, as_written(4))
-    moves = (
-        Move(shape=earlier.shape, input_strides=strides(earlier.shape, as_written(4)),
-             output_strides=to),
-        Move(input=1, shape=value.shape, input_strides=strides(value.shape, value.order),
-             output_start=num_before * size, output_strides=to),
-    )  # fmt: skip
+    whole = (batch, heads, earlier.shape[2] + tokens, size)
+    both = [earlier, value]
     return t.emit(
-        Copy(moves=moves), [earlier, value], shape=whole, name=name or f"{t.target}/whole"
-    )
+        moves.joined(both, whole, earlier.order, 2), both, shape=whole, order=earlier.order,
+        name=name or f"{t.target}/whole",
+    )  # fmt: skip
 
 
 def _addend(t: OnnxTranslation, query: StoredValue, key: StoredValue) -> StoredValue:
