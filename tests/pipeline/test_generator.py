@@ -33,7 +33,11 @@ def whole(path, tokens):
         "attention_mask": np.ones((1, len(tokens)), np.int64),
         "position_ids": np.arange(len(tokens))[None],
     }
-    feeds = {each.name: feeds[each.name] for each in session.get_inputs() if each.name in feeds}
+    feeds = {
+        each.name: feeds[each.name].astype(np.int32 if "int32" in each.type else np.int64)
+        for each in session.get_inputs()
+        if each.name in feeds
+    }
     for each in session.get_inputs():
         if each.name.startswith("past"):
             lengths = [n if isinstance(n, int) else 0 if "past" in n else 1 for n in each.shape]
@@ -218,8 +222,9 @@ def test_without_the_library_the_extra_is_named(decoder, tmp_path, monkeypatch):
         Generator(decoder, tokenizer=tmp_path / "tokenizer.json")
 
 
-def test_an_exported_decoder_continues_as_in_onnx_runtime():
-    path = shared("models/onnx/tr_genai_tiny-random-lfm2-fp32_decoder.onnx")
+@pytest.mark.parametrize("name", ["lfm2-fp32_decoder", "gpt2-fp32_past"])
+def test_an_exported_decoder_continues_as_in_onnx_runtime(name):
+    path = shared(f"models/onnx/tr_genai_tiny-random-{name}.onnx")
     with Generator(path, length=64) as generator:
         made = generator.generate(PROMPT, max_tokens=20)
         last = generator._logits([*PROMPT, *made.tokens])[0]

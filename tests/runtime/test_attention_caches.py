@@ -62,6 +62,11 @@ MODELS = {
         more=", float[1,1,s,t] mask",
         weights=", int64[4] hq = {0,0,4,8}, int64[4] hk = {0,0,2,8}, int64[3] join = {0,0,-1}"),
     "several heads": many_headed(),
+    "keys and values in one": with_random_weights(parse(
+        "(float[1,s,16] x, float[2,1,4,p,4] past) => "
+        "(float[1,s,16] y, float[2,1,4,t,4] present) <float[16,48] w, float[48] b> "
+        "{ m, present = com.microsoft.Attention<num_heads=4, unidirectional=1>(x, w, b, , past) "
+        "y = Add(m, x) }", microsoft=True)),
     "grouped heads": grouped(),
     "grouped heads in one": grouped("z, , "),
 }  # fmt: skip
@@ -88,11 +93,16 @@ def feeds_of(name, begin, end):
 def test_forty_tokens_are_those_of_caches_fed_by_hand(name, chunk, tmp_path):
     built = compiled(tmp_path, model=MODELS[name], dims=dims_of(MODELS[name]))
     tensors = built.program.tensors
-    (step,) = [each for each in built.program.steps if isinstance(each.operator, Attention)]
-    kept = [built.program.root(each)[0] for each in step.inputs[1:3]]
-    assert [tensors[each].kind for each in kept] == [TensorKind.STATE] * 2
     runtime = onnxruntime.InferenceSession(save(tmp_path, MODELS[name]))
-    past = {each: np.zeros((1, 2, 0, tensors[each].shape[-1]), np.float32) for each in kept}
+    shapes = {each.name: each.shape for each in runtime.get_inputs() if "past" in each.name}
+    assert all(tensors[each].kind is TensorKind.STATE for each in shapes)
+    (step,) = [each for each in built.program.steps if isinstance(each.operator, Attention)]
+    read = {built.program.root(each)[0] for each in step.inputs[1:3]}
+    assert read == {*shapes} or name == "keys and values in one"
+    past = {
+        each: np.zeros([0 if n == "p" else n for n in shape], np.float32)
+        for each, shape in shapes.items()
+    }
     data = file_of(apart(built))
     with PoisonedSession([data], guard=True) as session, Session.of_pieces([data], "kept") as one:
         assert "onnxruntime" not in session.backends()
@@ -105,7 +115,7 @@ def test_forty_tokens_are_those_of_caches_fed_by_hand(name, chunk, tmp_path):
             np.testing.assert_array_equal(one.run(feeds)["y"], found)
         assert one.states.length == TOKENS
         for each, rows in past.items():
-            right = rows.transpose(2, 0, 1, 3)
+            right = np.moveaxis(rows, shapes[each].index("p"), 0)
             np.testing.assert_allclose(one.states[each], right, rtol=0, atol=1e-5)
 
 

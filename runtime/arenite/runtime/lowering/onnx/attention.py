@@ -158,14 +158,14 @@ def with_past(
         name = t.step.outputs[after] if after < len(t.step.outputs) else ""
         whole = _behind(t, value, before, name) if t.has(before) else value
         if name:
-            if not _is_cache(t, before):
+            if not is_cache(t, before):
                 whole = t.builder.as_written(whole, name)
             t.builder.bind(name, whole)
         made.append(whole)
     return made[0], made[1]
 
 
-def _is_cache(t: OnnxTranslation, position: int) -> bool:
+def is_cache(t: OnnxTranslation, position: int) -> bool:
     """Tell whether an input is a state that grows."""
     return t.has(position) and t.source(position) in t.builder.model.caches
 
@@ -173,7 +173,7 @@ def _is_cache(t: OnnxTranslation, position: int) -> bool:
 def _behind(t: OnnxTranslation, value: StoredValue, position: int, name: str) -> StoredValue:
     """Return one tensor of earlier tokens and those that are added to them."""
     earlier = t.value(position)
-    if not _is_cache(t, position):  # which stays where it is
+    if not is_cache(t, position):  # which stays where it is
         earlier = t.builder.as_written(earlier, t.target)
     if len(earlier.shape) != 4 or not t.builder.agree(
         (*earlier.shape[:2], earlier.shape[3]), (*value.shape[:2], value.shape[3])

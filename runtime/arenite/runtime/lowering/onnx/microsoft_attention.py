@@ -2,15 +2,23 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.planner.sizes import depends, same, same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, strides
-from arenite.runtime.lowering.moves import picked
-from arenite.runtime.lowering.onnx.attention import Form, attend, by_heads, hidden, with_past
+from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, strides, without_axes
+from arenite.runtime.lowering.moves import joined, picked
+from arenite.runtime.lowering.onnx.attention import (
+    Form,
+    attend,
+    by_heads,
+    hidden,
+    is_cache,
+    with_past,
+)
 from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.rotary import rotated
 from arenite.runtime.lowering.onnx.transformer import with_vector
@@ -98,7 +106,10 @@ def _with_past_in_one(
 ) -> tuple[StoredValue, StoredValue]:
     """Return keys and values behind those of earlier tokens, which are one tensor."""
     present = t.step.outputs[1] if len(t.step.outputs) > 1 else ""
-    earlier = t.builder.as_written(t.value(past), t.target) if t.has(past) else None
+    is_kept = is_cache(t, past)
+    earlier = t.value(past) if t.has(past) else None
+    if earlier is not None and not is_kept:
+        earlier = t.builder.as_written(earlier, t.target)
     if not present and earlier is None:
         return key, value
     batch, heads, tokens, size = key.shape
@@ -111,6 +122,8 @@ def _with_past_in_one(
         if not same_lengths(earlier.shape, wanted):
             raise unsupported("shape of past", earlier.shape, wanted)
     whole = (batch, heads, num_earlier + tokens, size)
+    if earlier is not None and is_kept:
+        return _kept_in_one(t, (key, value), earlier, whole, present)
     to = strides(whole, as_written(4))
     length = math.prod(whole)
     moves: list[Move] = []
@@ -141,6 +154,41 @@ def _with_past_in_one(
         for each in range(2)
     )
     return keys, values
+
+
+def _kept_in_one(
+    t: OnnxTranslation,
+    added: tuple[StoredValue, StoredValue],
+    earlier: StoredValue,
+    whole: Shape,
+    present: str,
+) -> tuple[StoredValue, StoredValue]:
+    """Return copies of keys and of values of a state that grows, each of whose rows has both.
+
+    Args:
+        t: The operator.
+        added: New keys and values.
+        earlier: Those of earlier tokens.
+        whole: Shape of all keys, or of all values.
+        present: Output that has both, "" if there is none.
+    """
+    order = earlier.order
+    pair = [each.aligned(5) for each in added]
+    shape = (2, *added[0].shape)
+    new = t.emit(joined(pair, shape, order, 0), pair, shape=shape, order=order,
+                 name=f"{t.target}/new")  # fmt: skip
+    parts, shape = [earlier, new], (2, *whole)
+    both = t.emit(joined(parts, shape, order, 3), parts, shape=shape, order=order,
+                  name=present or f"{t.target}/present")  # fmt: skip
+    if present:
+        t.builder.bind(present, both)
+    copies: list[StoredValue] = []
+    for each, hint in enumerate(("keys", "values")):
+        move = picked(both, (1, *whole), (each, 0, 0, 0, 0), (1,) * 5)
+        copy = t.emit(Copy(moves=(move,)), [both], shape=(1, *whole), order=order,
+                      name=f"{t.target}/all_{hint}")  # fmt: skip
+        copies.append(replace(copy, shape=whole, order=without_axes(order, (0,))))
+    return copies[0], copies[1]
 
 
 @translates("com.microsoft.MultiHeadAttention")
