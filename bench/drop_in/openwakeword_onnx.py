@@ -1,5 +1,5 @@
 """openwakeword, ONNX: scores of sound in pieces of several lengths."""
-# packages: onnxruntime onnx scipy scikit-learn tqdm requests numpy<2
+# packages: onnxruntime scipy scikit-learn tqdm requests numpy<2
 # alone: openwakeword==0.4.0
 
 import numpy as np

@@ -1,5 +1,5 @@
 """piper-tts: diacritics of Arabic texts."""
-# packages: piper-tts==1.8.0 onnx
+# packages: piper-tts==1.8.0
 
 from measured import measure
 from piper.tashkeel import TashkeelDiacritizer

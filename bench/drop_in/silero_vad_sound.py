@@ -1,5 +1,5 @@
 """silero-vad: speech in sound, by its ONNX wrapper."""
-# packages: silero-vad==6.2.3 onnxruntime onnx
+# packages: silero-vad==6.2.3 onnxruntime
 
 import torch
 from measured import measure, signal
