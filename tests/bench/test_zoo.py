@@ -73,12 +73,22 @@ def test_a_network_whose_length_is_open_runs_at_several(name: str) -> None:
     session = onnxruntime.InferenceSession(
         OPEN[name]().SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    (stated,) = session.get_inputs()
-    assert any(isinstance(each, str) for each in stated.shape)
+    inputs = session.get_inputs()
+    assert any(isinstance(each, str) for each in inputs[0].shape)
     sizes = set()
     for length in (800, 1600) if name == "temporal-open" else (32, 64):
-        shape = [length if isinstance(each, str) else each for each in stated.shape]
-        found = session.run(None, {stated.name: np.full(shape, 0.5, np.float32)})
+        lengths = {"total_sequence_length": 2 * length}  # of a decoder: past and new tokens
+        feeds = {}
+        for stated in inputs:
+            shape = [
+                lengths.get(each, length) if isinstance(each, str) else each
+                for each in stated.shape
+            ]
+            is_float = stated.type == "tensor(float)"
+            feeds[stated.name] = np.full(shape, 0.5 if is_float else 1).astype(
+                np.float32 if is_float else np.int64
+            )
+        found = session.run(None, feeds)
         assert all(np.isfinite(each).all() for each in found)
         sizes.add(sum(each.size for each in found))
     assert len(sizes) == (1 if name == "mobilenet-v2-open" else 2)  # classes, whatever the image

@@ -95,6 +95,8 @@ WRITERS: Final[Mapping[str, Writer]] = {
     "fit": Writer("fit m.onnx --dim n=1 --budget 100% -o o.arena"),
     "fit, a page": Writer(
         "fit m.onnx --dim n=1 -o o.html", needs=("bokeh",), is_slow=True),
+    "stream": Writer("stream m.onnx --dim n=1 --axis x:2 --hop 2 --padding stream -o o.arena"),
+    "system": Writer("system s.toml -o o.arena"),
     "train": Writer("train classifier.onnx -o o.onnx --loss cross-entropy"),
     "run": Writer("run m.onnx --dim n=1 --input x.npy -o o.npz --trace o.trace.json"),
     "run a training step": Writer(
@@ -111,6 +113,7 @@ def make_inputs(folder: Path) -> None:
     (folder / "m.onnx").write_bytes(onnx_model("to compress").SerializeToString())
     (folder / "m.tflite").write_bytes(tflite_chains()["floats"])
     (folder / "m.csv").write_text(_CSV, encoding="utf-8")
+    (folder / "s.toml").write_text('[models.m]\npath = "m.onnx"\ndims = { n = 1 }\n')
     np.save(folder / "x.npy", draw.standard_normal((1, 3, 6, 6)).astype(np.float32))
     classifier = folder / "classifier.onnx"
     classifier.write_bytes(with_random_weights(parse(CLASSIFIER)).SerializeToString())
@@ -395,7 +398,15 @@ def test_of_two_that_write_at_once_one_is_there_whole(writer, alone, tmp_path, m
             assert without_numbers(found[name]) == without_numbers(data)
 
 
-READ = {"--baseline", "--compression", "--costs", "--evaluate", "--labels", "--plan"}
+READ = {
+    "--baseline",
+    "--compression",
+    "--costs",
+    "--evaluate",
+    "--labels",
+    "--plan",
+    "--tokenizer",
+}
 """Options that name what is read."""
 
 

@@ -115,7 +115,7 @@ def test_a_length_that_is_no_dimension_tells_the_dimension_in_it(small):
 
 
 def test_a_size_between_two_steps_is_refused(tmp_path):
-    _, assembly = range_of(tmp_path, "text by steps")
+    _, assembly = range_of(tmp_path, "attention by steps")
     with Session.of_pieces([file_of(assembly)], "steps") as session:
         with pytest.raises(SizeRangeError, match="8 to 64, in steps of 8"):
             session.resize(n=12)

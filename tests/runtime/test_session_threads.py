@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime import Session, SessionBusyError
+from arenite.runtime.session.segments import Segment
 from support.running import MANY_KINDS, build, random_feeds
 from support.tiny_onnx import parse, save, with_random_weights
 
@@ -32,12 +33,13 @@ def test_a_call_while_another_threads_goes_on_is_refused(program, call):
         expected = session.run(feeds)
         begun, may_end = threading.Event(), threading.Event()
 
-        def wait():
+        def wait(_first, _last):
             begun.set()
             assert may_end.wait(60)
 
         plain, found = session._segments, {}
-        session._segments = (wait, *plain)  # a first step that takes as long as the test
+        # A first step that takes as long as the test.
+        session._segments = (Segment(range(0), wait), *plain)
         thread = threading.Thread(target=lambda: found.update(session.run(feeds)))
         thread.start()
         try:
@@ -82,11 +84,11 @@ def test_a_failed_call_leaves_the_session_free(program):
     with Session(program) as session:
         feeds = random_feeds(session)
 
-        def fail():
+        def fail(_first, _last):
             raise RuntimeError("on purpose")
 
         plain = session._segments
-        session._segments = (fail,)
+        session._segments = (Segment(range(0), fail),)
         for call in (lambda: session.run(feeds), session.invoke, session.profile):
             with pytest.raises(RuntimeError, match="on purpose"):
                 call()
