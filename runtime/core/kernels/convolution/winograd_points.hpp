@@ -13,7 +13,7 @@ namespace arenite {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kAnyDepth = std::size_t{1} << 48;
+constexpr std::size_t kAnyDepth = std::size_t{1} << 30;  // more inputs than any filter has
 
 // kOne is the point 1, if it is one of them: what is added to the product at (1, 1) is added to all
 // of the result. Else it is 0. Products of kDepth inputs are summed up at a time: errors of long
