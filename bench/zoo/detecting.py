@@ -30,7 +30,7 @@ def _grid(number: int, stride: int) -> str:
 
 
 def detector() -> onnx.ModelProto:
-    """Return YOLOv8n's layers for pictures of open height and width, and what follows them.
+    """Return YOLOv8n's layers for pictures of open height and width, and the selection of boxes.
 
     Boxes are decoded as its exporters do: distances from the centre of a cell to the sides are
     means over 16 bins. Of each class the best are selected. A row of `found` is a box (centre,
