@@ -1,5 +1,7 @@
 """`arenite system`: several models planned, built, verified and run."""
 
+import pytest
+
 from support.small_systems import CONNECTED, write_system
 
 NAMES = ("detector", "landmarks", "iris")
@@ -32,3 +34,28 @@ def test_a_system_that_cannot_be_is_refused_and_nothing_written(tmp_path, run):
     code, _, err = run("system", path, "--capacity", "1KiB")
     assert code == 1
     assert "1024 B" in err
+
+
+def test_a_system_is_exported_as_c(tmp_path, run_json):
+    path = write_system(tmp_path, '"detector", "landmarks", "iris"', *NAMES, more=CONNECTED)
+    found = run_json("export", path, "--to", "c", "--name", "eyes", "-o", tmp_path / "c")
+    assert found["runs"] == ["eyes_detector_run", "eyes_landmarks_run", "eyes_iris_run"]
+    assert found["tested"]
+    assert (tmp_path / "c" / "eyes.h").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--to", "tflm"), "takes one model; a system is for --to c"),
+        (("--to", "c", "--dim", "n=1"), "a system states them for each"),
+        (("--to", "c", "--order", "given"), "for one model, not for a system"),
+        (("--to", "c", "--budget", "1KiB"), "the models of a system run whole"),
+    ],
+)
+def test_options_of_single_models_are_refused(tmp_path, run, options, words):
+    path = write_system(tmp_path, '"detector"', "detector")
+    code, _, err = run("export", path, *options, "-o", tmp_path / "out")
+    assert code in (1, 2)
+    assert words in " ".join(err.split())
+    assert not (tmp_path / "out").exists()

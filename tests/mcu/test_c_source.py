@@ -205,7 +205,7 @@ def macro(folder: Path, name: str) -> str:
     (header,) = folder.glob("*.h")
     lines = header.read_text().splitlines()
     (value,) = (line.split()[2] for line in lines if line.startswith("#define") and
-                line.split()[1].endswith(f"_{name}"))  # fmt: skip
+                f"_{line.split()[1]}".endswith(f"_{name}"))  # fmt: skip
     return value
 
 
@@ -272,6 +272,36 @@ def test_the_exported_test_passes_and_notices_a_wrong_value(sources, tmp_path, b
     wrong = replace(tested, sources=[*subject.sources, changed])
     with pytest.raises(BoardError, match="says that it failed"):
         measured(board, wrong, inputs, tmp_path / "wrong")
+
+
+@pytest.mark.parametrize("board", [M4, RISCV])
+def test_a_system_runs_its_models_in_one_arena(sources, tmp_path, board):
+    names, lines = ("classifier", "keyword"), []
+    for name in names:
+        lines += [f"[models.{name}]", f'path = "{sources(name)[0]}"']
+    (tmp_path / "both.toml").write_text("\n".join(lines), encoding="utf-8")
+    folder = export(tmp_path / "both.toml", tmp_path / "c")
+    arenas = [int(macro(sources(name)[1], "ARENA_BYTES")) for name in names]
+    assert max(arenas) <= int(macro(folder, "BOTH_ARENA_BYTES")) < sum(arenas)
+    (tmp_path / "tested.h").write_text(
+        f'#include "{folder}/both.h"\nint both_test(uint8_t *arena);\n'
+    )
+    subject = exported(folder)
+    tested = replace(
+        subject,
+        sources=[folder / f"both{each}.c" for each in ("", "_weights", "_test")],
+        header=tmp_path / "tested.h",
+        run="both_test(arena)",  # runs both in turn, again and again, and checks all outputs
+        arena_bytes="BOTH_ARENA_BYTES",
+        arena_align="BOTH_ARENA_ALIGN",
+        begin="(void)0",
+        defines={"BOTH_STEP(i)": "counter_poll()", "BOTH_TEST_NO_MAIN": "1"},
+        flags=(*subject.flags, f"-I{folder}"),
+    )
+    inputs = joined(random_inputs(sources("classifier")[0], 1))
+    found = measured(board, tested, inputs, tmp_path / "board")
+    found.report.require_sound()
+    assert found.footprint.variables == 0
 
 
 @pytest.mark.parametrize(("name", "board"), REAL)

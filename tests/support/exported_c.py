@@ -157,19 +157,24 @@ class Machine:
         return machine
 
     def reset(self) -> None:
-        """Set the states to what they start from."""
-        function = self._library[f"{self.export.name}_reset"]
-        function(ctypes.c_void_p(self.arena.ctypes.data))
+        """Set the states of all models to what they start from."""
+        for model in self.export.component.models:
+            function = self._library[f"{model.name}_reset"]
+            function(ctypes.c_void_p(self.arena.ctypes.data))
 
     def run(
-        self, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int] | None = None
+        self,
+        inputs: Mapping[str, np.ndarray],
+        sizes: Mapping[str, int] | None = None,
+        model: int = 0,
     ) -> dict[str, np.ndarray]:
         """Return the outputs, of stored axes; what is round the arena must not change.
 
         Args:
             sizes: Values of the dimensions of an export for a range of sizes.
+            model: Which model of a system runs.
         """
-        interface = self.export.interface
+        interface = self.export.component.models[model]
         if sizes is not None:
             interface = interface.at(sizes)
         for port in interface.inputs:
@@ -180,7 +185,7 @@ class Machine:
         outside = np.ones(self._whole.size, bool)
         outside[begin : begin + self.arena.size] = False
         before = self._whole[outside].copy()
-        function = self._library[f"{self.export.name}_run"]
+        function = self._library[f"{interface.name}_run"]
         values = {name: ctypes.c_int32(each) for name, each in interface.sizes.items()}
         counts = {each.name: ctypes.c_int32() for each in interface.dimensions if each.counted_by}
         arguments = {**values, **{name: ctypes.byref(each) for name, each in counts.items()}}
@@ -188,6 +193,10 @@ class Machine:
         assert np.array_equal(before, self._whole[outside]), "it wrote outside the arena"
         counted = {name: each.value for name, each in counts.items()}
         interface = interface.at({**interface.sizes, **counted}) if counted else interface
+        return self.outputs(interface)
+
+    def outputs(self, interface: Interface) -> dict[str, np.ndarray]:
+        """Return what lies where a model has its outputs."""
         return {port.port.name: self._read(port) for port in interface.outputs}
 
     def run_on(self, address: int | None, *sizes: int) -> int:
@@ -200,11 +209,11 @@ class Machine:
         return data.copy().view(port.tensor.dtype.label).reshape(port.tensor.shape)
 
 
-def drawn(export: CExport, seed: int) -> dict[str, np.ndarray]:
-    """Return random inputs, over the whole range of 8 and 16 bits."""
+def drawn(export: CExport, seed: int, model: int = 0) -> dict[str, np.ndarray]:
+    """Return random inputs of a model, over the whole range of 8 and 16 bits."""
     random = np.random.default_rng(seed)
     found = {}
-    for port in export.interface.inputs:
+    for port in export.component.models[model].inputs:
         dtype, shape = np.dtype(port.tensor.dtype.label), port.tensor.shape
         if dtype.kind == "f":
             found[port.port.name] = random.standard_normal(shape).astype(dtype)

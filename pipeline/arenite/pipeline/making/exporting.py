@@ -1,6 +1,6 @@
 """A model for another runtime: C source, or our plan inside the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -49,9 +49,10 @@ MICROCONTROLLER = Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6)
 
 @dataclass(frozen=True, slots=True)
 class CRequest:
-    """A model to export as C, and the options.
+    """A model to export as C, or a system, and the options.
 
     Attributes:
+        model: An ONNX or TFLite file, or the description of a system.
         name: Prefix of names; None for the model's.
         rounding: How products of integers are rounded; None for that of the model's format.
         budget: Of the arena; None for the size of the whole program.
@@ -68,6 +69,27 @@ class CRequest:
     budget: Budget | None = None
     extension: Extension | None = None
     is_tested: bool = True
+
+    def check(self) -> None:
+        """Check what can be checked before the long work.
+
+        Raises:
+            OutputError: The folder cannot be written.
+            OptionsError: The name is none in C.
+        """
+        check_folder(self.folder, self.model)
+        if self.name is not None and identifier(self.name) != self.name:
+            raise OptionsError(
+                f"--name {self.name!r} is no name in C; try {identifier(self.name)!r}"
+            )
+
+    def for_kernels(self, lowered: LoweredForC) -> LoweredForC:
+        """Return a lowered model as its kernels take it: those of CMSIS-NN, if asked for."""
+        if self.extension is None:
+            return lowered
+        return replace(
+            lowered, program=for_cmsis_nn(lowered.program, lowered.shifted, self.extension)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +116,9 @@ def write_c(request: CRequest) -> ExportedC:
         FailedExportError: Outputs of its test differ, or the test did not run; nothing is written.
         OutputError: The folder cannot be written.
     """
-    check_folder(request.folder, request.model)
-    if request.name is not None and identifier(request.name) != request.name:
-        raise OptionsError(
-            f"--name {request.name!r} is no name in C; try {identifier(request.name)!r}"
-        )
-    own = lowered = lower_model_for_c(request.model, request.reading)
-    if request.extension is not None:
-        steps = for_cmsis_nn(own.program, own.shifted, request.extension)
-        lowered = replace(own, program=steps)
+    request.check()
+    own = lower_model_for_c(request.model, request.reading)
+    lowered = request.for_kernels(own)
     # Of a stream no other runtime has the bits, so it has ours.
     rounding = request.rounding or (own.rounding if request.reading.hops is None else "even")
     if request.extension is not None:
@@ -114,23 +130,51 @@ def write_c(request: CRequest) -> ExportedC:
         assert size is not None
         if plan.height > size:
             compiled, plan = _within(request, lowered, size)
-    checked: list[Vectors] = []
 
     def check(interface: Interface) -> Vectors:
-        checked.append(
-            vectors(
-                request.model,
-                own.program,
-                interface,
-                lambda runs: _run(request, own.program, interface, runs),
-                rounding=rounding,
-                is_rewritten=request.reading.hops is not None,
-            )
+        return vectors(
+            request.model,
+            own.program,
+            interface,
+            lambda runs: outputs_of(request.model, request.reading, own.program, interface, runs),
+            rounding=rounding,
+            is_rewritten=request.reading.hops is not None,
         )
-        return checked[-1]
+
+    return write_planned_c(request, compiled, plan, rounding, check)
+
+
+def write_planned_c(
+    request: CRequest,
+    compiled: CompiledForC,
+    plan: Plan,
+    rounding: Rounding,
+    check: Callable[[Interface], Vectors],
+) -> ExportedC:
+    """Write a program as C source by its plan, tested on this machine, and return the export.
+
+    Args:
+        request: Where it is written, and the options.
+        compiled: The program, of one model or of a system.
+        plan: A plan of its records.
+        rounding: How products of integers are rounded.
+        check: Makes what the test checks of a model.
+
+    Raises:
+        NotExportedError: Some steps have no C kernels; nothing is written.
+        FailedExportError: Outputs of its test differ, or the test did not run; nothing is written.
+        OutputError: The folder cannot be written.
+    """
+    checked: list[str] = []
+
+    def noted(interface: Interface) -> Vectors:
+        found = check(interface)
+        checked.append(found.reference)
+        return found
 
     options = COptions(request.name, rounding, version=version("arenite"))
-    export = export_c(compiled, plan, options, check)
+    export = export_c(compiled, plan, options, noted)
+    reference = " and ".join(dict.fromkeys(checked))
     if request.extension is not None:
         test = HostTest(None, "CMSIS-NN is for another processor")
     elif not request.is_tested:
@@ -148,12 +192,12 @@ def write_c(request: CRequest) -> ExportedC:
         if wrong < 0:
             reason = f"it does not run {test.message}".rstrip()
         raise FailedExportError(
-            f"the C source does not compute what {checked[0].reference} computes: {reason}; "
+            f"the C source does not compute what {reference} computes: {reason}; "
             "nothing was written; please report the model",
             path=request.model,
         )
     write_folder(request.folder, export.files)
-    return ExportedC(request, export, plan, checked[0].reference, test)
+    return ExportedC(request, export, plan, reference, test)
 
 
 def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[CompiledForC, Plan]:
@@ -184,8 +228,9 @@ def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[Compile
     return lowered.compiled(banded.derivation), banded.plan
 
 
-def _run(
-    request: CRequest,
+def outputs_of(
+    model: Path,
+    stated: Reading,
     program: Program,
     interface: Interface,
     runs: Sequence[Mapping[str, NDArray[Any]]],
@@ -194,7 +239,6 @@ def _run(
 
     Where the program rounds operands of layers to bytes, so does our runtime here.
     """
-    stated = request.reading
     reading = Reading(stated.dims, stated.shapes, stated.values, hops=stated.hops)
     if interface.dimensions:
         dims = {
@@ -205,9 +249,9 @@ def _run(
         shapes = {each.port.name: each.port.shape(each.tensor.shape) for each in interface.inputs}
         reading = Reading(dims, shapes, reading.values, hops=reading.hops)
     if any(isinstance(step.operator, QuantiseRows) for step in program.steps):
-        compiled = compile_hybrid(request.model, reading)
+        compiled = compile_hybrid(model, reading)
     else:
-        compiled = compiled_for(reading, request.model)
+        compiled = compiled_for(reading, model)
     with session_by_plan(compiled) as session:
         return [dict(session.run(inputs)) for inputs in runs]
 

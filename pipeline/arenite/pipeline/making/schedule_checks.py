@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeAlias
 
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.placement import Rectangle
-from arenite.planner.programs import PlacedRows, Rows, Section, SectionKind, verify_run
-from arenite.runtime.program import Root, StageRun, rectangles_of, stage_runs_of, system_of
+from arenite.planner.programs import PlacedRows, Rows, Section, SectionKind, StageRun, verify_run
+from arenite.runtime.program import Root, rectangles_of, stage_runs_of, system_of
 
 _MOST_ORDERS = 20_000
 _ROUNDS = 2
@@ -80,20 +80,34 @@ def check_system(root: Root) -> bool:
     system = system_of(root)
     if system is None:
         return False
-    rectangles = list(rectangles_of(root))
+    check_stages(stage_runs_of(root, system), list(rectangles_of(root)), system.schedule)
+    return True
+
+
+def check_stages(
+    runs: Iterable[StageRun], rectangles: Sequence[Rectangle], schedule: Section
+) -> None:
+    """Check the models of a system for every order that a schedule allows.
+
+    Args:
+        runs: The run of each model.
+        rectangles: Bytes that are live, and when.
+        schedule: The orders.
+
+    Errors and cost are those of `check_system`.
+    """
     models: dict[str, _Model] = {}
-    for each in stage_runs_of(root, system):
+    for each in runs:
         verify_run(each.run, _among(rectangles, each.turns))
         models[each.stage.name] = _model(each)
-    _check_at_once(models, system.schedule)
-    for number, order in enumerate(_orders(system.schedule)):
+    _check_at_once(models, schedule)
+    for number, order in enumerate(_orders(schedule)):
         if number == _MOST_ORDERS:
             raise TooManyOrdersError(
                 f"the schedule allows more than {_MOST_ORDERS} orders of its models; put some of "
                 "those in sections any_order and maybe into sequences"
             )
         _walk(models, order)
-    return True
 
 
 def _among(rectangles: Iterable[Rectangle], turns: range) -> Iterator[Rectangle]:

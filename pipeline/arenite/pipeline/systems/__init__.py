@@ -11,11 +11,12 @@ if TYPE_CHECKING:
         SystemFileError,
         SystemModel,
     )
+    from arenite.pipeline.systems.exporting import write_system_c
     from arenite.pipeline.systems.planning import PlannedSystem, plan_system
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Connection", "PlannedSystem", "SystemDescription", "SystemFileError", "SystemModel",
-    "plan_system",
+    "plan_system", "write_system_c",
 ]  # fmt: skip

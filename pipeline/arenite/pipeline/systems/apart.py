@@ -56,7 +56,7 @@ def place_apart(
     names = Names(record.name for record in problem.records)
     inside = {number for block in blocks for number in block.records}
     outside = [number for number in range(len(problem.records)) if number not in inside]
-    records = [problem.records[number] for number in outside]
+    records = _among(problem, outside)
 
     def with_blocks(sizes: Sequence[int]) -> Problem:
         made = [
@@ -112,10 +112,19 @@ def _blocks(
                 for number, record in enumerate(problem.records)
                 if own.start <= record.start and record.end <= own.stop
             ]
-            some = replace(problem, records=tuple(problem.records[number] for number in among))
+            some = replace(problem, records=tuple(_among(problem, among)))
             parts.append(_Block(among, place(strategy, some, limits), whole))
         parts.remove(max(parts, key=lambda part: part.outcome.plan.height))
         yield from (part for part in parts if part.records)
+
+
+def _among(problem: Problem, numbers: Sequence[int]) -> list[UsageRecord]:
+    """Return some of the records; they overlap none but each other."""
+    names = {problem.records[number].name for number in numbers}
+    return [
+        replace(record, overlaps=tuple(each for each in record.overlaps if each.record in names))
+        for record in (problem.records[number] for number in numbers)
+    ]
 
 
 def _covered(ranges: Sequence[range]) -> range:

@@ -103,7 +103,7 @@ def plan_system(
     built = {name: _built(name, model, limits) for name, model in system.models.items()}
     joined = join(system, {name: _unshared(each.compiled) for name, each in built.items()})
     derivation = derive(joined, replace(rules(capacity), outlines=True))
-    source = Source.derived(system.name, _digest(system), derivation)
+    source = Source.derived(system.name, digest_of(system), derivation)
     if memories:
         if SectionKind.AT_ONCE in {each.kind for each in system.schedule.sections()}:
             raise SystemFileError("models that run at_once share one memory; leave out --memory")
@@ -132,7 +132,7 @@ def _unshared(compiled: Compiled) -> Program:
     return with_operators(compiled.unshared, compiled.program)
 
 
-def _digest(system: SystemDescription) -> str:
+def digest_of(system: SystemDescription) -> str:
     """Return one digest of all models."""
     digests = [model_digest(model.path) for model in system.models.values()]
     return hashlib.sha256("".join(digests).encode()).hexdigest()

@@ -46,7 +46,15 @@ if TYPE_CHECKING:
         Boundary,
         Rules,
     )
-    from arenite.planner.programs.run import PlacedRows, Rows, Run, TouchingTurn, run_of
+    from arenite.planner.programs.run import (
+        PlacedRows,
+        Rows,
+        Run,
+        StageRun,
+        TouchingTurn,
+        run_of,
+        stage_runs,
+    )
     from arenite.planner.programs.run_verification import (
         OverwrittenRowsError,
         UnheldRowsError,
@@ -63,9 +71,9 @@ __all__ = [
     "AliasKind", "AnytimeOrder", "AnytimePolicy", "Array", "Boundary", "Budget", "CostedMemory",
     "Costs", "Diagnosis", "FindOrder", "Lifetime", "Link", "Names", "OperatorSet", "Order",
     "OrderStrategy", "OverwrittenRowsError", "PlacedRows", "Policy", "Port", "Program", "RowReads",
-    "RowStep", "Rows", "Rules", "Run", "Section", "SectionKind", "ShouldStop", "Stage", "Step",
-    "StepLoad", "System", "TouchingTurn", "Traffic", "UnheldRowsError", "UnwrittenRowsError",
-    "Uses", "apart_of", "assigned", "assumption_of", "check_same_values", "cost_of", "diagnose",
-    "excess_of", "in_memories", "in_memory", "is_exact", "liveness", "never", "row_step", "run_of",
-    "steps_by_rows", "traffic_of", "verify_run",
+    "RowStep", "Rows", "Rules", "Run", "Section", "SectionKind", "ShouldStop", "Stage", "StageRun",
+    "Step", "StepLoad", "System", "TouchingTurn", "Traffic", "UnheldRowsError",
+    "UnwrittenRowsError", "Uses", "apart_of", "assigned", "assumption_of", "check_same_values",
+    "cost_of", "diagnose", "excess_of", "in_memories", "in_memory", "is_exact", "liveness",
+    "never", "row_step", "run_of", "stage_runs", "steps_by_rows", "traffic_of", "verify_run",
 ]  # fmt: skip

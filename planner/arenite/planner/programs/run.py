@@ -4,14 +4,16 @@ It is stated apart from the program: a reader draws a run without operators and 
 `verify_run` checks one without the code that made it.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.placement.plan import Plan
 from arenite.planner.placement.problem import Problem
 from arenite.planner.programs.program import Program, Step
+from arenite.planner.programs.system import Stage, System
 from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, num_rows, row_bytes
 
 
@@ -74,6 +76,64 @@ class Run:
     turns: tuple[TouchingTurn, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """The run of a model of a system, as if it were alone.
+
+    Attributes:
+        turns: Its turns among those of the program.
+        run: What they touch. What it reads of earlier stages is among its inputs.
+        given: Names of the tensors of its own inputs.
+        outputs: Names of the tensors of its outputs, by the names of the outputs.
+    """
+
+    stage: Stage
+    turns: range
+    run: Run
+    given: tuple[str, ...]
+    outputs: Mapping[str, str]
+
+
+def stage_runs(
+    whole: Run,
+    system: System,
+    inputs: Sequence[tuple[str, str]],
+    outputs: Sequence[tuple[str, str]],
+    states: Sequence[str],
+) -> Iterator[StageRun]:
+    """Yield the run of each model of a system.
+
+    Args:
+        whole: The run of all of them, one after another.
+        system: The models.
+        inputs: Name and tensor of each input of the program.
+        outputs: Name and tensor of each output.
+        states: Tensors of the states.
+    """
+    placed = {tensor.name for tensor in whole.tensors}
+    made: dict[str, str] = {}
+    begun = 0
+    its_inputs, its_outputs = iter(inputs), iter(outputs)
+    for stage in system.stages:
+        turns = range(begun, begun + stage.num_steps)
+        begun = turns.stop
+        given, own = (
+            {name: tensor for name, tensor in islice(ports, count) if tensor in placed}
+            for ports, count in (
+                (its_inputs, stage.num_inputs), (its_outputs, stage.num_outputs)
+            )
+        )  # fmt: skip
+        read = (made[name] for name in stage.reads if name in made)
+        run = replace(
+            whole,
+            turns=whole.turns[turns.start : turns.stop],
+            inputs=tuple(dict.fromkeys((*given.values(), *read, *states))),
+            outputs=tuple(dict.fromkeys((*own.values(), *states))),
+        )
+        made |= own
+        yield StageRun(stage, turns, run, tuple(given.values()), own)
 
 
 def run_of(program: Program, problem: Problem, plan: Plan) -> Run:

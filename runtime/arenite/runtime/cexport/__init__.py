@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from arenite.runtime.cexport.folder import check_folder, write_folder
     from arenite.runtime.cexport.host_test import HostTest, run_on_host
     from arenite.runtime.cexport.lowering import lower_for_c, lower_hybrid_for_runtime, signed
-    from arenite.runtime.cexport.reference import vectors
+    from arenite.runtime.cexport.reference import rounds, vectors
     from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
     from arenite.runtime.cexport.steps.hybrid import QuantiseRows
 else:
@@ -28,5 +28,5 @@ __all__ = [
     "CExport", "COptions", "CompiledForC", "Extension", "FailedExportError", "HostTest",
     "Interface", "LoweredForC", "NotExportedError", "QuantiseRows", "Rounding", "Vectors",
     "check_folder", "export_c", "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c",
-    "lower_hybrid_for_runtime", "run_on_host", "signed", "vectors", "write_folder",
+    "lower_hybrid_for_runtime", "rounds", "run_on_host", "signed", "vectors", "write_folder",
 ]  # fmt: skip

@@ -5,12 +5,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from arenite.planner import Plan, Problem, Program, TensorKind, verify
+from arenite.planner import Plan, Problem, Program, verify
 from arenite.planner.operators import Band
 from arenite.planner.sizes import depends, highest_sizes, lowest_sizes, same
 from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
-from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants, Interface
+from arenite.runtime.cexport.base.layout import ArenaLayout, Component, FlashConstants, Interface
 from arenite.runtime.cexport.base.options import COptions, Rounding, Vectors
 from arenite.runtime.cexport.base.ranges import SizeVariables, symbolic
 from arenite.runtime.cexport.base.text import TYPES, identifier
@@ -29,8 +29,7 @@ class CExport:
     Attributes:
         name: Prefix of its names in C.
         files: What to write, by path in the folder.
-        interface: What callers see.
-        arena_bytes: Bytes of the arena.
+        component: What callers see.
         weight_bytes: Bytes of the constants.
         digest: Of the plan.
         kernels: Names of the kernels in it.
@@ -39,12 +38,21 @@ class CExport:
 
     name: str
     files: Mapping[str, bytes]
-    interface: Interface
-    arena_bytes: int
+    component: Component
     weight_bytes: int
     digest: str
     kernels: tuple[str, ...]
     rounding: Rounding = "double"
+
+    @property
+    def interface(self) -> Interface:
+        """What callers see of a single model; of a system the first one."""
+        return self.component.models[0]
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arena."""
+        return self.component.arena_bytes
 
 
 def export_c(
@@ -56,10 +64,10 @@ def export_c(
     """Return a planned program as C source.
 
     Args:
-        compiled: The program.
+        compiled: The program, of one model or of a system.
         plan: A plan of its records.
         options: How it is written.
-        vectors: Makes what the test program checks; None for a test without values.
+        vectors: Makes what the test program checks of a model; None for a test without values.
 
     Raises:
         InvalidPlanError: The plan is not right for the records.
@@ -72,32 +80,25 @@ def export_c(
     rounding = options.rounding or compiled.rounding
     constants = compiled.program.constants
     written = CFileParts(FlashConstants(name), rounding, is_mostly_narrow(constants.values()))
-    interface = Interface.of(name, layout, compiled.alignment)
-    counted = [each.name for each in interface.dimensions if each.counted_by]
-    variables = SizeVariables(interface.dimensions, interface.variables, counted)
-    layout = replace(layout, counts=_counts(program, interface.variables))
-    _check_ports(layout, variables)
-    calls = _written_steps(layout, written, interface, variables)
-    if interface.dimensions:
-        check_sizes(Turns.of(layout, written, interface).layout, written)
+    component = Component.of(name, layout, compiled.alignment)
+    models = [_written_model(layout, written, each) for each in component.models]
     digest = plan_digest(compiled.source.problem, plan)
     about = source.Provenance(
         compiled.source.name, compiled.source.digest, digest, rounding,
         extension_of(compiled.program),
     )  # fmt: skip
-    checks = [(each, vectors(each)) for each in _tested(interface)]
+    checks = [[(each, vectors(each)) for each in some] for some in _tested(component.models)]
     files = {
-        f"{name}.h": source.header(interface, about),
-        f"{name}.c": source.text(interface, about, layout, written, calls, variables.lines),
+        f"{name}.h": source.header(component, about),
+        f"{name}.c": source.text(component, about, layout, written, models),
         **weights.files(name, written.constants, options),
-        **test_program.files(checks),
-        **builds.files(name, about.extension, options.version),
+        **test_program.files(component, checks),
+        **builds.files(component, about.extension, options.version),
     }
     return CExport(
         name,
         {path: _bytes(text) for path, text in files.items()},
-        interface,
-        plan.height,
+        component,
         written.constants.num_bytes,
         digest,
         tuple(sorted(written.kernels)),
@@ -105,20 +106,42 @@ def export_c(
     )
 
 
+def _written_model(
+    layout: ArenaLayout, written: CFileParts, interface: Interface
+) -> source.ModelCalls:
+    """Return what a run of a model calls.
+
+    Raises:
+        NotExportedError: There are no C kernels for some steps.
+    """
+    counted = [each.name for each in interface.dimensions if each.counted_by]
+    variables = SizeVariables(interface.dimensions, interface.variables, counted)
+    layout = replace(layout, counts=_counts(layout.program, interface.variables))
+    _check_ports(layout, interface, variables)
+    calls = _written_steps(layout, written, interface, variables)
+    if interface.dimensions:
+        check_sizes(Turns.of(layout, written, interface).layout, written)
+    return source.ModelCalls(interface, tuple(calls), tuple(variables.lines))
+
+
 def _bytes(content: str | bytes) -> bytes:
     return content.encode("utf-8") if isinstance(content, str) else content
 
 
-def _tested(interface: Interface) -> list[Interface]:
-    """Return the interface at each of the sizes that are tested: the highest ones first."""
-    dimensions = interface.dimensions
+def _tested(models: Sequence[Interface]) -> list[Sequence[Interface]]:
+    """Return the interfaces at each of the sizes that are tested: the highest ones first."""
+    dimensions = models[0].dimensions
     if not dimensions:
-        return [interface]
+        return [models]
     highest = highest_sizes(dimensions)
     given = [each for each in dimensions if not each.counted_by]
     middle = {each.name: each.low + len(each) // 2 * each.step for each in given}
     sizes = [highest, {**highest, **middle}, {**highest, **lowest_sizes(given)}]
-    return [interface.at(each) for n, each in enumerate(sizes) if each not in sizes[:n]]
+    return [
+        [model.at(each) for model in models]
+        for n, each in enumerate(sizes)
+        if each not in sizes[:n]
+    ]
 
 
 def _counts(program: Program, names: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -132,16 +155,16 @@ def _counts(program: Program, names: Sequence[str]) -> dict[str, tuple[str, str]
     }
 
 
-def _check_ports(layout: ArenaLayout, variables: SizeVariables) -> None:
-    """Check that callers can reach the inputs and outputs.
+def _check_ports(layout: ArenaLayout, interface: Interface, variables: SizeVariables) -> None:
+    """Check that callers can reach the inputs and outputs of a model.
 
     Raises:
         NotExportedError: They cannot.
     """
     program = layout.program
     refused = []
-    for kind, ports in (("input", program.inputs), ("output", program.outputs)):
-        for port in ports:
+    for kind, ports in (("input", interface.inputs), ("output", interface.outputs)):
+        for port in (each.port for each in ports):
             tensor = program.tensors[port.tensor]
             if layout.is_constant(port.tensor):
                 refused.append((port.name, kind, "constant inputs and outputs are unsupported"))
@@ -154,8 +177,8 @@ def _check_ports(layout: ArenaLayout, variables: SizeVariables) -> None:
                     variables.check(tensor.size)
                 except NotWrittenError as reason:
                     refused.append((port.name, kind, str(reason)))
-    for name, tensor in program.tensors.items():
-        if tensor.kind is TensorKind.STATE and depends(tensor.size):
+    for name in interface.states:
+        if depends(program.tensors[name].size):
             refused.append((name, "state", "a length that depends on sizes is unsupported"))
     if refused or not layout.height:
         raise NotExportedError(refused or [(program.name, "program", "it has no operators")])
@@ -164,7 +187,7 @@ def _check_ports(layout: ArenaLayout, variables: SizeVariables) -> None:
 def _written_steps(
     layout: ArenaLayout, written: CFileParts, interface: Interface, variables: SizeVariables
 ) -> list[source.StepCalls]:
-    """Return the calls of each step.
+    """Return the calls of each step of a model.
 
     Raises:
         NotExportedError: Some have no kernels; all of them are named.
@@ -174,7 +197,8 @@ def _written_steps(
     known = writers()
     turns = Turns.of(layout, written, interface)
     layout = replace(layout, has_tables=turns.layout.has_tables, counts=turns.layout.counts)
-    for number, step in enumerate(layout.program.steps):
+    for number in interface.steps:
+        step = layout.program.steps[number]
         writer = StepWriter(layout, step, number, written)
         try:
             if isinstance(step.operator, Band):

@@ -8,7 +8,7 @@ are floats and so may round another way.
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -63,6 +63,7 @@ def vectors(
     *,
     rounding: Rounding,
     is_rewritten: bool = False,
+    handed: Mapping[str, Sequence[NDArray[Any]]] | None = None,
 ) -> Vectors:
     """Return seeded inputs of several runs, and the outputs of the best reference there is.
 
@@ -77,12 +78,21 @@ def vectors(
         rounding: How products of integers are rounded.
         is_rewritten: Whether the program's inputs and outputs are others than the model's, so that
             no other runtime can run it.
+        handed: Inputs that another model makes, for each run, in the model's own axes; it has as
+            many as there are runs, or sets the number of runs.
     """
+    handed = handed or {}
     size = sum(each.tensor.num_elements for each in interface.outputs)
     given = Vectors(_drawn(interface), (), "")
     count = _FEWER_RUNS if size > _LARGE_OUTPUTS else _RUNS
-    runs = [given.inputs_of(index) for index in range(count)]
-    units = int(_rounds(program) and _computes_in_floats(program))
+    count = min([count, *map(len, handed.values())])
+    ports = {port.port.name: port for port in interface.inputs}
+    runs = [
+        given.inputs_of(index)
+        | {name: _to_stored(arrays[index], ports[name]) for name, arrays in handed.items()}
+        for index in range(count)
+    ]
+    units = int(rounds(program) and _computes_in_floats(program))
     asked = [
         {p.port.name: _to_model(each[p.port.name], p) for p in interface.inputs} for each in runs
     ]
@@ -91,18 +101,18 @@ def vectors(
         {p.port.name: _to_stored(each[p.port.name], p) for p in interface.outputs} for each in made
     )
     share = _SHARE_OF_OPERANDS if _rounds_inexact_floats(program) else given.share
-    if not _rounds(program) and any(each.c_type == "float" for each in interface.inputs):
+    if not rounds(program) and any(each.c_type == "float" for each in interface.inputs):
         moved = _MARGIN * _largest_share(
-            made, run([_with_last_bits_moved(each) for each in asked])
+            made, run([_with_last_bits_moved(each, handed, share) for each in asked])
         )
         share = max(share, min(moved, _MOST_OF_LAST_BITS))
     if model_format(path) == "tflite" and rounding == "double" and not is_rewritten:
         for kind, package, label in _INTERPRETERS:
             outputs = _interpreted(kind, package, path, interface, runs)
-            if outputs is not None and (_rounds(program) or _is_same_network(outputs, ours)):
+            if outputs is not None and (rounds(program) or _is_same_network(outputs, ours)):
                 return Vectors(given.inputs, outputs, label, units, share)
     label = "Arenite's runtime"
-    if rounding == "even" or not _rounds(program):
+    if rounding == "even" or not rounds(program):
         return Vectors(given.inputs, ours, label, units, share)
     return Vectors(given.inputs, ours, label, _UNITS, _SHARE_OF_ROUNDED)
 
@@ -158,15 +168,30 @@ def _is_same_network(outputs: Sequence[Arrays], ours: Sequence[Arrays]) -> bool:
     )
 
 
-def _with_last_bits_moved(arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    """Return inputs, each float of them moved to the next one, up or down."""
+def _with_last_bits_moved(
+    arrays: Mapping[str, NDArray[Any]], handed: Container[str], share: float
+) -> Arrays:
+    """Return inputs, each float of them moved to the next one, up or down.
+
+    Args:
+        arrays: The inputs.
+        handed: Names of those that another model makes.
+        share: How far those move instead, in parts of their scale.
+    """
     random = np.random.default_rng(_SEED)
-    return {
-        name: np.nextafter(array, random.choice(_ENDS, array.shape))
-        if array.dtype == np.float32
-        else array
-        for name, array in arrays.items()
-    }
+
+    def moved(name: str, array: NDArray[Any]) -> NDArray[Any]:
+        if array.dtype != np.float32:
+            return array
+        ways: NDArray[np.float32] = random.choice(_ENDS, array.shape)
+        if name not in handed:
+            ends: NDArray[np.float32] = np.nextafter(array, ways)
+            return ends
+        most = np.float32(share * np.abs(array[np.isfinite(array)]).max(initial=0.0))
+        found: NDArray[np.float32] = array + np.copysign(most, ways)
+        return found
+
+    return {name: moved(name, array) for name, array in arrays.items()}
 
 
 def _largest_share(
@@ -185,7 +210,7 @@ def _largest_share(
     return largest
 
 
-def _rounds(program: Program) -> bool:
+def rounds(program: Program) -> bool:
     """Tell whether what flows through a network is rounded to integers that stand for numbers."""
     return any(
         each.quantisation is not None and each.kind is not TensorKind.CONSTANT

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from arenite.runtime.program.systems import system_of
     from arenite.runtime.program.touching import (
         Root,
-        StageRun,
         rectangles_of,
         root_of,
         run_of,
@@ -27,7 +26,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Assembly", "Code", "Root", "RowTables", "StageRun", "assemble", "program_pieces",
+    "Assembly", "Code", "Root", "RowTables", "assemble", "program_pieces",
     "rectangles_of", "root_of", "run_of", "stage_runs_of", "system_of", "turns_of",
     "write_assembly",
 ]  # fmt: skip

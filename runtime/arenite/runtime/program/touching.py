@@ -8,13 +8,20 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from arenite.planner.placement import Rectangle
-from arenite.planner.programs import PlacedRows, Rows, Run, Stage, System, TouchingTurn
+from arenite.planner.programs import (
+    PlacedRows,
+    Rows,
+    Run,
+    StageRun,
+    System,
+    TouchingTurn,
+    stage_runs,
+)
 from arenite.runtime import _schema
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program.packing import unpacked
@@ -79,24 +86,6 @@ def run_of(root: Root) -> Run:
     return _FileRun(root).run()
 
 
-@dataclass(frozen=True, slots=True)
-class StageRun:
-    """The run of a model of a system, as if it were alone.
-
-    Attributes:
-        turns: Its turns among those of the program.
-        run: What they touch. What it reads of earlier stages is among its inputs.
-        given: Names of the tensors of its own inputs.
-        outputs: Names of the tensors of its outputs, by the names of the outputs.
-    """
-
-    stage: Stage
-    turns: range
-    run: Run
-    given: tuple[str, ...]
-    outputs: Mapping[str, str]
-
-
 def stage_runs_of(root: Root, system: System) -> Sequence[StageRun]:
     """Return the run of each model of a program that the core has accepted.
 
@@ -144,34 +133,13 @@ class _FileRun:
         )  # fmt: skip
 
     def stage_runs(self, system: System) -> Iterator[StageRun]:
-        whole, names = self.run(), self._names()
-        states = [names[state["tensor"]] for state in self._root.get("states") or ()]
-        inputs, outputs = iter(self._root["inputs"]), iter(self._root["outputs"])
-        made: dict[str, str] = {}
-        begun = 0
+        root, names = self._root, self._names()
 
-        def placed(ports: Iterator[Root], count: int) -> dict[str, str]:
-            some = [next(ports) for _ in range(count)]
-            return {
-                port["name"]: names[port["tensor"]]
-                for port in some
-                if self._is_placed(port["tensor"])
-            }
+        def ports(key: str) -> list[tuple[str, str]]:
+            return [(port["name"], names[port["tensor"]]) for port in root[key]]
 
-        for stage in system.stages:
-            turns = range(begun, begun + stage.num_steps)
-            begun = turns.stop
-            given = tuple(placed(inputs, stage.num_inputs).values())
-            own = placed(outputs, stage.num_outputs)
-            read = (made[name] for name in stage.reads if name in made)
-            run = replace(
-                whole,
-                turns=whole.turns[turns.start : turns.stop],
-                inputs=tuple(dict.fromkeys((*given, *read, *states))),
-                outputs=tuple(dict.fromkeys((*own.values(), *states))),
-            )
-            made |= own
-            yield StageRun(stage, turns, run, given, own)
+        states = [names[state["tensor"]] for state in root.get("states") or ()]
+        return stage_runs(self.run(), system, ports("inputs"), ports("outputs"), states)
 
     def _names(self) -> list[str]:
         """Return a name for each tensor; a tensor that is cut and one that is whole may share."""

@@ -27,6 +27,7 @@ from arenite.pipeline.base import (
     order_finder,
 )
 from arenite.pipeline.making import SUFFIX, CRequest, ExportedC, export_for_tflm, write_c
+from arenite.pipeline.systems import write_system_c
 from arenite.planner import Budget
 from arenite.planner.importers import model_format
 from arenite.planner.quiet_onnxruntime import silence_default_logger
@@ -115,6 +116,7 @@ _MEASURES = {
 _ORT_OPTIONS = "GraphOptimizationLevel.ORT_DISABLE_ALL, ExecutionOrder.PRIORITY_BASED"
 
 _C: Final = "c"
+_SYSTEM: Final = ".toml"
 _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
 
 
@@ -242,12 +244,16 @@ def export(
 ) -> None:
     """Export MODEL for another runtime, which then uses our plan without modification.
 
+    For C, MODEL may also be the description of a system, as `arenite system` takes.
+
     If our plan is no smaller than the runtime's own, the model is copied unchanged. C source needs
     no runtime: the folder holds kernels, weights, a test and build files.
     """
     results = Results(as_json=as_json)
     if model.suffix == SUFFIX:
         model_format(model)  # raises: a program holds no model
+    if model.suffix == _SYSTEM and target != _C:
+        raise click.UsageError(f"--to {target} takes one model; a system is for --to c")
     if reading.ranges and target != _C:
         raise click.UsageError(
             f"--to {target} takes one size: {reading.ranges[0]} is a range, for --to c and "
@@ -262,7 +268,11 @@ def export(
             reading, alignment=alignment, order_name=order_name, limits=watched(time_limit_s)
         )
         strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
-        written = write_c(
+        write = write_c
+        if model.suffix == _SYSTEM:
+            _check_for_system(reading)
+            write = write_system_c
+        written = write(
             CRequest(
                 model, output, reading, strategy, c_name, rounding, budget,
                 _cmsis_nn(kernels, extension, rounding, budget),
@@ -293,6 +303,16 @@ def export(
         "header": None if header_path is None else str(header_path),
     }
     _show(results, model, exported.rows, results.written, document)
+
+
+def _check_for_system(reading: Reading) -> None:
+    """Refuse options that the description of a system states for each model, or has not."""
+    if reading.dims or reading.shapes or reading.values:
+        raise click.UsageError(
+            "--dim, --shape and --value are for one model; a system states them for each"
+        )
+    if reading.hops is not None or reading.order_name is not None:
+        raise click.UsageError("--order, --axis and --hop are for one model, not for a system")
 
 
 def _cmsis_nn(
@@ -348,6 +368,7 @@ def _c_as_json(exported: ExportedC) -> dict[str, object]:
         "dimensions": dimensions_as_json(exported.export.interface.dimensions),
         "reference": exported.reference,
         "tested": exported.test.num_wrong == 0,
+        "runs": [f"{each.name}_run" for each in exported.export.component.models],
         "files": sorted(exported.export.files),
     }
 
@@ -363,8 +384,9 @@ def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     yield "test on this machine", Text(f"not run: {why}" if why else "passed")
     if exported.export.interface.dimensions:
         yield "sizes", Text(", ".join(map(str, exported.export.interface.dimensions)))
-    arguments = ", ".join(["arena", *exported.export.interface.arguments])
-    yield "call", Text(f"{exported.export.name}_run({arguments})", "bold")
+    for model in exported.export.component.models:
+        arguments = ", ".join(["arena", *model.arguments])
+        yield "call", Text(f"{model.name}_run({arguments})", "bold")
 
 
 def _onnxruntime_as_json(

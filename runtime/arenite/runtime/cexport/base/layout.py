@@ -1,11 +1,13 @@
 """Where an exported program keeps its tensors, its constants and what callers see of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
 from arenite.planner import Array, Plan, Port, Problem, Program, Tensor, TensorKind
+from arenite.planner.programs import Section, Stage
 from arenite.planner.sizes import Dimension, Expression, Sizes, at, depends
 from arenite.runtime.cexport.base.text import TYPES, distinct
 
@@ -65,6 +67,16 @@ class ArenaLayout:
         if self.program.tensors[name].size == 0:
             return 0
         return self.offsets[root] + inside
+
+    def states(self, steps: range | None = None) -> tuple[str, ...]:
+        """Return the names of the states that steps touch, by default all of the program."""
+        tensors = self.program.tensors
+        names = [name for name, each in tensors.items() if each.kind is TensorKind.STATE]
+        if steps is None:
+            return tuple(names)
+        some = self.program.steps[steps.start : steps.stop]
+        touched = {self.program.root(n)[0] for each in some for n in (*each.reads, *each.writes)}
+        return tuple(name for name in names if name in touched)
 
 
 @dataclass(slots=True)
@@ -139,7 +151,7 @@ class CPort:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What callers see.
+    """What callers see of a model.
 
     Attributes:
         name: Prefix of functions; that of macros is the same in capital letters.
@@ -147,11 +159,12 @@ class Interface:
         outputs: What the caller reads after it.
         arena_bytes: Bytes of the arena.
         alignment: Of the arena, in bytes.
-        has_states: Whether something is kept from one run to the next.
-        num_steps: Number of steps.
+        states: Names of the tensors that are kept from one run to the next.
+        steps: Its steps among those of the program.
         dimensions: Those that the sizes of a run depend on, the counted ones last; tensors are at
             the highest sizes.
         sizes: Values of the dimensions where tensors are at other sizes.
+        stage: Which model of a system it is; None for a single model.
     """
 
     name: str
@@ -159,26 +172,49 @@ class Interface:
     outputs: tuple[CPort, ...]
     arena_bytes: int
     alignment: int
-    has_states: bool
-    num_steps: int
+    states: tuple[str, ...]
+    steps: range
     dimensions: tuple[Dimension, ...] = ()
     sizes: Sizes = field(default_factory=dict)
+    stage: Stage | None = None
 
     @classmethod
     def of(cls, name: str, layout: ArenaLayout, alignment: int) -> "Interface":
         """Return the interface of a program."""
         program = layout.program
-        states = any(each.kind is TensorKind.STATE for each in program.tensors.values())
         return cls(
             name,
             _ports(program, layout, program.inputs, "input"),
             _ports(program, layout, program.outputs, "output"),
             layout.height,
             alignment,
-            states,
-            len(program.steps),
+            layout.states(),
+            range(len(program.steps)),
             program.dimensions,
         )
+
+    @classmethod
+    def alone(cls, program: Program) -> "Interface":
+        """Return the interface of a program that has no plan: its ports lie nowhere."""
+        return cls.of("", ArenaLayout(program, dict.fromkeys(program.tensors, 0), 0), 1)
+
+    @property
+    def has_states(self) -> bool:
+        """Whether something is kept from one run to the next."""
+        return bool(self.states)
+
+    @property
+    def num_steps(self) -> int:
+        """Number of steps."""
+        return len(self.steps)
+
+    @property
+    def kept(self) -> tuple[CPort, ...]:
+        """The outputs that stay until the schedule of the system ends."""
+        if self.stage is None:
+            return ()
+        keeps = {name.removeprefix(f"{self.stage.name}.") for name in self.stage.keeps}
+        return tuple(port for port in self.outputs if port.port.name in keeps)
 
     def at(self, sizes: Sizes) -> "Interface":
         """Return the interface at some sizes of its range."""
@@ -218,6 +254,75 @@ class Interface:
         return tuple(
             f"&{name}" if dimension.counted_by else name
             for dimension, name in zip(self.dimensions, self.parameters, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """What callers see of an export: a model, or the models of a system in one arena.
+
+    Attributes:
+        name: Prefix of every name in C.
+        models: One model, or those of a system in the order of their steps.
+        schedule: Which orders the models of a system may run in; None for a single model.
+    """
+
+    name: str
+    models: tuple[Interface, ...]
+    schedule: Section | None = None
+
+    @classmethod
+    def of(cls, name: str, layout: ArenaLayout, alignment: int) -> "Component":
+        """Return the component of a program; `alignment` is that of the arena, in bytes."""
+        whole, system = Interface.of(name, layout, alignment), layout.program.system
+        if system is None:
+            return cls(name, (whole,))
+        return cls(name, tuple(_stages(layout, whole, system.stages)), system.schedule)
+
+    @property
+    def macro(self) -> str:
+        """Prefix of macros."""
+        return self.name.upper()
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arena."""
+        return self.models[0].arena_bytes
+
+    @property
+    def alignment(self) -> int:
+        """Of the arena, in bytes."""
+        return self.models[0].alignment
+
+    @property
+    def num_steps(self) -> int:
+        """Number of steps of all models."""
+        return sum(each.num_steps for each in self.models)
+
+
+def _stages(layout: ArenaLayout, whole: Interface, stages: Sequence[Stage]) -> Iterator[Interface]:
+    """Yield the interface of each model of a system."""
+    program = layout.program
+    names = distinct((stage.name for stage in stages), "model")
+    begun, inputs, outputs = 0, iter(program.inputs), iter(program.outputs)
+    for stage, name in zip(stages, names, strict=True):
+        steps = range(begun, begun + stage.num_steps)
+        begun = steps.stop
+        its_inputs, its_outputs = (
+            tuple(
+                replace(port, name=port.name.removeprefix(f"{stage.name}."))
+                for port in islice(ports, count)
+            )
+            for ports, count in ((inputs, stage.num_inputs), (outputs, stage.num_outputs))
+        )
+        yield replace(
+            whole,
+            name=f"{whole.name}_{name}",
+            inputs=_ports(program, layout, its_inputs, "input"),
+            outputs=_ports(program, layout, its_outputs, "output"),
+            states=layout.states(steps),
+            steps=steps,
+            stage=stage,
         )
 
 

@@ -1,17 +1,18 @@
 """Makefile, CMakeLists.txt, and the manifests of Arduino, ESP-IDF and Zephyr."""
 
+from arenite.runtime.cexport.base.layout import Component
 from arenite.runtime.cexport.base.options import Extension
 
 
-def files(name: str, extension: Extension | None, version: str) -> dict[str, str]:
+def files(component: Component, extension: Extension | None, version: str) -> dict[str, str]:
     """Return the files that build an export.
 
     Args:
-        name: Name of the model in C.
+        component: What is exported.
         extension: Instructions of the processor for CMSIS-NN; None without CMSIS-NN.
         version: Version of the exporter.
     """
-    return {**_builds(name, extension), **_manifests(name, version)}
+    return {**_builds(component.name, extension), **_manifests(component, version)}
 
 
 def _builds(name: str, extension: Extension | None) -> dict[str, str]:
@@ -97,14 +98,16 @@ target_compile_options(${{{name}_target}} PRIVATE -ffp-contract=off)
     return {"Makefile": makefile, "CMakeLists.txt": cmake}
 
 
-def _manifests(name: str, version: str) -> dict[str, str]:
+def _manifests(component: Component, version: str) -> dict[str, str]:
     """Return the manifests of Arduino, ESP-IDF and Zephyr."""
+    name = component.name
+    runs = " and ".join(f"{each.name}_run" for each in component.models)
     arduino = f"""name={name}
 version={version}
 author=Arenite
 maintainer=Arenite
 sentence=The network {name} as C source.
-paragraph=Call {name}_run with an arena of {name.upper()}_ARENA_BYTES bytes.
+paragraph=Call {runs} with an arena of {name.upper()}_ARENA_BYTES bytes.
 category=Data Processing
 url=
 architectures=*

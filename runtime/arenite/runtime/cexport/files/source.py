@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.planner import Step, TensorKind
+from arenite.planner import Step
+from arenite.planner.programs import Section, SectionKind
 from arenite.planner.sizes import Dimension
 from arenite.runtime.cexport import kernels
-from arenite.runtime.cexport.base.layout import ArenaLayout, CPort, Interface
+from arenite.runtime.cexport.base.layout import ArenaLayout, Component, CPort, Interface
 from arenite.runtime.cexport.base.options import Extension, Rounding
 from arenite.runtime.cexport.base.ranges import SizeVariables
 from arenite.runtime.cexport.base.text import comment, number
@@ -66,38 +67,48 @@ class StepCalls:
     turns: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ModelCalls:
+    """What a run of a model does.
+
+    Attributes:
+        interface: What callers see of the model.
+        steps: Its steps, or all its turns.
+        sizes: Definitions of the variables that the calls name.
+    """
+
+    interface: Interface
+    steps: tuple[StepCalls, ...]
+    sizes: tuple[str, ...] = ()
+
+
 def text(
-    interface: Interface,
+    component: Component,
     about: Provenance,
     layout: ArenaLayout,
     written: CFileParts,
-    steps: Sequence[StepCalls],
-    sizes: Sequence[str] = (),
+    models: Sequence[ModelCalls],
 ) -> str:
-    """Return NAME.c: kernels, layers and the steps in their order.
-
-    Args:
-        sizes: Definitions of the variables that the calls name.
-    """
-    return "\n".join(_lines(interface, about, layout, written, steps, sizes)) + "\n"
+    """Return NAME.c: kernels, layers and the steps of each model in their order."""
+    return "\n".join(_lines(component, about, layout, written, models)) + "\n"
 
 
 def _lines(
-    interface: Interface,
+    component: Component,
     about: Provenance,
     layout: ArenaLayout,
     written: CFileParts,
-    steps: Sequence[StepCalls],
-    sizes: Sequence[str],
+    models: Sequence[ModelCalls],
 ) -> Iterator[str]:
-    name, macro = interface.name, interface.macro
-    resets = list(_resets(layout, written))
+    name, macro = component.name, component.macro
+    resets = [list(_resets(layout, written, each.interface)) for each in models]
     bundle = kernels.bundle(written.kernels)
+    calls = [call for each in models for step in each.steps for call in step.calls]
     yield from about.banner()
     yield f'#include "{name}.h"'
     yield ""
     yield "#include <stddef.h>"
-    yield from _libraries(written, bundle, [*resets, *(c for each in steps for c in each.calls)])
+    yield from _libraries(written, bundle, [*(line for each in resets for line in each), *calls])
     yield ""
     yield from _hooks(macro)
     for feature in kernels.features_of(bundle):
@@ -112,9 +123,27 @@ def _lines(
     yield declarations(written.constants)
     yield from written.functions
     yield from written.layers
-    yield ""
+    for model, reset in zip(models, resets, strict=True):
+        yield ""
+        yield from _run(macro, model)
+        yield ""
+        yield f"void {model.interface.name}_reset(uint8_t *arena)"
+        yield "{"
+        yield from (f"    {line}" for line in reset or ["(void)arena;"])
+        yield "}"
+
+
+def _run(macro: str, model: ModelCalls) -> Iterator[str]:
+    """Yield the function that runs a model once.
+
+    Args:
+        macro: What macros of the component begin with.
+        model: The model.
+    """
+    interface = model.interface
     pairs = list(zip(interface.dimensions, interface.variables, strict=True))
-    yield f"int {name}_run(uint8_t *arena{_arguments(interface, interface.variables, 'to_')})"
+    arguments = _arguments(interface, interface.variables, "to_")
+    yield f"int {interface.name}_run(uint8_t *arena{arguments})"
     yield "{"
     yield f"    {macro}_ASSERT(arena != NULL);"
     yield f"    {macro}_ASSERT((uintptr_t)arena % {macro}_ARENA_ALIGN == 0);"
@@ -127,8 +156,8 @@ def _lines(
         yield "        return 3;"
     counts = [variable for dimension, variable in pairs if dimension.counted_by]
     yield from (f"    int32_t {variable} = 0;" for variable in counts)
-    yield from (f"    {line}" for line in sizes)
-    for index, each in enumerate(steps):
+    yield from (f"    {line}" for line in model.sizes)
+    for index, each in enumerate(model.steps, interface.steps.start):
         if each.turns:
             yield f"    for (int32_t turn = 0; turn < {each.turns}; ++turn) {{"
             yield from (f"        {call}" for call in each.calls)
@@ -142,11 +171,6 @@ def _lines(
         yield f"    if (to_{variable} != NULL)"
         yield f"        *to_{variable} = {variable};"
     yield "    return 0;"
-    yield "}"
-    yield ""
-    yield f"void {name}_reset(uint8_t *arena)"
-    yield "{"
-    yield from (f"    {line}" for line in resets or ["(void)arena;"])
     yield "}"
 
 
@@ -210,11 +234,12 @@ def _hooks(macro: str) -> Iterator[str]:
     )
 
 
-def _resets(layout: ArenaLayout, written: CFileParts) -> Iterator[str]:
-    """Yield what sets the states to what they start from."""
+def _resets(layout: ArenaLayout, written: CFileParts, interface: Interface) -> Iterator[str]:
+    """Yield what sets the states of a model to what they start from."""
     program = layout.program
-    for name, tensor in program.tensors.items():
-        if tensor.kind is not TensorKind.STATE or not tensor.size:
+    for name in interface.states:
+        tensor = program.tensors[name]
+        if not tensor.size:
             continue
         place = f"arena + {layout.offset(name)}"
         initial = program.initial.get(name)
@@ -227,18 +252,17 @@ def _resets(layout: ArenaLayout, written: CFileParts) -> Iterator[str]:
             yield f"memcpy({place}, {symbol}, {tensor.size});"
 
 
-def header(interface: Interface, about: Provenance) -> str:
+def header(component: Component, about: Provenance) -> str:
     """Return NAME.h: sizes, places of inputs and outputs, and the functions."""
-    return "\n".join(_header_lines(interface, about)) + "\n"
+    return "\n".join(_header_lines(component, about)) + "\n"
 
 
 _COUNTS = """
    Counts of the run are written to where pointers show; NULL for one that you do not need."""
 
 
-def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
-    name, macro = interface.name, interface.macro
-    refused = "" if about.extension is None else ",\n   or 2 where CMSIS-NN refuses a step"
+def _header_lines(component: Component, about: Provenance) -> Iterator[str]:
+    macro = component.macro
     yield from about.banner()
     yield f"#ifndef {macro}_H"
     yield f"#define {macro}_H"
@@ -246,9 +270,9 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
     yield "#include <stdint.h>"
     yield ""
     yield "/* The arena: all memory of a run except the stack. */"
-    yield f"#define {macro}_ARENA_BYTES {interface.arena_bytes}"
-    yield f"#define {macro}_ARENA_ALIGN {interface.alignment}"
-    yield f"#define {macro}_NUM_STEPS {interface.num_steps}"
+    yield f"#define {macro}_ARENA_BYTES {component.arena_bytes}"
+    yield f"#define {macro}_ARENA_ALIGN {component.alignment}"
+    yield f"#define {macro}_NUM_STEPS {component.num_steps}"
     yield f'#define {macro}_PLAN_DIGEST "{about.plan_digest}"'
     yield f'#define {macro}_ROUNDING "{about.rounding}"'
     if about.extension is not None:
@@ -257,15 +281,13 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
         yield f'#define {macro}_KERNELS "cmsis-nn"'
         yield f'#define {macro}_EXTENSION "{about.extension}"'
     yield ""
-    yield from _ranges(interface)
-    for kind, ports in (("INPUT", interface.inputs), ("OUTPUT", interface.outputs)):
-        yield f"#define {macro}_NUM_{kind}S {len(ports)}"
-        for each in ports:
-            yield from _macros(each, f"{macro}_{kind}_{each.name.upper()}")
-        yield ""
-    outside = ""
-    if any(not each.counted_by for each in interface.dimensions):
-        outside = ",\n   or 3 for a size outside its range or between its steps"
+    for interface in component.models:
+        yield from _ranges(interface)
+        for kind, ports in (("INPUT", interface.inputs), ("OUTPUT", interface.outputs)):
+            yield f"#define {interface.macro}_NUM_{kind}S {len(ports)}"
+            for each in ports:
+                yield from _macros(each, f"{interface.macro}_{kind}_{each.name.upper()}")
+            yield ""
     yield from (
         "/* Prefix of the declaration of the arena, such as a section attribute. */",
         f"#ifndef {macro}_ARENA",
@@ -276,10 +298,33 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
         'extern "C" {',
         "#endif",
         "",
-        "/* Run the model once. A run may overwrite the inputs: write them before each run.",
+    )
+    if component.schedule is not None:
+        yield from _schedule(component, component.schedule)
+    for interface in component.models:
+        yield from _functions(component, interface, about)
+    yield from ("#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {macro}_H */")
+
+
+def _functions(component: Component, interface: Interface, about: Provenance) -> Iterator[str]:
+    """Yield the functions of a model."""
+    name, macro = interface.name, interface.macro
+    refused = "" if about.extension is None else ",\n   or 2 where CMSIS-NN refuses a step"
+    outside = ""
+    if any(not each.counted_by for each in interface.dimensions):
+        outside = ",\n   or 3 for a size outside its range or between its steps"
+    counts = _COUNTS if any(each.counted_by for each in interface.dimensions) else ""
+    if interface.stage is None:
+        yield "/* Run the model once. A run may overwrite the inputs: write them before each run."
+    else:
+        steps = f"{interface.steps.start} to {interface.steps.stop - 1}"
+        yield f"/* Run {comment(interface.stage.name)} once: steps {steps}."
+        yield "   Write its inputs just before, when those that the schedule has before it have run."
+        yield from (f"   {line}" for line in _lasting(component, interface))
+    yield from (
         "   States are in the arena, so several arenas are several instances of the model.",
         f"   Returns 0, or 1 for an arena that is null or not aligned{refused}{outside}."
-        f"{_COUNTS if any(each.counted_by for each in interface.dimensions) else ''} */",
+        f"{counts} */",
         f"int {name}_run(uint8_t *arena{_arguments(interface, interface.parameters)});",
         "",
         "/* Set the states to their initial values: call it before the first run. A model without",
@@ -293,7 +338,42 @@ def _header_lines(interface: Interface, about: Provenance) -> Iterator[str]:
             yield from _accessor(interface, kind, each)
             if each.shape:
                 yield from _sizes(interface, kind, each)
-    yield from ("#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {macro}_H */")
+
+
+def _schedule(component: Component, schedule: Section) -> Iterator[str]:
+    """Yield the comment that states which orders the arena was planned for."""
+
+    def shown(section: Section) -> str:
+        parts = (comment(p) if isinstance(p, str) else shown(p) for p in section.parts)
+        return f"{section.kind} ({', '.join(parts)})"
+
+    yield "/* Run the models in an order that this schedule allows, no other was planned for:"
+    yield f"   {shown(schedule)}"
+    if any(each.kind is SectionKind.AT_ONCE for each in schedule.sections()):
+        yield "   Models of a section at_once may run on threads of their own, or one of them in"
+        yield f"   the macro {component.macro}_STEP of another. */"
+    else:
+        yield "   Only one runs at a time. */"
+    yield ""
+
+
+def _lasting(component: Component, interface: Interface) -> Iterator[str]:
+    """Yield how long each output of a model of a system stays."""
+    assert interface.stage is not None
+    kept = {port.name for port in interface.kept}
+    for port in interface.outputs:
+        output = f"{interface.stage.name}.{port.port.name}"
+        readers = [
+            comment(each.stage.name)
+            for each in component.models
+            if each.stage is not None and output in each.stage.reads
+        ]
+        until = "until inputs of another model are written"
+        if readers:
+            until = f"until {' and '.join(readers)} ran or stays out"
+        if port.name in kept:
+            until = "until the schedule ends"
+        yield f"Output {comment(port.port.name)} stays {until}."
 
 
 def _macros(port: CPort, prefix: str) -> Iterator[str]:

@@ -1,38 +1,42 @@
 """NAME_test.c: a program that runs the model on known inputs and checks the outputs."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arenite.runtime.cexport.base.layout import CPort, Interface
+from arenite.runtime.cexport.base.layout import Component, CPort, Interface
 from arenite.runtime.cexport.base.options import ROTATION, Vectors
 from arenite.runtime.cexport.base.text import elements, number
 
+Check: TypeAlias = tuple[Interface, Vectors | None]
+"""A model, and what is checked of it."""
 
-def files(checks: Sequence[tuple[Interface, Vectors | None]]) -> dict[str, str]:
+
+def files(component: Component, checks: Sequence[Sequence[Check]]) -> dict[str, str]:
     """Return the test program.
 
     Args:
-        checks: The interface at each of the sizes that are tested, and what is checked there.
+        component: What it runs.
+        checks: For each of the sizes that are tested, the models in the order that they run in.
     """
-    name = checks[0][0].name
-    return {f"{name}_test.c": "\n".join(_lines(checks)) + "\n"}
+    return {f"{component.name}_test.c": "\n".join(_lines(component, checks)) + "\n"}
 
 
-def _lines(checks: Sequence[tuple[Interface, Vectors | None]]) -> Iterator[str]:
-    (interface, vectors), *_ = checks
-    name, macro = interface.name, interface.macro
+def _lines(component: Component, checks: Sequence[Sequence[Check]]) -> Iterator[str]:
+    name, macro = component.name, component.macro
+    all_checks = [check for some in checks for check in some]
+    references = dict.fromkeys(each.reference for _, each in all_checks if each is not None)
     yield f"/* Runs {name} on known inputs and checks its outputs. Define {macro}_TEST_NO_MAIN to"
     yield f"   call {name}_test yourself. */"
-    if vectors is None:
+    if not references:
         yield "/* No reference computed outputs: the test only runs the model. */"
     else:
-        yield f"/* Outputs by {vectors.reference}. */"
+        yield f"/* Outputs by {' and '.join(references)}. */"
     yield f'#include "{name}.h"'
     yield ""
-    if any(each is not None and _needs_difference(at, each) for at, each in checks):
+    if any(each is not None and _needs_difference(at, each) for at, each in all_checks):
         yield "#include <math.h>"
     yield f"#if defined(ARDUINO) && !defined({macro}_TEST_NO_MAIN)"
     yield f"#define {macro}_TEST_NO_MAIN /* its builder compiles every file of a library */"
@@ -42,9 +46,10 @@ def _lines(checks: Sequence[tuple[Interface, Vectors | None]]) -> Iterator[str]:
     yield "#endif"
     yield "#include <string.h>"
     yield ""
-    for index, (at, found) in enumerate(checks):
-        if found is not None:
-            yield from _arrays(at, found, _suffix(index))
+    for index, some in enumerate(checks):
+        for at, found in some:
+            if found is not None:
+                yield from _arrays(at, found, _suffix(index))
     yield "#ifdef __cplusplus"
     yield 'extern "C"'
     yield "#endif"
@@ -54,8 +59,8 @@ def _lines(checks: Sequence[tuple[Interface, Vectors | None]]) -> Iterator[str]:
     yield f"int {name}_test(uint8_t *arena)"
     yield "{"
     yield "    int wrong = 0;"
-    for index, (at, found) in enumerate(checks):
-        yield from _runs(at, found, _suffix(index))
+    for index, some in enumerate(checks):
+        yield from _runs(some, _suffix(index))
     yield "    return wrong;"
     yield "}"
     yield ""
@@ -99,27 +104,34 @@ def _arrays(interface: Interface, vectors: Vectors, suffix: str) -> Iterator[str
         yield from _array(symbol, each, np.stack(arrays))
 
 
-def _runs(interface: Interface, vectors: Vectors | None, suffix: str) -> Iterator[str]:
-    """Yield the runs at some sizes, and the checks of their outputs."""
-    name = interface.name
-    arguments = _arguments(interface)
-    yield f"    {name}_reset(arena);"
-    if vectors is None:
+def _runs(checks: Sequence[Check], suffix: str) -> Iterator[str]:
+    """Yield the runs of all models at some sizes, and the checks of their outputs."""
+    yield from (f"    {interface.name}_reset(arena);" for interface, _ in checks)
+    counts = [1 if vectors is None else len(vectors.outputs) for _, vectors in checks]
+    indent = "    "
+    is_tested = any(vectors is not None for _, vectors in checks)
+    if is_tested:
+        yield f"    for (int32_t run = 0; run < {min(counts)}; ++run) {{"
+        indent *= 2
+    for interface, vectors in checks:
         for each in interface.inputs:
-            yield f"    memset({_place(interface, 'input', each)}, 0, {each.tensor.size});"
-        yield from _counts(interface, "    ")
-        yield f"    if ({name}_run(arena{arguments}) != 0)"
-        yield "        return -1;"
-        return
-    yield f"    for (int32_t run = 0; run < {len(vectors.outputs)}; ++run) {{"
-    for each in interface.inputs:
-        yield from _rotated(interface, each, suffix)
-    yield from _counts(interface, "        ")
-    yield f"        if ({name}_run(arena{arguments}) != 0)"
-    yield "            return -1;"
-    for each in interface.outputs:
-        yield from _comparison(interface, each, vectors, suffix)
-    yield "    }"
+            if vectors is None:
+                place = _place(interface, "input", each)
+                yield f"{indent}memset({place}, 0, {each.tensor.size});"
+            else:
+                yield from _rotated(interface, each, suffix)
+        yield from _counts(interface, indent)
+        yield f"{indent}if ({interface.name}_run(arena{_arguments(interface)}) != 0)"
+        yield f"{indent}    return -1;"
+        if vectors is not None:
+            for each in interface.outputs:
+                yield from _comparison(interface, each, vectors, suffix)
+    for interface, vectors in checks:  # what is kept is there when all have run
+        if vectors is not None:
+            for each in interface.kept:
+                yield from _comparison(interface, each, vectors, suffix)
+    if is_tested:
+        yield "    }"
 
 
 def _arguments(interface: Interface, count: str = "&n_") -> str:

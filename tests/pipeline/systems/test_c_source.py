@@ -1,0 +1,192 @@
+"""Systems as C source, beside each of their models as C source in an arena of its own."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.exporting import CRequest
+from arenite.pipeline.making.schedule_checks import OverwrittenOutputError, SharedAtOnceError
+from arenite.pipeline.systems import exporting, write_system_c
+from arenite.planner.programs import Section, SectionKind
+from arenite.runtime.cexport.export import CExport
+from arenite.strategies import find
+from support import tflite_networks as networks
+from support.exported_c import Machine, best_order, compiled, drawn, exported
+from support.small_systems import CONNECTED, write_system
+from support.tiny_onnx import parse, save
+
+
+def system_of(path: Path, **options) -> CExport:
+    request = CRequest(path, path.with_name("c"), Reading(), find("best"), None, **options)
+    return write_system_c(request).export
+
+
+class Running:
+    """A system in one arena, and each of its models in one of its own."""
+
+    def __init__(self, path: Path, export: CExport, folder: Path, poison: int, *flags: str):
+        self.export = export
+        self.models = {each.stage.name: each for each in export.component.models}
+        self.machine = Machine.of(export, compiled(export, folder / "all", *flags))
+        self.machine.arena[:] = poison
+        self.machine.reset()
+        self.poison = poison
+        self.alone = {}
+        for name in self.models:
+            file = next(path.parent.glob(f"{name}.*"))
+            alone = exported(file, order=best_order())
+            self.alone[name] = Machine.of(alone, compiled(alone, folder / name))
+        self.made: dict[str, dict[str, np.ndarray]] = {}
+
+    def run(self, name: str, seed: int, **handed: np.ndarray) -> None:
+        """Run a model in both arenas, on the same inputs, and compare all bits."""
+        number = list(self.models).index(name)
+        given = drawn(self.export, seed, number)
+        found = self.machine.run(given, model=number)
+        expected = self.alone[name].run({**given, **handed})
+        self.made[name] = expected
+        self.assert_there(name, found)
+
+    def assert_there(self, name: str, found: dict[str, np.ndarray] | None = None) -> None:
+        """Check that all outputs of a model are what it made."""
+        found = found or self.machine.outputs(self.models[name])
+        for key, array in self.made[name].items():
+            assert found[key].tobytes() == array.tobytes(), (name, key)
+
+    def poison_all_but(self, *outputs: str) -> None:
+        """Fill the arena but for some outputs, MODEL.OUTPUT."""
+        kept = np.zeros(self.machine.arena.size, bool)
+        for output in outputs:
+            model, _, name = output.partition(".")
+            port = next(p for p in self.models[model].outputs if p.port.name == name)
+            kept[port.offset : port.offset + port.tensor.size] = True
+        self.machine.arena[~kept] = self.poison
+
+
+@pytest.mark.parametrize("poison", [0x00, 0xFF])
+@pytest.mark.parametrize("has_landmarks", [True, False])
+def test_what_is_handed_on_and_kept_lies_where_it_was_made(tmp_path, has_landmarks, poison):
+    path = write_system(
+        tmp_path, '"detector", { maybe = ["landmarks"] }, "iris"', "detector", "landmarks", "iris",
+        more=CONNECTED, keep="detector.boxes",
+    )  # fmt: skip
+    export = system_of(path)  # its own test has passed
+    running = Running(path, export, tmp_path / "made", poison)
+    assert [len(each.inputs) for each in export.component.models] == [1, 1, 0]
+    for seed in range(2):
+        running.poison_all_but()
+        running.run("detector", seed)
+        boxes, crop = (running.made["detector"][key] for key in ("boxes", "crop"))
+        running.poison_all_but("detector.boxes", "detector.crop")
+        if has_landmarks:
+            running.run("landmarks", seed, crop=crop)
+            running.poison_all_but("detector.boxes", "detector.crop")
+        running.run("iris", seed, crop=crop)
+        running.poison_all_but("detector.boxes")
+        kept = running.machine.outputs(running.models["detector"])["boxes"]
+        assert kept.tobytes() == boxes.tobytes()
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(["detector", "iris", "speech"])])
+def test_models_run_in_any_order(tmp_path, order):
+    names = '"detector", "iris", "speech"'
+    path = write_system(
+        tmp_path, f"{{ any_order = [{names}] }}", "detector", "iris", "speech", keep="iris.gaze"
+    )
+    running = Running(path, system_of(path, is_tested=False), tmp_path / "made", 0xFF)
+    kept: tuple[str, ...] = ()
+    for seed, name in enumerate(order):
+        running.poison_all_but(*kept)
+        running.run(name, seed)
+        kept += ("iris.gaze",) if name == "iris" else ()
+    running.assert_there("iris")
+
+
+def test_one_model_runs_between_the_steps_of_another(tmp_path):
+    path = write_system(tmp_path, '{ at_once = ["speech", "detector"] }', "speech", "detector")
+    export = system_of(path)
+    count = export.component.models[0].num_steps
+    hook = f"-DSYSTEM_STEP(i)=(void)((i) < {count} && system_detector_run(arena))"
+    running = Running(path, export, tmp_path / "made", 0xFF, hook)
+    for seed in range(3):
+        running.run("speech", seed)
+    assert "may run on threads of their own" in export.files["system.h"].decode()
+
+
+def test_bytes_and_states_are_those_of_each_model_alone(tmp_path):
+    lines = ['schedule = [{ any_order = ["classifier", "keyword"] }]']
+    for name in ("classifier", "keyword"):
+        (tmp_path / f"{name}.tflite").write_bytes(getattr(networks, name)())
+        lines += [f"[models.{name}]", f'path = "{name}.tflite"']
+    path = tmp_path / "system.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    export = system_of(path)
+    running = Running(path, export, tmp_path / "made", 0xFF)
+    assert [each.has_states for each in export.component.models] == [False, True]
+    sizes = [each.export.arena_bytes for each in running.alone.values()]
+    assert max(sizes) <= export.arena_bytes < sum(sizes)
+    for seed, name in enumerate(["keyword", "classifier", "keyword", "keyword", "classifier"]):
+        running.run(name, seed)
+
+
+def test_a_model_that_is_there_twice_takes_kernels_and_weights_once(tmp_path):
+    path = write_system(tmp_path, '"detector"', "detector")
+    one = system_of(path, is_tested=False)
+    path.write_text(
+        "".join(f'[models.{name}]\npath = "detector.onnx"\n' for name in ("left", "right"))
+    )
+    two = system_of(path, is_tested=False)
+    assert two.weight_bytes == one.weight_bytes
+    text = two.files["system.c"].decode()
+    assert text.count("KERNEL conv_f32(") == 1
+    assert {each.name for each in two.component.models} == {"system_left", "system_right"}
+
+
+def test_plans_that_do_not_hold_for_the_schedule_are_refused(tmp_path, monkeypatch):
+    def kept(*arguments):
+        found = join(*arguments)
+        first, last = found.system.stages
+        stages = (replace(first, keeps=("detector.crop",)), last)
+        return replace(found, system=replace(found.system, stages=stages))
+
+    def at_once(*arguments):
+        found = join(*arguments)
+        section = Section(SectionKind.AT_ONCE, tuple(found.system.schedule.stages()))
+        return replace(found, system=replace(found.system, schedule=section))
+
+    def in_turn(strategy, program, *rest):
+        section = Section(SectionKind.SEQUENCE, tuple(program.system.schedule.stages()))
+        system = replace(program.system, schedule=section)
+        return place(strategy, replace(program, system=system), *rest)
+
+    join, place = exporting.join, exporting.place_apart
+    path = write_system(tmp_path, '"detector", "speech"', "detector", "speech")
+    monkeypatch.setattr(exporting, "join", kept)
+    with pytest.raises(OverwrittenOutputError, match="it is kept"):
+        system_of(path)
+    monkeypatch.setattr(exporting, "join", at_once)
+    monkeypatch.setattr(exporting, "place_apart", in_turn)
+    with pytest.raises(SharedAtOnceError):
+        system_of(path)
+    assert not (tmp_path / "c").exists()
+
+
+def test_ways_to_round_that_differ_are_refused(tmp_path):
+    (tmp_path / "a.tflite").write_bytes(networks.classifier())
+    save(
+        tmp_path,
+        parse(
+            "(float[1,4] x) => (y) <float s = {0.1}, int8 z = {0}> {q = QuantizeLinear(x, s, z) "
+            "y = DequantizeLinear(q, s, z)}"
+        ),
+    ).rename(tmp_path / "b.onnx")
+    path = tmp_path / "system.toml"
+    path.write_text('[models.a]\npath = "a.tflite"\n[models.b]\npath = "b.onnx"\n')
+    with pytest.raises(OptionsError, match="'a' double, 'b' even; choose one by --rounding"):
+        system_of(path)
+    assert system_of(path, rounding="double", is_tested=False).rounding == "double"
