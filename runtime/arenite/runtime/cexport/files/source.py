@@ -319,7 +319,7 @@ def _functions(component: Component, interface: Interface, about: Provenance) ->
     else:
         steps = f"{interface.steps.start} to {interface.steps.stop - 1}"
         yield f"/* Run {comment(interface.stage.name)} once: steps {steps}."
-        yield "   Write its inputs just before, when those that the schedule has before it have run."
+        yield "   Write its inputs just before, when the models before it have run."
         yield from (f"   {line}" for line in _lasting(component, interface))
     yield from (
         "   States are in the arena, so several arenas are several instances of the model.",
