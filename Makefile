@@ -9,7 +9,7 @@ NATIVE := CMakeLists.txt $(wildcard $(foreach core,$(CORES),$(addprefix $(core)/
 FOLDERS := bench cli compression docs pipeline planner runtime scripts strategies tests training
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test arm-wheels test-arm test-mcu torch lint docs unit bench fuzz clean
+.PHONY: help demo test arm-wheels test-arm test-mcu test-packages torch lint docs unit bench fuzz clean
 
 help:
 	@echo "make demo   plan a real model, run it whole and in bands of rows, make a page of it"
@@ -17,6 +17,7 @@ help:
 	@echo "make arm-wheels cross-compile wheels, the C library and arenite-run for ARM"
 	@echo "make test-arm   run these on emulated ARM machines"
 	@echo "make test-mcu   run models as C source on emulated microcontroller boards"
+	@echo "make test-packages build exported C source with Arduino's, ESP-IDF's and other systems' tools"
 	@echo "make torch  install PyTorch for its tests, the CPU build, where pip finds one, and ExecuTorch"
 	@echo "make docs   build the documentation into build/site"
 	@echo "make bench  print the figures that the documentation states"
@@ -61,6 +62,9 @@ test-arm: $(STAMP)
 
 test-mcu: $(STAMP)
 	@scripts/test-mcu.sh $(BIN)/python
+
+test-packages: $(STAMP)
+	@scripts/test-packages.sh $(BIN)/python
 
 torch: $(STAMP)
 	@scripts/install-torch.sh $(BIN)/python

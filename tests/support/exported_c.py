@@ -120,6 +120,7 @@ def compiled(
     command = [
         compiler, standard, *WARNINGS, "-O1", "-fPIC", "-shared", "-ffp-contract=off", *flags,
         f'-D{export.name.upper()}_WEIGHTS_FILE="{weights}"', "-o", str(library), *language,
+        "-include", str(folder / f"{export.name}_serial.h"),  # as clean as the rest
         str(folder / f"{export.name}.c"), str(folder / f"{export.name}_weights.c"),
     ]  # fmt: skip
     if objects:

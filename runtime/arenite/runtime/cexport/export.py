@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from arenite.planner import Plan, Problem, Program, verify
 from arenite.planner.operators import Band
 from arenite.planner.sizes import depends, highest_sizes, lowest_sizes, same
+from arenite.runtime.cexport import packages
 from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, Component, FlashConstants, Interface
@@ -16,7 +17,7 @@ from arenite.runtime.cexport.base.ranges import SizeVariables, symbolic
 from arenite.runtime.cexport.base.text import TYPES, identifier
 from arenite.runtime.cexport.check_sizes import check_sizes
 from arenite.runtime.cexport.compiled import CompiledForC
-from arenite.runtime.cexport.files import builds, source, test_program, weights
+from arenite.runtime.cexport.files import serial, source, test_program, weights
 from arenite.runtime.cexport.steps.cmsis_nn_operators import extension_of
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, is_mostly_narrow, writers
 from arenite.runtime.operators.base import RuntimeOperator
@@ -89,11 +90,12 @@ def export_c(
     )  # fmt: skip
     checks = [[(each, vectors(each)) for each in some] for some in _tested(component.models)]
     files = {
-        f"{name}.h": source.header(component, about),
+        f"{name}.h": source.header(component, about, written.constants.num_bytes),
         f"{name}.c": source.text(component, about, layout, written, models),
         **weights.files(name, written.constants, options),
         **test_program.files(component, checks),
-        **builds.files(component, about.extension, options.version),
+        **serial.files(component),
+        **packages.files(name, about.extension, options.version),
     }
     return CExport(
         name,

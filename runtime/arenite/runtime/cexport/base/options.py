@@ -13,7 +13,7 @@ ROTATION = 97
 
 Rounding: TypeAlias = Literal["double", "single", "even"]
 
-LARGE_WEIGHTS = 1 << 20
+LARGE_WEIGHTS = 8 << 20
 """Bytes of constants from which on they are a binary file beside the source."""
 
 

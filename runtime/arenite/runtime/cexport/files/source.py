@@ -230,6 +230,15 @@ def _hooks(macro: str) -> Iterator[str]:
         f"{macro}_CHECK({macro.lower()}_ints_have_32_bits, sizeof(int) >= 4);",
         f"{macro}_CHECK({macro.lower()}_shifts_keep_signs, (-2 >> 1) == -1);",
         f"{macro}_CHECK({macro.lower()}_arena_has_a_size, {macro}_ARENA_BYTES <= 2147483647);",
+        "/* Limits of the board in bytes, if you define them. */",
+        f"#ifdef {macro}_RAM_LIMIT",
+        f"{macro}_CHECK({macro.lower()}_arena_and_stack_fit_ram,",
+        f"    {macro}_ARENA_BYTES + {macro}_STACK_BYTES <= {macro}_RAM_LIMIT);",
+        "#endif",
+        f"#ifdef {macro}_FLASH_LIMIT",
+        f"{macro}_CHECK({macro.lower()}_weights_fit_flash,",
+        f"    {macro}_WEIGHT_BYTES <= {macro}_FLASH_LIMIT);",
+        "#endif",
         "",
     )
 
@@ -252,16 +261,22 @@ def _resets(layout: ArenaLayout, written: CFileParts, interface: Interface) -> I
             yield f"memcpy({place}, {symbol}, {tensor.size});"
 
 
-def header(component: Component, about: Provenance) -> str:
+STACK = 512
+"""Bytes of stack that a run takes at most; `make test-mcu` measures it."""
+CMSIS_NN_STACK = 1024
+"""The same where steps run in CMSIS-NN."""
+
+
+def header(component: Component, about: Provenance, weight_bytes: int) -> str:
     """Return NAME.h: sizes, places of inputs and outputs, and the functions."""
-    return "\n".join(_header_lines(component, about)) + "\n"
+    return "\n".join(_header_lines(component, about, weight_bytes)) + "\n"
 
 
 _COUNTS = """
    Counts of the run are written to where pointers show; NULL for one that you do not need."""
 
 
-def _header_lines(component: Component, about: Provenance) -> Iterator[str]:
+def _header_lines(component: Component, about: Provenance, weight_bytes: int) -> Iterator[str]:
     macro = component.macro
     yield from about.banner()
     yield f"#ifndef {macro}_H"
@@ -272,6 +287,10 @@ def _header_lines(component: Component, about: Provenance) -> Iterator[str]:
     yield "/* The arena: all memory of a run except the stack. */"
     yield f"#define {macro}_ARENA_BYTES {component.arena_bytes}"
     yield f"#define {macro}_ARENA_ALIGN {component.alignment}"
+    yield "/* The stack of a run, compiled with -Os or -O2: at most so many bytes. */"
+    yield f"#define {macro}_STACK_BYTES {STACK if about.extension is None else CMSIS_NN_STACK}"
+    yield "/* Constants in flash; kernels, steps and their layers add a few KiB. */"
+    yield f"#define {macro}_WEIGHT_BYTES {weight_bytes}"
     yield f"#define {macro}_NUM_STEPS {component.num_steps}"
     yield f'#define {macro}_PLAN_DIGEST "{about.plan_digest}"'
     yield f'#define {macro}_ROUNDING "{about.rounding}"'

@@ -1,0 +1,1 @@
+#include "freertos/FreeRTOS.h"

@@ -1,0 +1,1 @@
+#include "zephyr/standin.h"
