@@ -16,7 +16,8 @@ namespace {
 // Blocks begin at multiples of this, so that sums do not depend on what else is computed.
 constexpr std::size_t kBlock = 4 * kGemmRows;
 constexpr std::size_t kWidth = kGemmPanel;
-constexpr std::size_t kValues = 64;  // elements of values that are added up at a time
+constexpr std::size_t kValues = kGemmRows;  // elements of values that are added up at a time
+static_assert(kAttentionQueries == kWidth);
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 // Below all scores, but finite: the difference of a hidden score is a number.
 constexpr float kLowest = std::numeric_limits<float>::lowest();
@@ -39,20 +40,24 @@ struct Blocks {
 float reciprocal(float sum) { return sum == 0.0f ? 0.0f : 1.0f / sum; }
 
 // Queries side by side: each lane of a vector is a query, and keys and values are read as they lie.
+// Working memory is for keys and values of up to so many elements.
+template <std::size_t LargestHead>
 class SideBySide {
  public:
   SideBySide(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count)
       : keys_(keys),
         queries_(queries),
         count_(count),
-        num_panels_(divide_up(count, kWidth)),
-        columns_(num_panels_ * kWidth) {}
+        packed_(memory_),
+        totals_(packed_ + keys.depth * kWidth),
+        weights_(totals_ + keys.width * kWidth),
+        parts_(weights_ + kBlock * kWidth) {}
 
   void run() {
     pack();
-    std::fill_n(top_, columns_, kLowest);
-    std::fill_n(sum_, columns_, 0.0f);
-    std::fill_n(totals_, keys_.width * columns_, 0.0f);
+    std::fill_n(top_, kWidth, kLowest);
+    std::fill_n(sum_, kWidth, 0.0f);
+    std::fill_n(totals_, keys_.width * kWidth, 0.0f);
     const Blocks blocks(keys_, queries_, count_);
     for (std::size_t first = blocks.first; first < blocks.end; first += kBlock) {
       const std::size_t num_keys = std::min(kBlock, keys_.count - first);
@@ -64,21 +69,21 @@ class SideBySide {
   }
 
  private:
-  // Queries in panels: depth, lanes.
+  // Queries as a panel: depth, lanes.
   void pack() {
-    const std::size_t depth = keys_.depth;
-    for (std::size_t c = 0; c < columns_; ++c) {
-      float* to = packed_ + c / kWidth * depth * kWidth + c % kWidth;
+    for (std::size_t c = 0; c < kWidth; ++c) {
       const float* from = queries_[std::min(c, count_ - 1)].query;
-      for (std::size_t k = 0; k < depth; ++k) { to[k * kWidth] = from[k] * keys_.scale; }
+      for (std::size_t k = 0; k < keys_.depth; ++k) {
+        packed_[k * kWidth + c] = from[k] * keys_.scale;
+      }
     }
   }
 
   void score(std::size_t first, std::size_t num_keys) {
     const GemmLeft left{keys_.keys + first * keys_.key_stride, keys_.key_stride, 1};
-    gemm_rows(left, packed_, columns_, keys_.depth, 0, num_keys, scores_);
+    gemm_rows(left, packed_, kWidth, keys_.depth, 0, num_keys, weights_);
     if (keys_.softcap != 0.0f) {
-      with_widest_vectors([scores = scores_, size = num_keys * columns_, cap = keys_.softcap] {
+      with_widest_vectors([scores = weights_, size = num_keys * kWidth, cap = keys_.softcap] {
         for (std::size_t i = 0; i < size; ++i) {
           scores[i] = cap * hyperbolic_tangent(scores[i] / cap);
         }
@@ -86,70 +91,67 @@ class SideBySide {
     }
     for (std::size_t c = 0; c < count_; ++c) {
       const AttentionQuery& query = queries_[c];
-      float* const scores = scores_ + c;
+      float* const scores = weights_ + c;
       if (query.addend != nullptr) {
         const float* const addend = query.addend + first;
-        for (std::size_t j = 0; j < num_keys; ++j) { scores[j * columns_] += addend[j]; }
+        for (std::size_t j = 0; j < num_keys; ++j) { scores[j * kWidth] += addend[j]; }
       }
       const std::size_t seen = query.first > first ? std::min(query.first - first, num_keys) : 0;
-      for (std::size_t j = 0; j < seen; ++j) { scores[j * columns_] = kHidden; }
+      for (std::size_t j = 0; j < seen; ++j) { scores[j * kWidth] = kHidden; }
       for (std::size_t j = query.end > first ? query.end - first : 0; j < num_keys; ++j) {
-        scores[j * columns_] = kHidden;
+        scores[j * kWidth] = kHidden;
       }
     }
   }
 
   // Scores become weights, relative to the highest score so far.
   void weigh(std::size_t num_keys) {
-    for (std::size_t panel = 0; panel < num_panels_; ++panel) {
-      const std::size_t lane = panel * kWidth;
-      with_widest_vectors([num_keys, columns = columns_, scores = scores_ + lane,
-                           weights = weights_ + lane * num_keys, tops = top_ + lane,
-                           sums = sum_ + lane, factors = factors_ + lane] {
-        float top[kWidth];
-        float sum[kWidth];
+    with_widest_vectors(
+        [num_keys, weights = weights_, tops = top_, sums = sum_, factors = factors_] {
+          float top[kWidth];
+          float sum[kWidth];
 #pragma GCC unroll 1
-        for (std::size_t i = 0; i < kWidth; ++i) { top[i] = tops[i]; }
-        for (std::size_t j = 0; j < num_keys; ++j) {
+          for (std::size_t i = 0; i < kWidth; ++i) { top[i] = tops[i]; }
+          for (std::size_t j = 0; j < num_keys; ++j) {
+#pragma GCC unroll 1
+            for (std::size_t i = 0; i < kWidth; ++i) {
+              const float score = weights[j * kWidth + i];
+              top[i] = score > top[i] ? score : top[i];
+            }
+          }
 #pragma GCC unroll 1
           for (std::size_t i = 0; i < kWidth; ++i) {
-            const float score = scores[j * columns + i];
-            top[i] = score > top[i] ? score : top[i];
+            const float factor = exponential_below(tops[i] - top[i]);
+            factors[i] = factor;
+            sum[i] = sums[i] * factor;
+            tops[i] = top[i];
           }
-        }
+          for (std::size_t j = 0; j < num_keys; ++j) {
 #pragma GCC unroll 1
-        for (std::size_t i = 0; i < kWidth; ++i) {
-          const float factor = exponential_below(tops[i] - top[i]);
-          factors[i] = factor;
-          sum[i] = sums[i] * factor;
-          tops[i] = top[i];
-        }
-        for (std::size_t j = 0; j < num_keys; ++j) {
-#pragma GCC unroll 1
-          for (std::size_t i = 0; i < kWidth; ++i) {
-            const float weight = exponential_below(scores[j * columns + i] - top[i]);
-            weights[j * kWidth + i] = weight;
-            sum[i] += weight;
+            for (std::size_t i = 0; i < kWidth; ++i) {
+              const float weight = exponential_below(weights[j * kWidth + i] - top[i]);
+              weights[j * kWidth + i] = weight;
+              sum[i] += weight;
+            }
           }
-        }
 #pragma GCC unroll 1
-        for (std::size_t i = 0; i < kWidth; ++i) { sums[i] = sum[i]; }
-      });
-    }
+          for (std::size_t i = 0; i < kWidth; ++i) { sums[i] = sum[i]; }
+        });
   }
 
   // Adds the weighted values to the totals, which are made relative to the highest score first.
   void mix(std::size_t first, std::size_t num_keys) {
-    const GemmLeft left{keys_.values + first * keys_.value_stride, 1, keys_.value_stride};
+    const float* const values = keys_.values + first * keys_.value_stride;
     for (std::size_t start = 0; start < keys_.width; start += kValues) {
       const std::size_t count = std::min(kValues, keys_.width - start);
-      const GemmLeft part{left.data + start, left.row_stride, left.depth_stride};
-      gemm_rows(part, weights_, columns_, num_keys, 0, count, scores_);
-      with_widest_vectors([count, columns = columns_, parts = scores_, factors = factors_,
-                           totals = totals_ + start * columns_] {
+      gemm_rows({values + start, 1, keys_.value_stride}, weights_, kWidth, num_keys, 0, count,
+                parts_);
+      with_widest_vectors([count, parts = parts_, factors = factors_,
+                           totals = totals_ + start * kWidth] {
         for (std::size_t v = 0; v < count; ++v) {
-          for (std::size_t c = 0; c < columns; ++c) {
-            totals[v * columns + c] = totals[v * columns + c] * factors[c] + parts[v * columns + c];
+#pragma GCC unroll 1
+          for (std::size_t i = 0; i < kWidth; ++i) {
+            totals[v * kWidth + i] = totals[v * kWidth + i] * factors[i] + parts[v * kWidth + i];
           }
         }
       });
@@ -161,7 +163,7 @@ class SideBySide {
       const float factor = reciprocal(sum_[c]);
       float* const result = queries_[c].result;
       for (std::size_t v = 0; v < keys_.width; ++v) {
-        result[v] = totals_[v * columns_ + c] * factor;
+        result[v] = totals_[v * kWidth + c] * factor;
       }
     }
   }
@@ -169,15 +171,14 @@ class SideBySide {
   const AttentionKeys& keys_;
   const AttentionQuery* queries_;
   std::size_t count_;
-  std::size_t num_panels_;
-  std::size_t columns_;  // lanes of all panels
-  alignas(64) float packed_[kAttentionQueries * kLargestHead];
-  alignas(64) float scores_[kAttentionQueries * std::max(kBlock, kValues)];
-  alignas(64) float weights_[kAttentionQueries * kBlock];
-  alignas(64) float totals_[kAttentionQueries * kLargestHead];
-  alignas(64) float top_[kAttentionQueries];
-  alignas(64) float sum_[kAttentionQueries];
-  alignas(64) float factors_[kAttentionQueries];
+  float* packed_;   // depth, lanes
+  float* totals_;   // width, lanes
+  float* weights_;  // kBlock, lanes; scores at first
+  float* parts_;    // kValues, lanes
+  alignas(64) float top_[kWidth];
+  alignas(64) float sum_[kWidth];
+  alignas(64) float factors_[kWidth];
+  alignas(64) float memory_[kWidth * (2 * LargestHead + kBlock + kValues)];
 };
 
 // One query: keys are the rows of a matrix that it is multiplied by, and so are values.
@@ -262,14 +263,28 @@ class Single {
   alignas(64) float totals_[kLargestHead];
 };
 
+// Functions of their own, so that working memory of one does not lie beside that of the other.
+[[gnu::noinline]] void attend_alone(const AttentionKeys& keys, const AttentionQuery& query) {
+  Single(keys, query).run();
+}
+
+template <std::size_t LargestHead>
+[[gnu::noinline]] void attend_side_by_side(const AttentionKeys& keys, const AttentionQuery* queries,
+                                           std::size_t count) {
+  SideBySide<LargestHead>(keys, queries, count).run();
+}
+
 }  // namespace
 
 void attend(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count,
             bool one_by_one) {
+  constexpr std::size_t kCommonHead = 64;  // with less than 16 KiB of working memory
   if (one_by_one) {
-    for (std::size_t i = 0; i < count; ++i) { Single(keys, queries[i]).run(); }
+    for (std::size_t i = 0; i < count; ++i) { attend_alone(keys, queries[i]); }
+  } else if (std::max(keys.depth, keys.width) <= kCommonHead) {
+    attend_side_by_side<kCommonHead>(keys, queries, count);
   } else {
-    SideBySide(keys, queries, count).run();
+    attend_side_by_side<kLargestHead>(keys, queries, count);
   }
 }
 

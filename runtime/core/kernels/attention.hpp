@@ -5,7 +5,7 @@
 
 namespace arenite {
 
-constexpr std::size_t kAttentionQueries = 64;    // at a time, at most
+constexpr std::size_t kAttentionQueries = 16;    // at a time, at most
 constexpr std::size_t kLargestHead = 256;        // elements of a key, or of a value
 constexpr std::size_t kFewAttentionQueries = 5;  // up to so many are computed one by one
 

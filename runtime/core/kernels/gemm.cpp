@@ -13,7 +13,8 @@ namespace {
 
 // The product is made in tiles whose sums fit the registers: some rows of a panel of columns.
 static_assert(kPanel == kGemmPanel);
-constexpr std::size_t kMostRows = 8;
+constexpr std::size_t kTileRows = 8;   // at most
+constexpr std::size_t kTallRows = 16;  // of a tall tile
 constexpr std::size_t kMostPanels = 2;
 
 // Adds up Rows x Width sums of each panel in variables of its own: written through a pointer, they
@@ -79,6 +80,9 @@ struct Kernel {
                     std::size_t depth, float* sums);
   void (*row)(const float* left, std::size_t stride, const float* panel, std::size_t depth,
               float* sums);
+  // Of kTallRows rows, a multiple of num_rows, and one panel, into the product; null: none.
+  void (*tall_tile)(const float* left, std::size_t row_stride, std::size_t stride,
+                    const float* panel, std::size_t depth, float* c, std::size_t columns);
 };
 
 void tile_for_any(const float* const* left, std::size_t stride, const float* panel,
@@ -107,6 +111,38 @@ ARENITE_FOR_AVX512 void tile_for_avx512(const float* const* left, std::size_t st
   multiply_tile<8, kPanel>(left, stride, panel, depth, sums);
 }
 
+// A panel alone takes more rows, so that no sum waits for its last addition. They are as far apart
+// as each other, and an address has room for twice that: few registers hold where they are.
+ARENITE_FOR_AVX512 void tall_tile_for_avx512(const float* left, std::size_t row_stride,
+                                             std::size_t stride, const float* panel,
+                                             std::size_t depth, float* c, std::size_t columns) {
+  const float* first = left;
+  const float* second = left + 4 * row_stride;
+  const float* third = left + 8 * row_stride;
+  const float* fourth = left + 12 * row_stride;
+  float accumulators[kTallRows][kPanel] = {};
+  for (std::size_t k = 0; k < depth; ++k) {
+    // Compilers would keep the address of each row.
+    __asm__("" : "+r"(first), "+r"(second), "+r"(third), "+r"(fourth));
+    const float* const bases[] = {first, second, third, fourth};
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < kTallRows; ++r) {
+      const float factor = bases[r / 4][r % 4 * row_stride];
+#pragma GCC unroll 1
+      for (std::size_t j = 0; j < kPanel; ++j) {
+        accumulators[r][j] += factor * panel[k * kPanel + j];
+      }
+    }
+    first += stride;
+    second += stride;
+    third += stride;
+    fourth += stride;
+  }
+  for (std::size_t r = 0; r < kTallRows; ++r) {
+    std::copy_n(accumulators[r], kPanel, c + r * columns);
+  }
+}
+
 ARENITE_FOR_AVX512 void wide_tile_for_avx512(const float* const* left, std::size_t stride,
                                              const float* panel, std::size_t depth, float* sums) {
   multiply_tile<8, kPanel, 2>(left, stride, panel, depth, sums);
@@ -119,19 +155,27 @@ ARENITE_FOR_AVX512 void row_for_avx512(const float* left, std::size_t stride, co
 
 Kernel find_kernel() {
   switch (vectors()) {
-    case Vectors::avx512: return {8, 2, tile_for_avx512, wide_tile_for_avx512, row_for_avx512};
-    case Vectors::avx2: return {6, 1, tile_for_avx2, nullptr, row_for_avx2};
-    default: return {4, 1, tile_for_any, nullptr, row_for_any};
+    case Vectors::avx512:
+      return {8, 2, tile_for_avx512, wide_tile_for_avx512, row_for_avx512, tall_tile_for_avx512};
+    case Vectors::avx2: return {6, 1, tile_for_avx2, nullptr, row_for_avx2, nullptr};
+    default: return {4, 1, tile_for_any, nullptr, row_for_any, nullptr};
   }
 }
 
 void multiply_panels(const Kernel& kernel, const GemmLeft& a, const float* panel, std::size_t depth,
                      std::size_t first, std::size_t count, float* c, std::size_t columns,
                      std::size_t width) {
-  float sums[kMostRows * kMostPanels * kPanel];
+  float sums[kTileRows * kMostPanels * kPanel];
   for (std::size_t done = 0; done < count;) {
     const std::size_t rest = count - done;
-    const float* left[kMostRows];
+    if (width == kPanel && kernel.tall_tile != nullptr && rest >= kTallRows) {
+      const std::size_t row = first + done;
+      kernel.tall_tile(a.data + row * a.row_stride, a.row_stride, a.depth_stride, panel, depth,
+                       c + row * columns, columns);
+      done += kTallRows;
+      continue;
+    }
+    const float* left[kTileRows];
     // Rows beyond the last are the last again, and not kept.
     for (std::size_t r = 0; r < kernel.num_rows; ++r) {
       left[r] = a.data + (first + done + std::min(r, rest - 1)) * a.row_stride;

@@ -30,6 +30,8 @@ from support.two_memories import FAST, in_two_memories
 
 TWO_LAYERS = """(float[1,3,16,16] x) => (y) <float[8,3,3,3] w, float[8,8,3,3] v>
 { c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) d = Conv<pads=[1,1,1,1]>(s, v) y = Add(d, s) }"""
+ATTENTION = """(float[1,40,SIZE] q, float[1,200,SIZE] k, float[1,200,SIZE] v) => (y)
+{ y = com.microsoft.MultiHeadAttention<num_heads=1>(q, k, v) }"""
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
 ARGUMENT, FILE, FORMAT, VERSION, MEMORY, FORKED, SIZE, STATES = 1, 2, 3, 4, 6, 8, 9, 10
 
@@ -371,13 +373,24 @@ def test_the_runner_says_what_is_wrong(prefix, tmp_path, arguments, status, text
 
 
 @pytest.mark.parametrize(
-    ("kind", "most"), [("float", 40_960), ("quantised", 32_768), ("training step", 49_152)]
+    ("kind", "most"),
+    [
+        ("float", 40_960),
+        ("quantised", 32_768),
+        ("training step", 49_152),
+        ("attention, heads of 64", 24_576),
+        ("attention, heads of 256", 49_152),
+    ],
 )
 def test_the_stack_of_a_run_is_bounded(check, tmp_path, kind, most):
     path = classifier(tmp_path, quantised=True)
     if kind != "quantised":
-        network = with_random_weights(parse(TWO_LAYERS))
-        model = save(tmp_path, network) if kind == "float" else step_file(tmp_path)
+        text = TWO_LAYERS
+        if kind.startswith("attention"):
+            size = kind.rpartition(" ")[2]
+            text = ATTENTION.replace("SIZE", size)
+        network = with_random_weights(parse(text, microsoft=True))
+        model = step_file(tmp_path) if kind == "training step" else save(tmp_path, network)
         path = tmp_path / "model.arena"
         build_model(model).write(path)
     assert 0 < int(check("stack", path)) <= most

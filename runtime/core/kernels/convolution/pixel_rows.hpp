@@ -26,29 +26,49 @@ Image<T> flattened(const Image<T>& image, RowRange rows) {
           image.pixel_stride,         rows.count * image.row_stride};
 }
 
-// Calls compute(convolution, source, result, rows), on one row of pixels where each pixel of the
-// result is made from one pixel and they lie so.
+// How many rows, from one on, have pixels as far apart across rows as within: `most` at most.
+template <typename T>
+std::size_t rows_together(const Image<T>& image, std::size_t first, std::size_t most) {
+  if (is_dense(image)) { return most; }
+  if (image.row_offsets == nullptr) { return 1; }
+  const std::uint64_t row_bytes = image.columns * image.pixel_stride * sizeof(T);
+  std::size_t count = 1;
+  while (count < most &&
+         image.row_offsets[first + count] == image.row_offsets[first + count - 1] + row_bytes) {
+    ++count;
+  }
+  return count;
+}
+
+// Calls compute(convolution, source, result, rows). Where each pixel of the result is made from one
+// pixel, the pixels of rows that follow one another become one row, if they are many.
 template <typename Convolution, typename Source, typename Result, typename Compute>
 void over_pixels(const Convolution& convolution, const Image<const Source>& source,
                  const Image<Result>& result, RowRange rows, const Compute& compute) {
   if (rows.count * result.columns == 0) { return; }
+  constexpr std::size_t kFewPixels = 8;
   const auto& window = convolution.window;
   const auto* addend = convolution.store.addend;
   const std::array<std::uint32_t, 2> one{1, 1};
-  const bool is_flat = window.kernel == one && window.strides == one && !window.has_padding() &&
-                       is_dense(source) && is_dense(result) &&
-                       (addend == nullptr || is_dense(*addend));
-  if (!is_flat) {
-    compute(convolution, source, result, rows);
-    return;
+  const bool is_pointwise = window.kernel == one && window.strides == one && !window.has_padding();
+  const std::size_t end = rows.first + rows.count;
+  while (is_pointwise && rows.first < end) {
+    std::size_t count = rows_together(source, rows.first, end - rows.first);
+    count = rows_together(result, rows.first, count);
+    if (addend != nullptr) { count = rows_together(*addend, rows.first, count); }
+    if (count < end - rows.first && count * result.columns < kFewPixels) { break; }
+    Convolution flat = convolution;
+    std::remove_const_t<std::remove_pointer_t<decltype(addend)>> flat_addend;
+    const RowRange together{rows.first, count};
+    if (addend != nullptr) {
+      flat_addend = flattened(*addend, together);
+      flat.store.addend = &flat_addend;
+    }
+    compute(flat, flattened(source, together), flattened(result, together), RowRange{0, 1});
+    rows.first += count;
   }
-  Convolution flat = convolution;
-  std::remove_const_t<std::remove_pointer_t<decltype(addend)>> flat_addend;
-  if (addend != nullptr) {
-    flat_addend = flattened(*addend, rows);
-    flat.store.addend = &flat_addend;
-  }
-  compute(flat, flattened(source, rows), flattened(result, rows), RowRange{0, 1});
+  rows.count = end - rows.first;
+  if (rows.count > 0) { compute(convolution, source, result, rows); }
 }
 
 // Parts for each thread: one that is held up leaves some to the others.
