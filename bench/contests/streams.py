@@ -47,6 +47,7 @@ def _cases(folder: Path) -> Iterator[_Case]:
     late = Padding.STREAM
     frames = "serving_default_input_1:0"
     yield from real("wake word of MLPerf Tiny, int8", "str_ww_ref_model", Hops(frames, 1, 3))
+    yield from real("the same, int8, a frame a hop", "str_ww_ref_model", Hops(frames, 1, 1))
     yield zoo("the same layers, floats", "wake-word", Hops("frames", 2, 3))
     yield zoo("the same, a frame a hop", "wake-word", Hops("frames", 2, 1))
     yield from real("keyword spotting of MLPerf Tiny, int8", "kws_ref_model",

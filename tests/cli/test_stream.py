@@ -117,18 +117,20 @@ def test_c_source_keeps_the_rows_from_run_to_run(run, listener, tmp_path):
 
 
 def test_a_program_of_a_stream_fits_a_budget(run, run_json, misused, tmp_path):
-    text = TEXT.replace("24", "200").replace("GlobalAveragePool", "Relu")
+    text = """(float[1,6,200,4] frames) => (y)
+      <float[8,6,3,1] w, float[64,8,1,1] u, float[4,64,1,1] v>
+      { a = Conv(frames, w) b = Conv(a, u) c = Relu(b) y = Conv(c, v) }"""
     listener = save(tmp_path, with_random_weights(parse(text)))
     stream = ("--axis", "frames:2", "--hop", "50")
     arena = tmp_path / "hops.arena"
     run_json("stream", listener, *stream, "--kernels", "direct", "-o", arena)
     fitted = tmp_path / "fitted.arena"
-    found = run_json("fit", listener, *stream, "--budget", "97%", "-o", fitted)
-    x = np.random.default_rng(0).standard_normal((1, 6, 100)).astype(np.float32)
+    found = run_json("fit", listener, *stream, "--budget", "50%", "-o", fitted)
+    x = np.random.default_rng(0).standard_normal((1, 6, 100, 4)).astype(np.float32)
     with arenite.Session(arena) as hops, arenite.Session(fitted) as bands:
         assert found["height"] < hops.memory().memories
         for start in (0, 50):
-            given = {"frames": x[..., start : start + 50]}
+            given = {"frames": x[:, :, start : start + 50]}
             np.testing.assert_array_equal(bands.run(given)["y"], hops.run(given)["y"])
     said = misused("fit", listener, *stream, "--budget", "97%", "-o", tmp_path / "plan.json")
     assert "a plan states no stream" in " ".join(said.split())

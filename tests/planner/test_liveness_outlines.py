@@ -2,15 +2,18 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arenite.planner.errors import ModelError, OrderError
 from arenite.planner.placement.outline import Stair
 from arenite.planner.programs.program import Program
 from arenite.planner.programs.records import liveness
 from arenite.planner.programs.rules import Rules
 from arenite.planner.rewrites.derivation import derive
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
+from arenite.strategies import find_order
 from support.tiny_graphs import step
 
 ROW = 8
@@ -173,3 +176,41 @@ def test_every_byte_is_needed_from_its_first_to_its_last_use(program, alignment)
             for number in range(stair.start, stair.end)
         }
         assert covered == needed
+
+
+def on_a_stream(*names):
+    """Return a program that reads old bytes, which a state keeps, and new ones behind them."""
+    state = image("state", TensorKind.STATE, rows=2)
+    tensors = [
+        X, Y, A, image("rows"), replace(state, alias=Alias("rows")),
+        replace(image("new", rows=1), alias=Alias("rows", 2 * ROW)),
+        replace(state, name="kept", kind=TensorKind.ACTIVATION, alias=Alias("state")),
+    ]  # fmt: skip
+    steps = {
+        "begin": step("begin", "Conv", ("x",), ("a",)),
+        "make": step("make", "Conv", ("a",), ("new",)),
+        "read": step("read", "Conv", ("rows",), ("y",)),
+        "keep": step("keep", "Conv", ("state", "new"), ("kept",)),
+        "end": step("end", "Conv", ("a",), ()),
+    }
+    return Program.of("rows", tensors, [steps[name] for name in names], ["x"], ["y"])
+
+
+def test_bytes_that_a_state_leaves_of_a_storage_are_free_while_nothing_is_there():
+    program = on_a_stream("begin", "make", "read", "keep", "end")
+    rows = {each.name: each for each in liveness(program, alignment=1).records}["rows"]
+    assert rows.outline == (Stair(0, 16, 0, 5), Stair(16, 8, 1, 4))
+    assert program.state_storages == {"rows"}
+
+
+def test_a_tensor_beside_a_state_is_read_once_its_other_part_is_written():
+    with pytest.raises(ModelError, match="'read' reads 'rows' before it is written"):
+        on_a_stream("begin", "read", "make", "keep")
+
+
+def test_an_order_keeps_reads_of_a_storage_on_their_side_of_the_writes_of_its_state():
+    program = on_a_stream("begin", "make", "read", "keep")
+    with pytest.raises(OrderError, match="between the same writes of state 'rows'"):
+        program.reordered(["begin", "make", "keep", "read"])
+    found = derive(program, Rules(alignment=1), find_order("best")).program
+    assert [each.name for each in found.steps] == ["begin", "make", "read", "keep"]

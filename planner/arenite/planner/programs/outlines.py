@@ -108,10 +108,10 @@ def outline(
 
     Cost: O(n log n + the stretches in each tensor), n members.
     """
-    if any(program.tensors[name].kind is TensorKind.STATE for name in members):
+    storage = program.tensors[program.root(members[0])[0]]
+    if storage.kind is TensorKind.STATE:
         return ()
-    size = int(size)
-    used = int(program.tensors[program.root(members[0])[0]].size)
+    size, used = int(size), int(storage.size)
     num_steps = max(1, len(program.steps))
     lives: dict[tuple[int, int], Lifetime] = {}  # by first byte and the one after
     for name in members:

@@ -4,6 +4,7 @@ Importers return this type, rewrites change it, plans are made for it, and the r
 Steps are in topological order; a step's number is its index.
 """
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -214,6 +215,15 @@ class Program:
         return tuple(port.tensor for port in self.outputs)
 
     @property
+    def state_storages(self) -> frozenset[str]:
+        """Storages that are states, or of which states take a part."""
+        return frozenset(
+            self.root(name)[0]
+            for name, tensor in self.tensors.items()
+            if tensor.kind is TensorKind.STATE
+        )
+
+    @property
     def multiply_adds(self) -> int:
         """Multiply-adds of all steps."""
         return sum(step.operator.multiply_adds(self.operands(step)) for step in self.steps)
@@ -267,10 +277,11 @@ class Program:
     def _writes_before(self, order: Sequence[Step]) -> dict[tuple[str, str], int]:
         """Return for each step and each of its states how often it is written before."""
         writes: Counter[str] = Counter()
+        storages = self.state_storages
         found: dict[tuple[str, str], int] = {}
         for step in order:
             roots = {self.root(name)[0] for name in (*step.reads, *step.writes)}
-            states = {name for name in roots if self.tensors[name].kind is TensorKind.STATE}
+            states = roots & storages
             found.update({(step.name, state): writes[state] for state in states})
             writes.update(states & {self.root(name)[0] for name in step.writes})
         return found
@@ -296,6 +307,8 @@ class Program:
         seen: set[str] = set()
         written = set(ready)
         parts = _WrittenParts(self.tensors)
+        for name in sorted(ready):
+            ready.update(parts.completed_by(name))
         for step in self.steps:
             if step.name in seen:
                 raise ModelError(f"program {self.name!r}: two steps are named {step.name!r}")
@@ -404,11 +417,12 @@ class _WrittenParts:
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self._tensors = tensors
         self._written: dict[str, int] = {}
+        self._above: dict[str, list[tuple[int, int]]] = {}  # first byte and the one after
         # Tensors that are written, and so are all that they lie in: nothing is left to find there.
         self._finished: set[str] = set()
 
     def completed_by(self, name: str) -> Iterator[str]:
-        """Yield the tensors whose last byte is written with a part, if all before it are.
+        """Yield the tensors of which a part was the last that was not written.
 
         Those that were yielded before are left out where all that they lie in was too.
         """
@@ -419,11 +433,13 @@ class _WrittenParts:
                 break
             seen.add(alias.tensor)
             outer, inner = self._tensors[alias.tensor], self._tensors[name]
+            above = self._above.setdefault(outer.name, [])
+            heapq.heappush(above, (int(alias.offset), int(alias.offset + inner.size)))
             written = self._written.get(outer.name, 0)
-            if alias.offset > written:
-                return
-            self._written[outer.name] = max(written, alias.offset + inner.size)
-            if self._written[outer.name] < outer.size:
+            while above and above[0][0] <= written:
+                written = max(written, heapq.heappop(above)[1])
+            self._written[outer.name] = written
+            if written < outer.size:
                 return
             yield outer.name
             name, alias = outer.name, outer.alias

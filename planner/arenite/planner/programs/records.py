@@ -11,7 +11,7 @@ from arenite.planner.programs.program import Names, Program
 from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.programs.uses import Uses
 from arenite.planner.sizes import Size, Tree, bounds, depends
-from arenite.planner.tensors import Tensor, alignments, has_rows, row_bytes
+from arenite.planner.tensors import Tensor, TensorKind, alignments, has_rows, row_bytes
 from arenite.planner.units import align_up
 
 
@@ -47,10 +47,13 @@ def liveness(
     _check_sizes(program)
     num_steps = max(1, len(program.steps))
     lifetimes = Uses.of(program).lifetimes()
+    with_states = program.state_storages
+    # What a state leaves of a larger storage is free between runs.
+    outlines |= any(program.tensors[name].kind is not TensorKind.STATE for name in with_states)
     left_out: set[str] = set()
     if boundary is Boundary.EXCLUDE:
         names = (*program.input_tensors, *program.output_tensors)
-        left_out = {program.root(name)[0] for name in names}
+        left_out = {program.root(name)[0] for name in names} - with_states
     members: dict[str, list[str]] = {}
     for name in program.tensors:
         members.setdefault(program.root(name)[0], []).append(name)

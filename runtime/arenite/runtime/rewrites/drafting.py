@@ -148,8 +148,7 @@ def _without_equal_views(program: Program) -> Program:
 def _without_unread_steps(program: Program) -> Program:
     """Return the program without steps of which nothing reads a result."""
     needed = {program.root(name)[0] for name in program.output_tensors}
-    states = {name for name, each in program.tensors.items() if each.kind is TensorKind.STATE}
-    needed |= states
+    needed |= program.state_storages
     kept: list[Step] = []
     for step in reversed(program.steps):
         roots = {program.root(name)[0] for name in step.writes}

@@ -2,24 +2,27 @@
 
 A tensor x of which rows are kept becomes three::
 
-    x/new     the rows that a run makes
-    x/state   rows that are kept from run to run
-    x/rows    the older rows and the new ones, which steps read
+    x/rows    |ooooooooooooNNN|   the older rows and the new ones, which steps read
+    x/state   |oooooooooooo|      the older rows, kept from run to run
+    x/new                  |NNN|  the rows that a run makes, where they are read
 
-Of many older rows the state is as long as x/rows, which Append makes in its place. Of few the
-state has these alone: both are joined for a while, and the last rows are copied to the state.
-Steps read rows of x/rows as views; one that computes the whole window reads x, the last of them.
+The bytes of the new rows are free until they are made, and once the last step has read them: then
+the newest rows move to the place of the older ones. As x/state lies below them at all times, no
+other new rows can lie there. So where few rows are kept x/state lies elsewhere, and its rows are
+copied to x/rows, of which all bytes are free again. Steps read rows of x/rows as views; one that
+computes the whole window reads x, the last of them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from arenite.planner import Alias, DType, Port, Program, Step, Tensor, TensorKind
-from arenite.planner.programs import Names
+from arenite.planner import Alias, DType, Port, Program, Step, Tensor, TensorKind, liveness
+from arenite.planner.programs import SAFE_KINDS, Names
+from arenite.planner.rewrites import share
 from arenite.runtime.operators.movement import Append, Copy
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
@@ -66,7 +69,7 @@ def streamed(program: Program, hops: Hops) -> Streamed:
             shorter than the window, the program has states, or every step that multiplies would
             compute the whole window.
 
-    Cost: O(operands of the steps).
+    Cost: O(operands of the steps), for each ratio of rows kept to new ones.
     """
     found = decide(program, hops)
     (window,) = (
@@ -74,14 +77,38 @@ def streamed(program: Program, hops: Hops) -> Streamed:
         for port in program.inputs
         if port.name == hops.input
     )
-    made = _Writer(program, found).program()
+    made = _of_fewest_bytes(program, found)
     if found.whole and 0 < program.multiply_adds <= made.multiply_adds:
         raise NotStreamedError(found.whole[0].name, found.whole[0].reason)
     return Streamed(made, hops, window, found.whole, found.reach, found.late, found.alters)
 
 
+def _of_fewest_bytes(program: Program, found: Decisions) -> Program:
+    """Return the program with rows kept in place where that takes fewer bytes: many rows do."""
+    ratios = {
+        name: Fraction(flow.kept, flow.made) for name, flow in found.flows.items() if flow.kept
+    }
+    written = [
+        _Writer(program, found, {name for name, each in ratios.items() if each >= least}).program()
+        for least in sorted({*ratios.values(), max(ratios.values(), default=Fraction(0)) + 1})
+    ]
+    return min(written, key=_least_bytes)
+
+
+def _least_bytes(program: Program) -> tuple[int, int]:
+    """Return the bytes that any arena of a program has, and those if nothing lies among new rows.
+
+    Rows that are kept in place share no byte, as older ones lie below the new ones of each.
+    """
+    problem = liveness(share(program, SAFE_KINDS))
+    in_place = program.state_storages
+    kept = sum(each.size for each in problem.records if each.name in in_place)
+    return max(problem.lower_bound, kept), problem.hulls().lower_bound
+
+
 class _Writer:
-    def __init__(self, program: Program, found: Decisions) -> None:
+    def __init__(self, program: Program, found: Decisions, in_place: Collection[str]) -> None:
+        self._in_place = in_place
         self._program = program
         self._found = found
         self._names = Names(program.tensors)
@@ -94,6 +121,8 @@ class _Writer:
         """By tensor on the stream, that of its new rows."""
         self._rows: dict[str, str] = {}
         """By tensor on the stream, that of all rows that are there."""
+        self._states: dict[str, Tensor] = {}
+        """By tensor on the stream, that of its older rows."""
         self._pieces: dict[tuple[str, int, int], str] = {}
 
     def program(self) -> Program:
@@ -111,11 +140,12 @@ class _Writer:
                 for name, rows in zip(step.inputs, own.taken, strict=True)
             )
             result, *others = step.outputs
-            steps_of_result = self._begin(result)
+            taking = self._begin(result)
             inputs, stores = self._carry(step, own.along.carried, inputs)
             outputs = (self._new[result], *others)
             steps.append(replace(step, operator=own.operator, inputs=inputs, outputs=outputs))
-            steps += (*stores, *steps_of_result)
+            steps += (*stores, *taking)
+        steps = self._with_states_kept(steps)
         return without_unread(
             replace(
                 program,
@@ -129,20 +159,25 @@ class _Writer:
         )
 
     def _begin(self, name: str) -> list[Step]:
-        """Make the tensors of rows of a stream, and return the step that keeps some."""
+        """Make the tensors of rows of a stream, and return the step that takes the older ones."""
         flow = self._found.flows.get(name)
         if flow is None:
             return []
         tensor, axis = self._tensors[name], self._found.axes[name]
-        new = self._add(with_rows(tensor, axis, flow.made), f"{name}/new")
-        self._new[name] = self._rows[name] = new.name
-        steps: list[Step] = []
-        rows = with_rows(tensor, axis, flow.kept + flow.made)
-        if flow.kept >= flow.made:
-            self._rows[name] = self._append(name, rows, steps)
-        elif flow.kept:
-            kept = with_rows(tensor, axis, flow.kept)
-            self._rows[name] = self._join(name, kept, rows, steps)
+        new, steps = with_rows(tensor, axis, flow.made), list[Step]()
+        if flow.kept:
+            rows = with_rows(tensor, axis, flow.kept + flow.made)
+            rows = self._add(replace(rows, kind=TensorKind.ACTIVATION, alias=None), f"{name}/rows")
+            older = replace(with_rows(tensor, axis, flow.kept), alias=Alias(rows.name))
+            state = self._state(
+                name, older if name in self._in_place else replace(older, alias=None)
+            )
+            if name not in self._in_place:
+                steps.append(self._copy(f"{name}/take", state.name, older, f"{name}/older"))
+            self._rows[name], self._states[name] = rows.name, state
+            new = replace(new, alias=Alias(rows.name, older.size))
+        self._new[name] = self._add(new, f"{name}/new").name
+        self._rows.setdefault(name, self._new[name])
         window = flow.end - flow.rows
         if window >= flow.first:  # for steps that compute all of it
             offset = (window - flow.first) * _row_bytes(tensor, axis)
@@ -151,34 +186,44 @@ class _Writer:
             )
         return steps
 
-    def _append(self, name: str, rows: Tensor, steps: list[Step]) -> str:
-        """Keep rows and the new ones in one state; return all of them, in its place."""
-        state = self._state(name, rows)
-        stored = self._add(_in_place_of(state), f"{name}/rows")
-        step_name = self._step_names.take(f"{name}/append")
-        inputs = (state.name, self._new[name])
-        steps.append(Step(step_name, Append(), inputs, (stored.name,)))
-        return stored.name
+    def _with_states_kept(self, steps: Sequence[Step]) -> list[Step]:
+        """Return steps with those among them that keep rows, behind the last that reads them."""
+        last: dict[str, int] = {}
+        for number, step in enumerate(steps):
+            last.update((self._storage(each), number) for each in (*step.reads, *step.writes))
+        keeping: dict[int, list[Step]] = {}
+        for name, state in self._states.items():
+            number = last.get(self._rows[name], -1)
+            keeping.setdefault(number, []).append(self._keep(name, state))
+        found = keeping.pop(-1, [])
+        for number, step in enumerate(steps):
+            found += (step, *keeping.get(number, ()))
+        return found
 
-    def _join(self, name: str, kept: Tensor, rows: Tensor, steps: list[Step]) -> str:
-        """Keep the few rows that are older in a state; return them and the new ones behind."""
-        state = self._state(name, kept)
-        joined = self._add(replace(rows, kind=TensorKind.ACTIVATION), f"{name}/rows")
+    def _keep(self, name: str, state: Tensor) -> Step:
+        """Return the step that keeps the newest rows of a stream."""
         new = self._tensors[self._new[name]]
-        moves = (_run(kept.num_elements), _run(new.num_elements, to=kept.num_elements, source=1))
-        step_name = self._step_names.take(f"{name}/join")
-        steps.append(Step(step_name, Copy(moves=moves), (state.name, new.name), (joined.name,)))
-        steps.append(self._store(name, joined.name, state, new.num_elements))
-        return joined.name
+        if state.alias is None:
+            return self._store(name, self._rows[name], state, new.num_elements)
+        if new.num_elements > state.num_elements:
+            return self._store(name, new.name, state, new.num_elements - state.num_elements)
+        stored = self._add(_in_place_of(state), f"{name}/stored")
+        step_name = self._step_names.take(f"{name}/append")
+        return Step(step_name, Append(), (state.name, new.name), (stored.name,))
+
+    def _storage(self, name: str) -> str:
+        while alias := self._tensors[name].alias:
+            name = alias.tensor
+        return name
 
     def _state(self, name: str, shaped: Tensor) -> Tensor:
         """Add a state that starts as zeros."""
-        state = self._add(replace(shaped, kind=TensorKind.STATE, alias=None), f"{name}/state")
+        state = self._add(replace(shaped, kind=TensorKind.STATE), f"{name}/state")
         stated = state.quantisation
         zero = 0 if stated is None else stated.zero_point
         if zero or (stated is not None and state.dtype is DType.UINT8):  # C stores it less 128
             kind = TensorKind.CONSTANT
-            initial = self._add(replace(state, kind=kind), f"{state.name}/initial")
+            initial = self._add(replace(state, kind=kind, alias=None), f"{state.name}/initial")
             array = np.full(state.shape, zero, np.dtype(state.dtype.label))
             self._constants[initial.name] = array
             self._initial[state.name] = initial.name
@@ -186,10 +231,14 @@ class _Writer:
 
     def _store(self, name: str, source: str, state: Tensor, start: int = 0) -> Step:
         """Return the step that copies elements of a tensor, from one on, to a state."""
-        stored = self._add(_in_place_of(state), f"{name}/stored")
-        moves = (_run(state.num_elements, start=start),)
-        step_name = self._step_names.take(f"{name}/store")
-        return Step(step_name, Copy(moves=moves), (source,), (stored.name,))
+        return self._copy(f"{name}/store", source, _in_place_of(state), f"{name}/stored", start)
+
+    def _copy(self, step: str, source: str, target: Tensor, name: str, start: int = 0) -> Step:
+        """Return a step that copies elements of a tensor, from one on, to a new one."""
+        count = target.num_elements
+        move = Move(shape=(count,), input_start=start, input_strides=(1,), output_strides=(1,))
+        made = self._add(replace(target, kind=TensorKind.ACTIVATION), name)
+        return Step(self._step_names.take(step), Copy(moves=(move,)), (source,), (made.name,))
 
     def _carry(
         self, step: Step, carried: Sequence[tuple[int, int]], inputs: tuple[str, ...]
@@ -253,14 +302,6 @@ class _Writer:
 def _in_place_of(state: Tensor) -> Tensor:
     """Return what is written in the place of a state."""
     return replace(state, kind=TensorKind.ACTIVATION, alias=Alias(state.name))
-
-
-def _run(count: int, *, start: int = 0, to: int = 0, source: int = 0) -> Move:
-    """Return a move of so many elements, one behind the other."""
-    return Move(
-        input=source, shape=(count,), input_start=start, input_strides=(1,),
-        output_start=to, output_strides=(1,),
-    )  # fmt: skip
 
 
 def _row_bytes(tensor: Tensor, axis: int) -> int:

@@ -81,11 +81,11 @@ def _reads_rows(program: Program, reader: Step, step: Step) -> bool:
     if step.operator.fixes_order or row_step(program, step) is None:
         return False
     found = row_step(program, reader)
-    tensors = [program.tensors[program.root(name)[0]] for name in step.reads]
+    storages = {program.root(name)[0] for name in step.reads}
     return (
         found is not None
         and any(each.tensor == step.outputs[0] for each in found.reads)
-        and all(tensor.kind is not TensorKind.STATE for tensor in tensors)
+        and storages.isdisjoint(program.state_storages)
     )
 
 

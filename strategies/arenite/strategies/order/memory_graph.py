@@ -51,22 +51,28 @@ class MemoryGraph:
         predecessors: list[tuple[int, ...]] = []
         replaceable: list[list[int]] = []
         made_by: dict[str, int] = {}
+        parts_by: dict[str, set[int]] = {}  # by what they lie in
         touched_state: dict[str, int] = {}
         uses = Uses.of(program)
-        kept = set(uses.kept)
+        kept, with_states = set(uses.kept), program.state_storages
         for number, (step, touched) in enumerate(zip(program.steps, uses.touched(), strict=True)):
-            made = (_written(program, name, made_by) for name in step.reads)
+            made = [_written(program, name, made_by) for name in step.reads]
             before = {made_by[name] for name in made if name in made_by}
+            before.update(*(parts_by.get(name, ()) for name in made if name not in made_by))
             for root in touched:
                 if root in storages:
                     touchers[storages[root]].append(number)
-                if program.tensors[root].kind is TensorKind.STATE:
+                if root in with_states:
                     # Reads and writes of a state keep their order.
                     if root in touched_state:
                         before.add(touched_state[root])
                     touched_state[root] = number
             for name in step.writes:
                 made_by[name] = number
+                alias = program.tensors[name].alias
+                while alias is not None:
+                    parts_by.setdefault(alias.tensor, set()).add(number)
+                    alias = program.tensors[alias.tensor].alias
                 storage = storages.get(name)
                 if storage is not None and program.tensors[name].kind is not TensorKind.STATE:
                     writers[storage] = number
@@ -162,6 +168,7 @@ def _storages(program: Program, roots: dict[str, str], rules: Rules) -> dict[str
     left_out: set[str] = set()
     if rules.boundary is Boundary.EXCLUDE:
         left_out = {roots[name] for name in (*program.input_tensors, *program.output_tensors)}
+        left_out -= program.state_storages
     return {
         name: index
         for index, name in enumerate(

@@ -76,7 +76,8 @@ class Work:
         tensors = [program.tensors[name] for name in index]
         aligned = alignments(program.memories, ALIGNMENT)
         workplace = program.memories[0].name
-        is_state = [tensor.kind is TensorKind.STATE for tensor in tensors]
+        with_states = program.state_storages
+        is_state = [name in with_states for name in index]
         given, kept = set(uses.given), set(uses.kept)
         may_repeat = tuple(number in storages.repeatable for number in numbers)
         return cls(

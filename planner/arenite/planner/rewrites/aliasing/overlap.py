@@ -299,7 +299,7 @@ def permit_overlaps(program: Program, problem: Problem) -> Problem:
     by_name = {record.name: record for record in problem.records}
     records = dict(by_name)
     kept = {program.root(name)[0] for name in program.output_tensors}
-    kept.update(n for n, tensor in program.tensors.items() if tensor.kind is TensorKind.STATE)
+    kept |= program.state_storages
     for number, step in enumerate(program.steps):
         permitted = permitted_overlap(program, step)
         if not permitted:
