@@ -55,7 +55,8 @@ typedef enum arenite_status {
   ARENITE_ERROR_INTERNAL = 7,    /* a bug of this library */
   ARENITE_ERROR_FORKED = 8,      /* a session with threads was used after fork() */
   ARENITE_ERROR_SIZE = 9,        /* a size is outside of the range of its dimension */
-  ARENITE_ERROR_STATES = 10      /* saved states are damaged, or of another model */
+  ARENITE_ERROR_STATES = 10,     /* saved states are damaged, or of another model */
+  ARENITE_ERROR_ORDER = 11       /* a model of a system cannot run now, or no run has begun */
 } arenite_status;
 
 typedef enum arenite_type {
@@ -75,6 +76,8 @@ typedef enum arenite_type {
 typedef struct arenite_model arenite_model;
 /* A model with its memory, ready to run. */
 typedef struct arenite_session arenite_session;
+/* Several models in one arena (arenite_system_create). */
+typedef struct arenite_system arenite_system;
 
 /* An input or output with the axes of the model. Element (i, j, ...) lies at
  * (char *)data + i * strides[0] + j * strides[1] + ...: images are always stored channels last, so
@@ -240,6 +243,16 @@ ARENITE_API arenite_status arenite_session_fetch(const arenite_session* session,
 /* Runs the model once; feed all inputs before each run. Outputs whose size depends on data have the
  * shape of this run then. */
 ARENITE_API arenite_status arenite_session_run(arenite_session* session);
+/* A run in parts: starts one, and runs so many steps of it. *is_done becomes 1 with the last one.
+ * Of a single model, arenite_session_run does both. ARENITE_ERROR_ORDER if no run has begun. */
+ARENITE_API arenite_status arenite_session_start(arenite_session* session);
+ARENITE_API arenite_status arenite_session_advance(arenite_session* session, size_t steps,
+                                                   int* is_done);
+/* Gives up the run that was started. A model of a system needs nothing any more: call it, too, if
+ * the model is left out. */
+ARENITE_API arenite_status arenite_session_skip(arenite_session* session);
+/* Name of the model; of a system, that in its description. Valid as long as the session. */
+ARENITE_API const char* arenite_session_name(const arenite_session* session);
 /* Resets states to their initial values, and what they hold of dimensions that grow to 0. */
 ARENITE_API arenite_status arenite_session_reset(arenite_session* session);
 
@@ -259,6 +272,36 @@ ARENITE_API arenite_status arenite_session_save_states(const arenite_session* se
 /* Reads them. All is checked first: on failure the states are as before. */
 ARENITE_API arenite_status arenite_session_load_states(arenite_session* session, const void* data,
                                                        size_t size);
+
+/* Opens the models of a file that `arenite system` wrote. They share one arena, that of the
+ * options; those that run at once have compute threads of their own. Each is a session, which the
+ * system owns. On failure *system is null; ARENITE_ERROR_UNSUPPORTED for a file of one model.
+ *
+ * Start a model before its inputs are written, then feed and run it:
+ *
+ *   arenite_session *detector = arenite_system_find(system, "detector");
+ *   arenite_session_start(detector);
+ *   arenite_session_feed(detector, 0, pixels, sizeof pixels);
+ *   arenite_session_run(detector);
+ *
+ * ARENITE_ERROR_ORDER, by start, if the model would overwrite what another still needs or reads
+ * what is not there, and by feed and run, if it was not started; nothing has changed then. An
+ * output stays while it is kept, or read by a model that has neither run nor been skipped.
+ *
+ * Only models that the schedule lets run at once may be called from several threads at a time.
+ * arenite_session_reset, and saved states, are for the states of all models. */
+ARENITE_API arenite_status arenite_system_create(const arenite_model* model,
+                                                 const arenite_options* options,
+                                                 arenite_system** system);
+/* Its sessions are gone with it. Null is ignored. */
+ARENITE_API void arenite_system_destroy(arenite_system* system);
+/* The sessions, in the order of their steps; null if the index is out of range. */
+ARENITE_API size_t arenite_system_num_sessions(const arenite_system* system);
+ARENITE_API arenite_session* arenite_system_session(const arenite_system* system, size_t index);
+/* The session of a model by its name; null if there is none. */
+ARENITE_API arenite_session* arenite_system_find(const arenite_system* system, const char* name);
+/* Ends the schedule: what was kept is needed no more, and runs that were started are given up. */
+ARENITE_API arenite_status arenite_system_finish(arenite_system* system);
 
 #ifdef __cplusplus
 }

@@ -14,8 +14,10 @@
 
 #include "arenite.h"
 #include "errors.hpp"
+#include "handles.hpp"
 #include "session.hpp"
 #include "sizes.hpp"
+#include "stages.hpp"
 #include "validation.hpp"
 
 static_assert(ARENITE_ALIGNMENT == arenite::MappedFile::kAlignment);
@@ -23,25 +25,11 @@ static_assert(ARENITE_ALIGNMENT == arenite::Arena::kMinAlignment);
 static_assert(ARENITE_BOOLEAN == static_cast<int>(arenite::program::Type::boolean));
 static_assert(ARENITE_FLOAT64 == static_cast<int>(arenite::program::Type::MAX));
 
-struct arenite_model {
-  std::shared_ptr<const arenite::MappedFile> file;
-};
-
-struct arenite_session {
-  struct Port {
-    std::vector<std::size_t> shape;
-    std::vector<std::ptrdiff_t> strides;
-    arenite_tensor tensor;
-  };
-
-  arenite_session(std::shared_ptr<const arenite::MappedFile> file,
-                  const arenite::SessionOptions& options);
-
-  arenite::Session session;
-  std::vector<Port> inputs;
-  std::vector<Port> outputs;
-  std::vector<std::int64_t> sizes;  // room for those that are to be set
-};
+using arenite::capi::check_runs;
+using arenite::capi::fail;
+using arenite::capi::guarded;
+using arenite::capi::refuse_null;
+using arenite::capi::translate;
 
 namespace {
 
@@ -52,51 +40,16 @@ constexpr std::size_t kMaxStruct = 4096;
 // Of a fixed size, so that running out of memory can be reported.
 thread_local char last_error[1024] = "";
 
-arenite_status fail(arenite_status status, const char* text) {
-  std::snprintf(last_error, sizeof last_error, "%s", text);
-  return status;
-}
-
-// Runs what may throw.
-template <typename Function>
-arenite_status guarded(Function function) {
-  try {
-    return function();
-  } catch (const arenite::VersionError& error) {
-    return fail(ARENITE_ERROR_VERSION, error.what());
-  } catch (const arenite::ProgramError& error) {
-    return fail(ARENITE_ERROR_FORMAT, error.what());
-  } catch (const arenite::SizeRangeError& error) {
-    return fail(ARENITE_ERROR_SIZE, error.what());
-  } catch (const arenite::StatesError& error) {
-    return fail(ARENITE_ERROR_STATES, error.what());
-  } catch (const arenite::SpillError& error) {
-    return fail(ARENITE_ERROR_FILE, error.what());
-  } catch (const arenite::SystemError& error) {
-    return fail(ARENITE_ERROR_MEMORY, error.what());
-  } catch (const arenite::ForkedError& error) {
-    return fail(ARENITE_ERROR_FORKED, error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(ARENITE_ERROR_MEMORY, "no memory");
-  } catch (const std::exception& error) {
-    return fail(ARENITE_ERROR_INTERNAL, error.what());
-  } catch (...) { return fail(ARENITE_ERROR_INTERNAL, "unknown error"); }
-}
-
-arenite_status refuse_null() {
-  return fail(ARENITE_ERROR_ARGUMENT, "a pointer is null that must not be");
-}
-
 using Ports = flatbuffers::Vector<flatbuffers::Offset<arenite::program::Port>>;
 
-// Fills in what there is, or makes it. Then nothing is allocated.
-void find_ports(const arenite::Session& session, const Ports& stated,
-                std::vector<arenite_session::Port>& found) {
-  found.resize(stated.size());
-  for (flatbuffers::uoffset_t index = 0; index < stated.size(); ++index) {
-    const auto& port = *stated.Get(index);
+// Fills in what there is of some ports, or makes it. Then nothing is allocated.
+void find_ports(const arenite::Session& session, const Ports& stated, arenite::Span some,
+                std::size_t prefix, std::vector<arenite_session::Port>& found) {
+  found.resize(some.end - some.first);
+  for (std::size_t index = some.first; index < some.end; ++index) {
+    const auto& port = *stated.Get(static_cast<flatbuffers::uoffset_t>(index));
     const auto& view = session.port_tensor(port);
-    auto& [shape, strides, tensor] = found[index];
+    auto& [shape, strides, tensor] = found[index - some.first];
     shape.resize(view.rank());
     strides.resize(view.rank());
     auto stride = static_cast<std::ptrdiff_t>(arenite::element_size(view.type));
@@ -107,7 +60,7 @@ void find_ports(const arenite::Session& session, const Ports& stated,
       stride *= static_cast<std::ptrdiff_t>(view.shape[i]);
     }
     const bool is_quantised = view.scales.size() == 1;
-    tensor = {port.name()->c_str(),
+    tensor = {port.name()->c_str() + prefix,
               static_cast<arenite_type>(view.type),
               view.rank(),
               shape.data(),
@@ -137,11 +90,25 @@ arenite_status checked_copy(const std::vector<arenite_session::Port>& ports, std
   return data != nullptr || size == 0 ? ARENITE_OK : refuse_null();
 }
 
+arenite_status refuse_unbegun(const arenite_session& session) {
+  return fail(ARENITE_ERROR_ORDER, ("no run of '" + std::string(arenite_session_name(&session)) +
+                                    "' has begun; call arenite_session_start")
+                                       .c_str());
+}
+
 // Sizes that structs of the caller had when they were first there.
 constexpr std::size_t kLeastOptions = offsetof(arenite_options, buffers);
 constexpr std::size_t kLeastMemory = offsetof(arenite_memory, spilled);
 constexpr std::size_t kLeastDimension = offsetof(arenite_dimension, grows);
 constexpr std::size_t kLeastResident = sizeof(arenite_resident);
+
+// What the names of ports begin with, in a system: the name of the model and a dot.
+std::size_t prefix_of(const arenite_session& session) {
+  if (session.system == nullptr) { return 0; }
+  const auto& stages = *session.session.program().stages();
+  const auto* name = stages.Get(static_cast<flatbuffers::uoffset_t>(session.stage))->name();
+  return name->size() + 1;
+}
 
 arenite_status refuse_size(std::size_t size) {
   return fail(ARENITE_ERROR_ARGUMENT, ("a struct_size of " + std::to_string(size) +
@@ -181,10 +148,31 @@ std::size_t supplied_size(const arenite::program::Memory& memory) {
   return static_cast<std::size_t>(memory.size()) + arenite::Arena::kSlack;
 }
 
-arenite_status translate(const arenite_options& given, const arenite_model& model,
-                         arenite::SessionOptions& translated) {
+arenite_status make_model(std::shared_ptr<const arenite::MappedFile> file, arenite_model** model) {
+  std::vector<arenite::Room> rooms;
+  arenite::validated_tensors(file->program(), rooms);
+  *model = new arenite_model{std::move(file)};
+  return ARENITE_OK;
+}
+
+}  // namespace
+
+namespace arenite::capi {
+
+arenite_status fail(arenite_status status, const char* text) {
+  std::snprintf(last_error, sizeof last_error, "%s", text);
+  return status;
+}
+
+arenite_status refuse_null() {
+  return fail(ARENITE_ERROR_ARGUMENT, "a pointer is null that must not be");
+}
+
+arenite_status translate(const arenite_options* given, const arenite_model& model,
+                         SessionOptions& translated) {
+  if (given == nullptr) { return ARENITE_OK; }
   arenite_options options;
-  const auto status = read_options(given, options);
+  const auto status = read_options(*given, options);
   if (status != ARENITE_OK) { return status; }
   if (options.threads > kMaxThreads) {
     return fail(ARENITE_ERROR_ARGUMENT, "more than 256 threads");
@@ -216,27 +204,34 @@ arenite_status translate(const arenite_options& given, const arenite_model& mode
   return ARENITE_OK;
 }
 
-const arenite::program::Step* find_external(const arenite::program::Program& program) {
+arenite_status check_runs(const program::Program& program) {
   for (const auto* step : *program.steps()) {
-    if (step->kernel_type() == arenite::program::Operator::External) { return step; }
+    if (step->kernel_type() == program::Operator::External) {
+      return fail(
+          ARENITE_ERROR_UNSUPPORTED,
+          ("step '" + step->name()->str() + "' needs ONNX Runtime; this model runs in Python only")
+              .c_str());
+    }
   }
-  return nullptr;
-}
-
-arenite_status make_model(std::shared_ptr<const arenite::MappedFile> file, arenite_model** model) {
-  std::vector<arenite::Room> rooms;
-  arenite::validated_tensors(file->program(), rooms);
-  *model = new arenite_model{std::move(file)};
   return ARENITE_OK;
 }
 
-}  // namespace
+}  // namespace arenite::capi
 
-arenite_session::arenite_session(std::shared_ptr<const arenite::MappedFile> file,
-                                 const arenite::SessionOptions& options)
-    : session(std::move(file), options), sizes(session.sizes()) {
-  find_ports(session, *session.program().inputs(), inputs);
-  find_ports(session, *session.program().outputs(), outputs);
+arenite_session::arenite_session(std::shared_ptr<arenite::Session> of, arenite_system* owner,
+                                 std::size_t number)
+    : shared(std::move(of)),
+      session(*shared),
+      system(owner),
+      stage(number),
+      ranges(arenite::stages_of(session.program())[number]),
+      sizes(session.sizes()) {
+  find_ports(session, *session.program().inputs(), ranges.inputs, prefix_of(*this), inputs);
+  find_outputs();
+}
+
+void arenite_session::find_outputs() {
+  find_ports(session, *session.program().outputs(), ranges.outputs, prefix_of(*this), outputs);
 }
 
 const char* arenite_version(void) { return ARENITE_VERSION; }
@@ -368,27 +363,23 @@ arenite_status arenite_session_create(const arenite_model* model, const arenite_
   if (model == nullptr) { return refuse_null(); }
   return guarded([&] {
     arenite::SessionOptions translated;
-    if (options != nullptr) {
-      const auto status = translate(*options, *model, translated);
-      if (status != ARENITE_OK) { return status; }
-    }
-    if (const auto* step = find_external(model->file->program()); step != nullptr) {
-      return fail(
-          ARENITE_ERROR_UNSUPPORTED,
-          ("step '" + step->name()->str() + "' needs ONNX Runtime; this model runs in Python only")
-              .c_str());
-    }
-    if (const auto* stages = model->file->program().stages();
-        stages != nullptr && stages->size() != 0) {
+    auto status = translate(options, *model, translated);
+    if (status == ARENITE_OK) { status = check_runs(model->file->program()); }
+    if (status != ARENITE_OK) { return status; }
+    if (model->file->program().stages() != nullptr &&
+        model->file->program().stages()->size() != 0) {
       return fail(ARENITE_ERROR_UNSUPPORTED,
-                  "the file has several models, which run in Python only");
+                  "the file has several models; open it by arenite_system_create");
     }
-    *session = new arenite_session(model->file, translated);
+    *session = new arenite_session(std::make_shared<arenite::Session>(model->file, translated),
+                                   nullptr, 0);
     return ARENITE_OK;
   });
 }
 
-void arenite_session_destroy(arenite_session* session) { delete session; }
+void arenite_session_destroy(arenite_session* session) {
+  if (session != nullptr && session->system == nullptr) { delete session; }
+}
 
 arenite_status arenite_session_memory(const arenite_session* session, arenite_resident* resident) {
   if (session == nullptr || resident == nullptr) { return refuse_null(); }
@@ -431,8 +422,9 @@ arenite_status arenite_session_resize(arenite_session* session, const size_t* si
       session->sizes[i] = static_cast<std::int64_t>(std::min<std::uint64_t>(sizes[i], INT64_MAX));
     }
     session->session.resize(session->sizes);
-    find_ports(session->session, *session->session.program().inputs(), session->inputs);
-    find_ports(session->session, *session->session.program().outputs(), session->outputs);
+    find_ports(session->session, *session->session.program().inputs(), session->ranges.inputs, 0,
+               session->inputs);
+    session->find_outputs();
     return ARENITE_OK;
   });
 }
@@ -446,8 +438,12 @@ arenite_status arenite_session_feed(arenite_session* session, size_t index, cons
                                     size_t size) {
   if (session == nullptr) { return refuse_null(); }
   return guarded([&] {
+    if (session->system != nullptr && !session->has_begun) { return refuse_unbegun(*session); }
     const auto status = checked_copy(session->inputs, index, data, size);
-    if (status == ARENITE_OK) { session->session.feed(index, static_cast<const std::byte*>(data)); }
+    if (status == ARENITE_OK) {
+      session->session.feed(session->ranges.inputs.first + index,
+                            static_cast<const std::byte*>(data));
+    }
     return status;
   });
 }
@@ -457,22 +453,78 @@ arenite_status arenite_session_fetch(const arenite_session* session, size_t inde
   if (session == nullptr) { return refuse_null(); }
   return guarded([&] {
     const auto status = checked_copy(session->outputs, index, data, size);
-    if (status == ARENITE_OK) { session->session.fetch(index, static_cast<std::byte*>(data)); }
+    if (status == ARENITE_OK) {
+      session->session.fetch(session->ranges.outputs.first + index, static_cast<std::byte*>(data));
+    }
     return status;
+  });
+}
+
+arenite_status arenite_session_start(arenite_session* session) {
+  if (session == nullptr) { return refuse_null(); }
+  return guarded([&] {
+    session->session.begin();
+    if (session->system != nullptr) {
+      const std::lock_guard<std::mutex> held(session->system->lock);
+      session->system->guard.begin(session->stage);
+    }
+    session->next_turn = session->ranges.turns.first;
+    session->has_begun = true;
+    return ARENITE_OK;
+  });
+}
+
+arenite_status arenite_session_advance(arenite_session* session, size_t steps, int* is_done) {
+  if (session == nullptr || is_done == nullptr) { return refuse_null(); }
+  *is_done = 0;
+  return guarded([&] {
+    if (!session->has_begun) { return refuse_unbegun(*session); }
+    const std::size_t last = session->ranges.turns.end;
+    const std::size_t first = session->next_turn;
+    session->next_turn += std::min(steps, last - first);
+    session->session.run(first, session->next_turn);
+    if (session->next_turn < last) { return ARENITE_OK; }
+    *is_done = 1;
+    session->has_begun = false;
+    session->session.end();
+    if (!session->sizes.empty()) { session->find_outputs(); }  // steps may have counted some
+    if (session->system != nullptr) {
+      const std::lock_guard<std::mutex> held(session->system->lock);
+      session->system->guard.end(session->stage);
+    }
+    return ARENITE_OK;
   });
 }
 
 arenite_status arenite_session_run(arenite_session* session) {
   if (session == nullptr) { return refuse_null(); }
+  if (session->system == nullptr && !session->has_begun) {
+    const auto status = arenite_session_start(session);
+    if (status != ARENITE_OK) { return status; }
+  }
+  int is_done = 0;
+  return arenite_session_advance(session, SIZE_MAX, &is_done);
+}
+
+arenite_status arenite_session_skip(arenite_session* session) {
+  if (session == nullptr) { return refuse_null(); }
+  session->has_begun = false;
+  if (session->system == nullptr) { return ARENITE_OK; }
   return guarded([&] {
-    session->session.begin();
-    session->session.run(0, session->session.num_turns());
-    session->session.end();
-    if (!session->sizes.empty()) {  // steps may have counted some
-      find_ports(session->session, *session->session.program().outputs(), session->outputs);
-    }
+    const std::lock_guard<std::mutex> held(session->system->lock);
+    session->system->guard.skip(session->stage);
     return ARENITE_OK;
   });
+}
+
+const char* arenite_session_name(const arenite_session* session) {
+  if (session == nullptr) { return ""; }
+  const auto& program = session->session.program();
+  if (session->system == nullptr) { return program.name()->c_str(); }
+  return program.stages()
+      ->Get(static_cast<flatbuffers::uoffset_t>(session->stage))
+      ->name()
+      ->c_str();
 }
 
 arenite_status arenite_session_reset(arenite_session* session) {
