@@ -1,3 +1,5 @@
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,39 +50,34 @@ def test_a_short_search_goes_below_the_quick_strategies() -> None:
     assert Best()(problem) == best
 
 
-@pytest.fixture
-def short_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """End the short search before it finds anything."""
-    monkeypatch.setattr(best_module, "_MOST_NODES", 1)
+SHORT = Best(max_nodes=1)
+"""Its short search ends before it finds anything."""
 
 
-@pytest.mark.usefixtures("short_search")
 def test_it_searches_until_the_capacity_is_met_and_no_longer() -> None:
     problem = tiling(200, 40, 1_000_000_007, seed=1)
-    start = Best()(problem).height
+    start = SHORT(problem).height
     capacity = (start + problem.lower_bound) // 2
     limited = problem.with_capacity(capacity)
-    plan = Best()(limited)
+    plan = SHORT(limited)
     verify(limited, plan)
     assert problem.lower_bound < plan.height <= capacity < start
-    assert Best()(limited) == plan
+    assert SHORT(limited) == plan
 
 
-@pytest.mark.usefixtures("short_search")
 def test_it_searches_until_it_is_proved_that_nothing_fits() -> None:
     fixed = UsageRecord("fixed", 4, 0, 2, offset=4)
     problem = Problem((fixed, *problem_of((3, 0, 1), (3, 0, 2), (3, 1, 2)).records))
-    plan = Best()(problem.with_capacity(10))
+    plan = SHORT(problem.with_capacity(10))
     assert plan.lower_bound == plan.height == 11
 
 
-@pytest.mark.usefixtures("short_search")
 def test_nodes_and_watchers_end_the_search_for_the_capacity() -> None:
     problem = tiling(200, 40, 1_000_000_007, seed=1).with_capacity(1_000_000_007)
     start = lowest_plan(best_module.quick_strategies(), problem)
     assert start is not None
-    assert Best(max_nodes_to_fit=1)(problem).height == start.height
-    stopped = run(Best(max_nodes_to_fit=None), problem, deadline(0.1))
+    assert replace(SHORT, max_nodes_to_fit=1)(problem).height == start.height
+    stopped = run(replace(SHORT, max_nodes_to_fit=None), problem, deadline(0.1))
     assert problem.lower_bound < stopped.height <= start.height
 
 
@@ -90,6 +87,36 @@ def test_the_short_search_fills_what_one_pass_cannot(name: str) -> None:
     plan = Best()(problem)
     verify(problem, plan)
     assert plan.optimal
+
+
+def test_without_a_limit_of_nodes_it_searches_until_it_is_stopped() -> None:
+    problem = tiling(200, 40, 1_000_000_007, seed=1)
+    unlimited, seen = Best(max_nodes=None), list[str]()
+
+    def watch(best: Plan | None, _lower_bound: int) -> bool:
+        seen.append("" if best is None else best.strategy)
+        return seen.count("optimal") == 3
+
+    plan = run(unlimited, problem, watch)
+    verify(problem, plan)
+    assert seen[-3:] == ["optimal"] * 3
+    assert not plan.optimal
+
+
+def test_records_that_meet_few_others_do_not_limit_the_nodes() -> None:
+    """States live throughout, so no step parts the records of joint models."""
+    generator = random.Random(1)
+    steps = [
+        UsageRecord(
+            f"t{start}", 64 * generator.randrange(1, 4_000), start,
+            start + generator.randrange(2, 14),
+        )
+        for start in range(1_000)
+    ]  # fmt: skip
+    states = [UsageRecord(f"state {each}", 64 * 97 * each, 0, 1_014) for each in range(1, 6)]
+    plan = Best()(Problem((*steps, *states)))
+    assert plan.optimal
+    assert (plan.strategy, plan.parameters["max_nodes"]) == ("optimal", 500_000)
 
 
 def test_a_watcher_that_stops_it_spares_the_search() -> None:

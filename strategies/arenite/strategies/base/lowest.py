@@ -9,16 +9,18 @@ from arenite.planner.placement import AbandonedError, Abandoning, Watch, run, si
 
 
 def lowest_plan(
-    strategies: Iterable[Strategy], problem: Problem, watch: Watch = silent
+    strategies: Iterable[Strategy],
+    problem: Problem,
+    watch: Watch = silent,
+    best: Plan | None = None,
 ) -> Plan | None:
     """Return the lowest plan, the first of equals; None if none supports the problem.
 
-    Stops at a plan that reaches the lower bound, or when `watch` stops it, but not before the
-    second plan: the first strategy may be the baseline that reuses nothing. Once there is a plan,
-    a watch that can abandon a strategy need not wait for the next.
+    `best` is a plan to begin with. Stops at a plan that reaches the lower bound, or when `watch`
+    stops it, but not before the second plan: the first strategy may be the baseline that reuses
+    nothing. Once there is a plan, a watch that can abandon a strategy need not wait for the next.
     """
-    lower_bound = problem.lower_bound
-    best: Plan | None = None
+    lower_bound = problem.lower_bound if best is None else best.lower_bound
     for strategy in strategies:
         try:
             with _stoppable(watch, best):
@@ -30,8 +32,8 @@ def lowest_plan(
         except AbandonedError:
             watch(best, lower_bound)
             break
-        best = lowest
-        if is_stopped or best.height == lower_bound:
+        best = lowest.with_bound(lower_bound)
+        if is_stopped or best.height <= lower_bound:
             break
     return best
 
