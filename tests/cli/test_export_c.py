@@ -75,7 +75,7 @@ def test_json_says_what_was_written(model, tmp_path, run_json):
     folder = tmp_path / "out"
     assert (said["target"], said["name"], said["rounding"]) == ("c", "eye", "double")
     assert said["arena_bytes"] == said["height"]
-    assert "conv_s8" in said["kernels"]
+    assert "conv_pairs_s8" in said["kernels"]
     assert said["files"] == sorted(said["files"])
     assert all((folder / name).is_file() for name in said["files"])
     assert {"eye.h", "eye.c", "eye_weights.c", "eye_test.c", "Makefile", "CMakeLists.txt",

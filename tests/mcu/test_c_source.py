@@ -29,7 +29,7 @@ from support import tflite_networks as networks
 from support.command import main
 from support.shared_material import shared
 
-STACK = 300
+STACK = 460
 """Bytes of stack that a model may take."""
 TEXT = 6 << 10
 """Bytes of instructions that a model may take."""

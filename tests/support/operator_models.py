@@ -1,6 +1,7 @@
 """TFLite models of one operator each, of bytes or floats."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,7 +49,9 @@ def conv(
     per_channel: bool = True,
     groups: int = 1,
     batch: int = 1,
+    extreme: bool = False,
 ) -> bytes:
+    """Return a convolution; `extreme` ones have outputs whose results are all alike."""
     (height, width), (inputs, outputs) = size, depth
     extents = [dilation * (each - 1) + 1 for each in window]
     out = [
@@ -56,9 +59,17 @@ def conv(
         for length, extent in zip(size, extents, strict=True)
     ]
     kernel = filter_of(dtype, (outputs, *window, inputs // groups), 0, per_channel=per_channel)
+    bias = bias_of(dtype, kernel, outputs)
+    if extreme:
+        assert kernel.array is not None
+        assert bias.array is not None
+        bias.array[:3] = 2**30, -(2**30), 7
+        kernel.array[2] = 0
+        scales = (1e-9, 3e-10, 1e-12, *kernel.scales[3:])
+        kernel, bias = replace(kernel, scales=scales), replace(bias, scales=scales)
     return operator_model(
         "CONV_2D",
-        [act(dtype, batch, height, width, inputs), kernel, bias_of(dtype, kernel, outputs)],
+        [act(dtype, batch, height, width, inputs), kernel, bias],
         [act(dtype, batch, *out, outputs, scale=0.11, zero=-5)],
         (
             "Conv2DOptions",

@@ -1,9 +1,10 @@
 /* Kernels are kept apart from what calls them, so that their stacks do not add up. */
 #if defined(__GNUC__)
-#define KERNEL static __attribute__((noinline)) void
+#define NOT_INLINED __attribute__((noinline))
 #else
-#define KERNEL static void
+#define NOT_INLINED
 #endif
+#define KERNEL static NOT_INLINED void
 
 /* Rows of a tensor: `stride` bytes apart or, where rows lie anywhere, at `offsets`; of tensors of
    several sizes either. */

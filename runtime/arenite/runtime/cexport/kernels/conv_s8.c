@@ -1,23 +1,6 @@
 #include "common.h"
-
-/* A convolution of bytes. Filters lie in blocks of four outputs, side by side. */
-typedef struct {
-    int32_t depth, out_depth;
-    int16_t height, width, out_width, groups;
-    int16_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
-    int16_t in_offset, filter_offset, out_zero, low, high, factor_step;
-    const int8_t *filter;
-    const int32_t *bias;
-    const void *factors;
-    const int8_t *shifts;
-} conv_layer;
-
-/* A sum in steps of the result: by factors and shifts, or by factors that are floats. */
-static inline int32_t in_steps(const conv_layer *k, int32_t sum, int32_t at)
-{
-    return HALVES_TO_EVEN ? nearest_even((float)sum * ((const float *)k->factors)[at])
-                          : requantised(sum, ((const int32_t *)k->factors)[at], k->shifts[at]);
-}
+#include "dsp.h"
+#include "conv_s8.h"
 
 /* Add the products of `count` inputs with the weights of four outputs to their sums. */
 static inline void dot4(int32_t *sums, const int8_t *input, const int8_t *filter, int32_t count,
@@ -92,7 +75,8 @@ KERNEL conv_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int
             for (int32_t group = 0; group < k->groups; ++group, start += depth) {
                 for (int32_t rest = outputs; rest > 0; rest -= 4, ++block) {
                     const int8_t *filter =
-                        k->filter + 4 * (block * k->kernel_y * k->kernel_x + columns.first) * depth;
+                        (const int8_t *)k->filter +
+                        4 * (block * k->kernel_y * k->kernel_x + columns.first) * depth;
                     int32_t sums[4 + FILTER_ZERO_POINTS];
                     begin4(sums, k, block);
                     for (int32_t row = rows.first; row < rows.end; ++row) {
@@ -121,7 +105,7 @@ KERNEL pointwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first
         const int8_t *from = (const int8_t *)in_row(in, y * k->stride_y);
         int8_t *to = (int8_t *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x) {
-            const int8_t *filter = k->filter;
+            const int8_t *filter = (const int8_t *)k->filter;
             int32_t block = 0;
             for (int32_t left = k->out_depth; left > 0; left -= 4, ++block) {
                 int32_t sums[4 + FILTER_ZERO_POINTS];
@@ -146,7 +130,7 @@ KERNEL pointwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first
 static void leave_outside(const conv_layer *k, int32_t *sums, int32_t output, int32_t lanes,
                           taps rows, taps columns)
 {
-    const int8_t *w = k->filter + output;
+    const int8_t *w = (const int8_t *)k->filter + output;
     for (int32_t row = 0; row < k->kernel_y; ++row) {
         const int is_inside = row >= rows.first && row < rows.end;
         for (int32_t i = 0; i < k->kernel_x; ++i, w += k->out_depth) {
@@ -178,8 +162,8 @@ KERNEL depthwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first
             int32_t lanes = 0;
             for (int32_t o = 0; o < outputs; o += lanes) {
                 int32_t sums[4];
-                const int8_t *w =
-                    k->filter + (rows.first * k->kernel_x + columns.first) * outputs + o;
+                const int8_t *w = (const int8_t *)k->filter +
+                                  (rows.first * k->kernel_x + columns.first) * outputs + o;
                 lanes = multiplier == 1 && outputs - o >= 4 ? 4 : 1;
                 for (int32_t i = 0; i < lanes; ++i)
                     sums[i] = k->bias[o + i];
@@ -226,7 +210,8 @@ KERNEL transposed_s8(const conv_layer *k, in_rows in, out_rows out, int32_t firs
         int8_t *to = (int8_t *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x)
             for (int32_t o = 0; o < k->out_depth; ++o) {
-                const int8_t *weights = k->filter + o * k->kernel_y * k->kernel_x * depth;
+                const int8_t *weights =
+                    (const int8_t *)k->filter + o * k->kernel_y * k->kernel_x * depth;
                 int32_t sum = k->bias[o];
                 for (int32_t row = 0; row < k->kernel_y; ++row) {
                     const int32_t v = y + k->top - row * k->dilation_y;

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,13 +12,12 @@ from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.steps.elementwise import broadcast_axes
 from arenite.runtime.cexport.steps.hybrid import multiplies_in_turn, scales_of
+from arenite.runtime.cexport.steps.packing import blocks, in_blocks
+from arenite.runtime.cexport.steps.quick_convolution import Quantities, quick
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.base import Clamped, Pair, Sides
 from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
 from arenite.runtime.operators.linear import FullyConnected, MatMul
-
-_BLOCK = 4
-"""Outputs whose weights lie side by side."""
 
 
 @writes(Conv2D)
@@ -32,9 +32,8 @@ def conv_2d(t: StepWriter) -> None:
         weights.shape[1:3] == (1, 1) and operator.groups == 1 and not any(operator.padding)
         and not _is_hybrid(t)
     )  # fmt: skip
-    blocks = _blocks(weights, operator.groups)
     kernel = "pointwise" if is_pointwise else "conv"
-    _write_spatial(t, kernel, blocks, weights.shape[1:3], operator, operator.groups)
+    _write_spatial(t, kernel, weights, weights.shape[1:3], operator, operator.groups)
 
 
 @writes(DepthwiseConv2D)
@@ -51,8 +50,8 @@ def depthwise_conv_2d(t: StepWriter) -> None:
                 padding=operator.padding, min=operator.min, max=operator.max,
             )
         )  # fmt: skip
-        blocks = _blocks(np.moveaxis(weights, 3, 0).reshape(-1, *weights.shape[1:3], 1), 1)
-        _write_spatial(t, "conv", blocks, weights.shape[1:3], operator, 1)
+        weights = np.moveaxis(weights, 3, 0).reshape(-1, *weights.shape[1:3], 1)
+        _write_spatial(t, "conv", weights, weights.shape[1:3], operator, 1)
         return
     _write_spatial(t, "depthwise", weights, weights.shape[1:3], operator, 1)
 
@@ -77,14 +76,13 @@ def fully_connected(t: StepWriter) -> None:
         return
     weights = t.array(1)
     size = source.dtype.bits // 8
-    filter_ = _blocks(weights.reshape(outputs, 1, 1, depth), 1)
-    kernel = "conv" if _is_hybrid(t) else "pointwise"
-    suffix, layer = _layer(
-        t, kernel, filter_, operator, height=rows, width=1, depth=depth, out_width=1,
+    kernel, layer = _layer(
+        t, "conv" if _is_hybrid(t) else "pointwise", weights.reshape(outputs, 1, 1, depth),
+        operator, height=rows, width=1, depth=depth, out_width=1,
         out_depth=outputs,
     )  # fmt: skip
     t.call(
-        f"{kernel}_{suffix}", layer, *([scales_of(t, 0)] if _is_hybrid(t) else ()),
+        kernel, layer, *([scales_of(t, 0)] if _is_hybrid(t) else ()),
         t.rows_of(source, depth * size),
         t.rows_to(result, outputs * result.dtype.bits // 8), 0, rows,
     )  # fmt: skip
@@ -194,14 +192,14 @@ def _write_spatial(
         raise NotWrittenError("a fused addition is unsupported")
     batch, height, width, depth = source.shape
     out_width, out_depth = result.shape[2:]
-    suffix, layer = _layer(
+    kernel, layer = _layer(
         t, kernel, filter_, operator, height=height, width=width, depth=depth, out_width=out_width,
         out_depth=out_depth, groups=groups, window=(window[0], window[1]),
         strides=operator.strides, dilations=operator.dilations, padding=operator.padding,
     )  # fmt: skip
     for plane in t.planes(batch):
         scales = [scales_of(t, plane)] if _is_hybrid(t) else []
-        t.call(f"{kernel}_{suffix}", layer, *scales, *t.image_rows(plane))
+        t.call(kernel, layer, *scales, *t.image_rows(plane))
 
 
 def _layer(
@@ -221,7 +219,14 @@ def _layer(
     dilations: Pair = (1, 1),
     padding: Sides = (0, 0, 0, 0),
 ) -> tuple[str, str]:
-    """Return the suffix of the kernels of its types, and the address of a layer."""
+    """Return the name of a kernel for its types, and the address of a layer.
+
+    Args:
+        t: The step.
+        kernel: Name of the kernel, without types.
+        filter_: outputs, rows, columns, inputs; of depthwise ones rows, columns, outputs.
+        operator: States the bounds of the result.
+    """
     geometry = {
         "height": height, "width": width, "depth": depth, "out_width": out_width,
         "out_depth": out_depth, "groups": groups, "kernel_y": window[0], "kernel_x": window[1],
@@ -229,19 +234,28 @@ def _layer(
         "dilation_x": dilations[1], "top": padding[0], "left": padding[3],
     }  # fmt: skip
     is_blocked = kernel not in ("depthwise", "transposed")
+    if not _is_hybrid(t) and t.types("int8", "float32") == "int8":
+        return _layer_s8(t, kernel, geometry, filter_, operator, is_blocked=is_blocked)
+    packed = blocks(filter_, groups) if is_blocked else filter_
     if _is_hybrid(t):
-        return "hybrid", _hybrid_layer(t, geometry, filter_, operator, is_blocked=is_blocked)
-    if t.types("int8", "float32") == "float32":
-        bias = per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
-        suffix, (stored,) = t.weights(filter_)
-        return suffix, t.layer(
-            f"conv_layer_{suffix}",
-            **geometry,
-            low=operator.min,
-            high=operator.max,
-            filter=t.constant(stored, "weights"),
-            bias=t.constant(_in_blocks(bias, groups) if is_blocked else bias, "bias"),
-        )
+        layer = _hybrid_layer(t, geometry, packed, operator, is_blocked=is_blocked)
+        return f"{kernel}_hybrid", layer
+    bias = per_output(t.array(2) if t.has(2) else None, np.float32, out_depth)
+    suffix, (stored,) = t.weights(packed)
+    return f"{kernel}_{suffix}", t.layer(
+        f"conv_layer_{suffix}",
+        **geometry,
+        low=operator.min,
+        high=operator.max,
+        filter=t.constant(stored, "weights"),
+        bias=t.constant(in_blocks(bias, groups) if is_blocked else bias, "bias"),
+    )
+
+
+def _layer_s8(
+    t: StepWriter, kernel: str, geometry: dict[str, int], filter_: Array, operator: Clamped, *,
+    is_blocked: bool,
+) -> tuple[str, str]:  # fmt: skip
     source, result = t.input(), t.output()
     stated = t.input(1).quantisation
     if stated is None or filter_.dtype not in (np.int8, np.uint8):
@@ -249,32 +263,46 @@ def _layer(
     filter_zero = stated.zero_point
     if filter_.dtype == np.uint8:
         filter_, filter_zero = (filter_ ^ np.uint8(0x80)).view(np.int8), filter_zero - 128
-    if filter_zero:
-        t.need("FILTER_ZERO_POINTS")
     factors, shifts = multipliers(t)
-    is_per_output = len(factors) > 1
-    bias = per_output(t.array(2) if t.has(2) else None, np.int32, out_depth)
-    if kernel not in ("conv", "transposed"):
-        bias = _with_offsets(bias, filter_, filter_zero, zero_of(source), is_blocked=is_blocked)
-    if is_blocked:
-        bias = _in_blocks(bias, groups)
-        if is_per_output:
-            factors, shifts = _in_blocks(factors, groups), _in_blocks(shifts, groups)
+    bias = per_output(t.array(2) if t.has(2) else None, np.int32, geometry["out_depth"])
+    of_whole = _with_offsets(bias, filter_, filter_zero, zero_of(source), is_first=is_blocked)
     low, high = t.clamp(operator.min, operator.max)
-    return "s8", t.layer(
+    handed = Quantities(
+        filter_, of_whole, factors, shifts, zero_of(result), low, high, t.file.rounding
+    )
+    found = None if filter_zero else quick(kernel, geometry, handed)
+    if found is not None:
+        kernel, handed = found
+    else:
+        if filter_zero:
+            t.need("FILTER_ZERO_POINTS")
+        if kernel in ("conv", "transposed"):
+            handed = replace(handed, bias=bias)
+        if is_blocked:
+            handed = _blocked(handed, geometry["groups"])
+    return f"{kernel}_s8", t.layer(
         "conv_layer",
         **geometry,
         in_offset=-zero_of(source),
         filter_offset=-filter_zero,
-        out_zero=zero_of(result),
+        out_zero=handed.zero,
         low=low,
         high=high,
-        factor_step=int(is_per_output),
-        filter=t.constant(filter_, "weights"),
-        bias=t.constant(bias, "bias"),
-        factors=t.constant(factors, "factors"),
-        shifts="NULL" if t.is_even else t.constant(shifts, "shifts"),
+        factor_step=int(len(factors) > 1),
+        filter=t.constant(handed.weights, "weights"),
+        bias=t.constant(handed.bias, "bias"),
+        factors=t.constant(handed.factors, "factors") if handed.factors.size else "NULL",
+        shifts="NULL" if t.is_even else t.constant(handed.shifts, "shifts"),
     )
+
+
+def _blocked(given: Quantities, groups: int) -> Quantities:
+    """Return what the general kernels are handed: all in blocks of outputs."""
+    bias, weights = in_blocks(given.bias, groups), blocks(given.weights, groups)
+    if len(given.factors) == 1:
+        return replace(given, bias=bias, weights=weights)
+    factors, shifts = in_blocks(given.factors, groups), in_blocks(given.shifts, groups)
+    return replace(given, bias=bias, weights=weights, factors=factors, shifts=shifts)
 
 
 def _hybrid_layer(
@@ -285,8 +313,8 @@ def _hybrid_layer(
     scales = np.array(stated.scales, np.float32)
     bias = per_output(t.array(2) if t.has(2) else None, np.float32, geometry["out_depth"])
     if is_blocked:
-        bias = _in_blocks(bias, geometry["groups"])
-        scales = scales if len(scales) == 1 else _in_blocks(scales, geometry["groups"])
+        bias = in_blocks(bias, geometry["groups"])
+        scales = scales if len(scales) == 1 else in_blocks(scales, geometry["groups"])
     return t.layer(
         "conv_layer_hybrid",
         **geometry,
@@ -342,46 +370,19 @@ def per_output(array: Array | None, dtype: type[np.generic], outputs: int) -> Ar
 
 
 def _with_offsets(
-    bias: Array, filter_: Array, filter_zero: int, zero: int, *, is_blocked: bool
+    bias: Array, filter_: Array, filter_zero: int, zero: int, *, is_first: bool
 ) -> Array:
     """Return the bias with what the source's zero point adds to the sum of a whole window.
 
     Args:
         bias: One an output.
-        filter_: Of the kernel: in blocks, or rows, columns, outputs.
+        filter_: Of bytes, not packed.
         filter_zero: Stands for 0 in the filter.
         zero: Stands for 0 in the source.
-        is_blocked: Whether the filter is in blocks.
+        is_first: Whether the filter's outputs are its first axis, not its last.
     """
     numbers = filter_.astype(np.int64) - filter_zero
-    if is_blocked:
-        sums = numbers.sum(axis=(1, 2, 3)).reshape(-1)[: bias.size]
-    else:
-        sums = numbers.reshape(-1, bias.size).sum(axis=0)
+    by_output = numbers.reshape(bias.size, -1).T if is_first else numbers.reshape(-1, bias.size)
     # The kernels' sums are of 32 bits and wrap round; so is this.
-    wrapped: Array = (bias - zero * sums).astype(np.uint32).view(np.int32)
+    wrapped: Array = (bias - zero * by_output.sum(axis=0)).astype(np.uint32).view(np.int32)
     return wrapped
-
-
-def _blocks(weights: Array, groups: int) -> Array:
-    """Return a filter in blocks of four outputs, zeros where there are fewer.
-
-    Args:
-        weights: outputs, rows, columns, inputs.
-        groups: Outputs come in as many groups; none shares a block with another.
-
-    Returns:
-        Shape blocks, rows, columns, inputs, 4.
-    """
-    outputs, *inner = weights.shape
-    per_group = outputs // groups
-    margin = -per_group % _BLOCK
-    by_group = weights.reshape(groups, per_group, *inner)
-    filled = np.pad(by_group, [(0, 0), (0, margin), *((0, 0) for _ in inner)])
-    return np.ascontiguousarray(np.moveaxis(filled.reshape(-1, _BLOCK, *inner), 1, -1))
-
-
-def _in_blocks(values: Array, groups: int) -> Array:
-    """Return one value an output, in the blocks of a filter."""
-    by_group = values.reshape(groups, -1)
-    return np.pad(by_group, [(0, 0), (0, -by_group.shape[1] % _BLOCK)]).reshape(-1)

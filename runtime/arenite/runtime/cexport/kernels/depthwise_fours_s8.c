@@ -1,0 +1,118 @@
+#include "common.h"
+#include "dsp.h"
+#include "conv_s8.h"
+#include "results_s8.h"
+
+/* The sums of four channels. */
+typedef struct {
+    int32_t a, b, c, d;
+} four_sums;
+
+/* Products of four channels with their weights, which `w` has behind; inputs are at `from`. */
+#if HAS_DSP
+#define TIMES_FOUR(from)                \
+    "ldr %[x], " from                   \
+    "\n\tldr %[v], [%[w]], #4\n\t"      \
+    "sxtb16 %[t], %[x]\n\t"             \
+    "sxtb16 %[u], %[v]\n\t"             \
+    "smlabb %[a], %[t], %[u], %[a]\n\t" \
+    "smlatt %[c], %[t], %[u], %[c]\n\t" \
+    "sxtb16 %[x], %[x], ror #8\n\t"     \
+    "sxtb16 %[v], %[v], ror #8\n\t"     \
+    "smlabb %[b], %[x], %[v], %[b]\n\t" \
+    "smlatt %[d], %[x], %[v], %[d]\n\t"
+#endif
+
+static inline const int8_t *add_four(four_sums *s, const int8_t *from, const int8_t *w)
+{
+#if HAS_DSP
+    uint32_t x, v, t, u;
+    __asm__(TIMES_FOUR("[%[from]]")
+            : [w] "+r"(w), [a] "+r"(s->a), [b] "+r"(s->b), [c] "+r"(s->c), [d] "+r"(s->d),
+              [x] "=&r"(x), [v] "=&r"(v), [t] "=&r"(t), [u] "=&r"(u)
+            : [from] "r"(from)
+            : "memory");
+    return w;
+#else
+    s->a += from[0] * w[0];
+    s->b += from[1] * w[1];
+    s->c += from[2] * w[2];
+    s->d += from[3] * w[3];
+    return w + 4;
+#endif
+}
+
+/* The same for three taps, whose inputs are `step` apart. */
+static inline const int8_t *add_three_fours(four_sums *s, const int8_t *from, int32_t step,
+                                            const int8_t *w)
+{
+#if HAS_DSP
+    uint32_t x, v, t, u;
+    __asm__(TIMES_FOUR("[%[from]]") TIMES_FOUR("[%[from], %[step]]")
+                TIMES_FOUR("[%[from], %[step], lsl #1]")
+            : [w] "+r"(w), [a] "+r"(s->a), [b] "+r"(s->b), [c] "+r"(s->c), [d] "+r"(s->d),
+              [x] "=&r"(x), [v] "=&r"(v), [t] "=&r"(t), [u] "=&r"(u)
+            : [from] "r"(from), [step] "r"(step)
+            : "memory");
+    return w;
+#else
+    w = add_four(s, from, w);
+    w = add_four(s, from + step, w);
+    return add_four(s, from + 2 * step, w);
+#endif
+}
+
+/* One pixel. `from` has where the rows of its window begin, null for those outside the image. */
+static NOT_INLINED void depthwise_pixel(const conv_layer *k, const int8_t *const *from,
+                                        taps columns, int8_t *to)
+{
+    const int32_t step = k->dilation_x * k->depth, width = k->kernel_x;
+    const int8_t zero = (int8_t)-k->in_offset;
+    const int8_t zeros[4] = {zero, zero, zero, zero};
+    const int is_whole = columns.end - columns.first == width;
+    const int8_t *w = (const int8_t *)k->filter;
+    results_s8 r = results_of(k);
+    for (int32_t channel = 0; channel < k->depth; channel += 4, to += 4) {
+        four_sums s = {0, 0, 0, 0};
+        for (const int8_t *const *row = from; row < from + k->kernel_y; ++row) {
+            const int8_t *x = *row == NULL ? zeros : *row + channel;
+            const int32_t apart = *row == NULL ? 0 : step;
+            if (width == 3 && (is_whole || apart == 0)) {
+                w = add_three_fours(&s, x, apart, w);
+                continue;
+            }
+            for (int32_t i = 0; i < width; ++i, x += apart)
+                w = add_four(&s, i < columns.first || i >= columns.end ? zeros : x, w);
+        }
+        to[0] = (int8_t)next_result(&r, 2 * s.a);
+        to[1] = (int8_t)next_result(&r, 2 * s.b);
+        to[2] = (int8_t)next_result(&r, 2 * s.c);
+        to[3] = (int8_t)next_result(&r, 2 * s.d);
+        if (is_narrow(k))
+            clamp_results(k, to, 4);
+    }
+}
+
+/* Depthwise convolution of channels in fours, rows [first, end) of the result. Weights of four
+   channels lie side by side, those of a window one behind the other. What offsets add to the sums
+   of whole windows is in the bias. */
+KERNEL depthwise_fours_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int32_t top = y * k->stride_y - k->top;
+        const taps rows = taps_inside(top, k->dilation_y, k->kernel_y, k->height);
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t x = 0; x < k->out_width; ++x, to += k->depth) {
+            const int32_t left = x * k->stride_x - k->left;
+            const taps columns = taps_inside(left, k->dilation_x, k->kernel_x, k->width);
+            const int8_t *from[8];
+            for (int32_t row = 0; row < k->kernel_y; ++row) {
+                from[row] = NULL;
+                if (row >= rows.first && row < rows.end)
+                    from[row] =
+                        (const int8_t *)in_row(in, top + row * k->dilation_y) + left * k->depth;
+            }
+            depthwise_pixel(k, from, columns, to);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+/* Whether the processor multiplies pairs of numbers of 16 bits, which share a word. */
+#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
+#define HAS_DSP 1
+#else
+#define HAS_DSP 0
+#endif
+
+#if HAS_DSP
+static inline uint32_t four_bytes(const void *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Bytes 0 and 2 of a word as a pair. */
+static inline uint32_t even_bytes(uint32_t word)
+{
+    uint32_t pair;
+    __asm__("sxtb16 %0, %1" : "=r"(pair) : "r"(word));
+    return pair;
+}
+
+/* Bytes 1 and 3. */
+static inline uint32_t odd_bytes(uint32_t word)
+{
+    uint32_t pair;
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(word));
+    return pair;
+}
+
+/* A sum and the products of two pairs. */
+static inline int32_t plus_products(int32_t sum, uint32_t a, uint32_t b)
+{
+    __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+#endif
+
+/* a * b / 2^32, halves rounded up. */
+static inline int32_t rounded_high(int32_t a, int32_t b)
+{
+#if HAS_DSP
+    int32_t high;
+    __asm__("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
+    return high;
+#else
+    return (int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32);
+#endif
+}
+
+/* value / 2, rounded down and clamped to a byte. */
+static inline int32_t saturated_half(int32_t value)
+{
+#if HAS_DSP
+    int32_t half;
+    __asm__("ssat %0, #8, %1, asr #1" : "=r"(half) : "r"(value));
+    return half;
+#else
+    return clamped(value >> 1, -128, 127);
+#endif
+}

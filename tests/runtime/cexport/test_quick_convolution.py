@@ -1,0 +1,99 @@
+"""Which convolutions the quick kernels make; their packed weights are those of the model."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arenite.planner import Array
+from arenite.runtime.cexport.steps.packing import fits_pairs, pairs
+from arenite.runtime.cexport.steps.quick_convolution import Quantities, quick
+
+GEOMETRY = {
+    "depth": 6, "out_depth": 5, "groups": 1, "kernel_y": 1, "kernel_x": 1, "dilation_x": 1,
+}  # fmt: skip
+INT8 = np.iinfo(np.int8)
+
+
+def quantities(weights: Array) -> Quantities:
+    outputs = len(weights)
+    return Quantities(
+        weights, np.arange(outputs, dtype=np.int32), np.full(outputs, 2**30, np.int32),
+        np.full(outputs, -8, np.int8), 3, -128, 127, "double",
+    )  # fmt: skip
+
+
+def drawn(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).integers(-127, 127, shape, np.int8, endpoint=True)
+
+
+def unpacked(packed: Array, shape: tuple[int, ...]) -> Array:
+    """Return the weights in the order in which a model has them, one number after another."""
+    outputs, rows, columns, inputs = shape
+    run, numbers = columns * inputs, iter(packed.tolist())
+    found = np.zeros((outputs + outputs % 2, rows, run), int)
+    for first in range(0, len(found), 8):
+        places = range(first, min(first + 8, len(found)), 2)
+        for row in range(rows):
+            for start in range(0, run - run % 4, 4):
+                for place in places:
+                    for each in (start, start + 2, start + 1, start + 3):
+                        found[place : place + 2, row, each] = apart(numbers)
+            for place in places:
+                for each in range(run - run % 4, run):
+                    found[place : place + 2, row, each] = apart(numbers)
+    assert not list(numbers)
+    return found[:outputs].reshape(shape)
+
+
+def apart(numbers: Iterator[int]) -> tuple[int, int]:
+    lane = next(numbers)
+    one = (lane + 128) % 256 - 128
+    return one, (lane - one) // 256
+
+
+@pytest.mark.parametrize("shape", [(5, 1, 1, 6), (16, 3, 3, 4), (23, 2, 5, 3), (2, 1, 1, 1)])
+def test_every_weight_is_in_its_pair(shape: tuple[int, ...]) -> None:
+    weights = drawn(*shape)
+    np.testing.assert_array_equal(unpacked(pairs(weights), shape), weights)
+
+
+def test_a_pair_that_16_bits_do_not_hold_is_left_to_the_general_kernel() -> None:
+    weights = drawn(5, 1, 1, 6)
+    assert quick("pointwise", GEOMETRY, quantities(weights)) is not None
+    weights[0, 0, 0, 2], weights[1, 0, 0, 2] = -1, INT8.min
+    assert not fits_pairs(weights)
+    assert quick("pointwise", GEOMETRY, quantities(weights)) is None
+
+
+def test_sums_that_32_bits_do_not_hold_are_left_to_the_general_kernel() -> None:
+    assert fits_pairs(np.full((2, 1, 1, 510), 127, np.int8))
+    assert not fits_pairs(np.full((2, 1, 1, 520), 127, np.int8))
+    large = quantities(drawn(5, 1, 1, 6))
+    large = replace(large, bias=np.full(5, 2**30, np.int32), factors=large.factors[:1])
+    assert quick("pointwise", GEOMETRY, large) is None
+
+
+def test_a_shift_to_the_left_is_left_to_the_general_kernel() -> None:
+    given = quantities(drawn(5, 1, 1, 6))
+    shifts = np.array([-8, -8, 0, -8, -8], np.int8)
+    assert quick("pointwise", GEOMETRY, replace(given, shifts=shifts)) is None
+
+
+def test_an_output_whose_results_are_all_alike_becomes_a_bias() -> None:
+    given = quantities(drawn(5, 1, 1, 6))
+    bias = np.array([2**30, -(2**30), 0, 9, 9], np.int32)
+    shifts = np.array([-2, -28, 0, -8, -8], np.int8)
+    factors = np.array([2**30, 2**30, 0, 2**30, 2**30], np.int32)
+    found = quick("pointwise", GEOMETRY, replace(given, bias=bias, shifts=shifts, factors=factors))
+    assert found is not None
+    name, handed = found
+    assert name == "pointwise_pairs"
+    weights = unpacked(handed.weights, (5, 1, 1, 6))
+    assert not weights[:3].any()
+    np.testing.assert_array_equal(weights[3:], given.weights[3:])
+    # Twice the sum, divided by 8: what is added to the zero point 3 gives 127, 1 and 3.
+    np.testing.assert_array_equal(handed.bias[:3, 0], [8 * 124, 8 * -2, 0])
+    assert (handed.bias[:3, 1] == 2**30).all()
+    assert (handed.shifts[:3] == 0).all()
