@@ -176,6 +176,13 @@ def test_plans_that_do_not_hold_for_the_schedule_are_refused(tmp_path, monkeypat
     assert not (tmp_path / "c").exists()
 
 
+def test_weights_are_not_streamed(tmp_path):
+    path = write_system(tmp_path, '"detector"', "detector")
+    path.write_text(path.read_text() + '\nweights = "25%"')
+    with pytest.raises(OptionsError, match="'detector' has weights='25%': C source streams none"):
+        system_of(path)
+
+
 def test_ways_to_round_that_differ_are_refused(tmp_path):
     (tmp_path / "a.tflite").write_bytes(networks.classifier())
     save(

@@ -41,6 +41,8 @@ def test_models_run_in_the_order_of_the_file_unless_there_is_a_schedule(tmp_path
         ('[models.a]\npath = "a.onnx"\nkeep = [1]', "expected names of outputs"),
         ('[models.a]\npath = "a.onnx"\ndims = { n = "1..4" }', "expected a whole number"),
         ('[models.a]\npath = "a.onnx"\nvalues = { n = true }', "expected a number"),
+        ('[models.a]\npath = "a.onnx"\nweights = "much"', "weights 'much'"),
+        ('[models.a]\npath = "a.onnx"\nweights = "5%,late"', "'late' is unsupported"),
         (f'schedule = ["a"]\n{TWO}', "leaves out 'b'"),
         (f'schedule = ["a", "b", "c"]\n{TWO}', "names 'c'; models: 'a', 'b'"),
         (f'schedule = ["a", "b", "a"]\n{TWO}', "more than once"),

@@ -7,10 +7,11 @@ import pytest
 
 from arenite.pipeline.making.programs import random_array
 from arenite.pipeline.session import Session
-from arenite.pipeline.systems import plan_system
+from arenite.pipeline.systems import SystemFileError, plan_system
 from arenite.runtime import ProgramError, StageOrderError, System
 from arenite.runtime.operators import Copy
 from support.small_systems import CONNECTED, write_system
+from support.tiny_onnx import parse, save, with_random_weights
 
 THREE = '"detector", { maybe = ["landmarks"] }, { maybe = ["iris"] }'
 POISONS = [None, 0x00, 0xFF]
@@ -183,6 +184,42 @@ def test_models_at_once_run_in_slices_and_on_threads(tmp_path):
             np.testing.assert_array_equal(found["detector"]["boxes"], boxes)
 
 
+LAYERS = """(float[1,32,8,8] x) => (y) <float[64,32,3,3] w, float[32,64,3,3] v>
+{ c = Conv<pads=[1,1,1,1]>(x, w) r = Relu(c) y = Conv(r, v) }"""
+
+
+@pytest.mark.parametrize("schedule", ["any_order", "at_once"])
+@pytest.mark.parametrize("loading", ["in-turn", "beside"])
+def test_models_stream_weights_into_the_arena_that_they_share(tmp_path, loading, schedule):
+    lines = [f'schedule = [{{ {schedule} = ["one", "other"] }}]']
+    for seed, name in enumerate(("one", "other")):
+        save(tmp_path, with_random_weights(parse(LAYERS), seed)).rename(tmp_path / f"{name}.onnx")
+        weights = f'weights = "30%,{loading}"'
+        lines += [f"[models.{name}]", f'path = "{name}.onnx"', weights]
+    path = tmp_path / "system.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    held = plan_system(path).write(tmp_path / "system.arena")
+    assert held.weights_resident < 0.1 * held.weights
+    with System(tmp_path / "system.arena", poison=0xFF) as system:
+        given = {name: inputs_of(system, name) for name in system}
+        expected = {name: alone(path, name, given[name])["y"] for name in system}
+        for name in ("one", "other", "other", "one"):
+            np.testing.assert_array_equal(system[name].run(given[name])["y"], expected[name])
+        if schedule == "at_once":
+            system["one"].start(given["one"])
+            while not system["one"].advance(1):
+                found = system["other"].run(given["other"])["y"]
+                np.testing.assert_array_equal(found, expected["other"])
+            np.testing.assert_array_equal(system["one"].outputs["y"].view, expected["one"])
+
+
+def test_weights_that_fit_no_budget_are_refused(tmp_path):
+    path = write_system(tmp_path, '"detector"', "detector")
+    path.write_text(path.read_text() + '\nweights = "1%"')
+    with pytest.raises(SystemFileError, match="model 'detector' has weights='1%', which need at"):
+        plan_system(path)
+
+
 def test_a_repeated_model_finds_its_input_again(tmp_path):
     path = write_system(
         tmp_path, '"detector", { repeat = ["landmarks"] }', "detector", "landmarks",
@@ -200,7 +237,6 @@ def test_a_repeated_model_finds_its_input_again(tmp_path):
 
 def test_a_single_model_is_no_system(tmp_path):
     from arenite.pipeline import build
-    from support.tiny_onnx import parse, save
 
     model = save(tmp_path, parse("(float[2] x) => (y) {y = Neg(x)}"))
     build(model, tmp_path / "one.arena")

@@ -8,9 +8,10 @@ from typing import Any, Self
 
 from arenite.planner.errors import FileError, about_file
 from arenite.planner.programs import Section, SectionKind
+from arenite.runtime.rewrites import WeightBudget
 
 _KINDS = {str(kind): kind for kind in SectionKind}
-_OF_MODEL = ("path", "keep", "dims", "shapes", "values")
+_OF_MODEL = ("path", "keep", "dims", "shapes", "values", "weights")
 _OF_SYSTEM = ("models", "schedule", "connect")
 
 
@@ -28,6 +29,7 @@ class SystemModel:
         dims: Values of free dimensions, by name.
         shapes: Shapes of inputs, by name.
         values: Inputs fixed at a value, by name.
+        weights: Those that may be resident in a run, the others being streamed; None for all.
     """
 
     path: Path
@@ -35,6 +37,7 @@ class SystemModel:
     dims: Mapping[str, int] = field(default_factory=dict)
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     values: Mapping[str, float] = field(default_factory=dict)
+    weights: WeightBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,19 @@ def _model(folder: Path, name: str, stated: Any) -> SystemModel:
         dims,
         {key: tuple(each) for key, each in shapes.items()},
         values,
+        _weights(what, stated.get("weights")),
     )
+
+
+def _weights(what: str, stated: Any) -> WeightBudget | None:
+    if stated is None:
+        return None
+    try:
+        return WeightBudget.parse(stated if isinstance(stated, str) else str(stated))
+    except ValueError as error:
+        raise SystemFileError(
+            f"{what} has weights {stated!r}: {error}; expected a size or a share, such as '25%'"
+        ) from error
 
 
 _DEEPEST = 16

@@ -66,6 +66,12 @@ def write_system_c(request: CRequest) -> ExportedC:
     if request.budget is not None:
         raise OptionsError("--budget is for a single model; the models of a system run whole")
     system = SystemDescription.read(request.model)
+    for name, model in system.models.items():
+        if model.weights is not None:
+            raise OptionsError(
+                f"model {name!r} has weights={str(model.weights)!r}: C source streams none; leave "
+                "it out"
+            )
     reading = request.reading
     models = {name: _lowered(request, name, each) for name, each in system.models.items()}
     joined = join(system, {name: each.program for name, each in models.items()})

@@ -21,7 +21,7 @@ from arenite.planner.files import model_digest
 from arenite.planner.programs import CostedMemory, SectionKind
 from arenite.runtime import SessionMemory
 from arenite.runtime.program import root_of
-from arenite.runtime.rewrites import Kernels
+from arenite.runtime.rewrites import Kernels, WeightBudgetError
 from arenite.strategies import find
 
 
@@ -119,9 +119,21 @@ def plan_system(
 
 
 def _built(name: str, model: SystemModel, limits: SearchLimits) -> Built:
-    """Return the program of a model as it is built alone, but for its names."""
-    reading = Reading(model.dims, model.shapes, model.values, limits=limits)
-    lowered = lower_model(model.path, reading)
+    """Return the program of a model as it is built alone, but for its names.
+
+    Raises:
+        SystemFileError: The budget of its weights cannot be met.
+    """
+    reading = Reading(
+        model.dims, model.shapes, model.values, weight_budget=model.weights, limits=limits
+    )
+    try:
+        lowered = lower_model(model.path, reading)
+    except WeightBudgetError as error:
+        raise SystemFileError(
+            f"model {name!r} has weights={str(model.weights)!r}, which need at least "
+            f"{error.least} B, the budget is {error.budget} B; raise it"
+        ) from error
     lowered = replace(lowered, program=prefixed(lowered.program, name))
     return build_lowered(lowered, reading, strategy=find("best"))
 
