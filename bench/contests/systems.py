@@ -26,7 +26,7 @@ from arenite.runtime import System
 from arenite.runtime.targets.tflm import measure_arena, read_tflm_model
 from arenite.strategies import find
 from bench.harness.contest import Asked, Row, contest
-from bench.harness.inputs import SHARED_ONNX, SHARED_TFLITE, zoo_file
+from bench.harness.inputs import SHARED_ONNX, SHARED_TFLITE, package_file, reading_of, zoo_file
 
 SYSTEMS: Mapping[str, Sequence[str]] = {
     "blazeface, face mesh": ("zoo:blazeface", "zoo:face-mesh"),
@@ -42,7 +42,12 @@ SYSTEMS: Mapping[str, Sequence[str]] = {
     "faces, keywords, noise": (
         "ultraface_rfb320.onnx", "mlt_kws_ref_model.onnx", "dtln_noise_suppression.tflite",
     ),
+    "lines of text found, read": (
+        "rapidocr_onnxruntime:ch_PP-OCRv4_det_infer.onnx",
+        "rapidocr_onnxruntime:ch_PP-OCRv4_rec_infer.onnx",
+    ),
 }  # fmt: skip
+"""Of each system its models: of `../shared`, of the zoo, or of an installed package."""
 _LINE, _AT_ONCE = "one after another", "at once"
 
 
@@ -52,7 +57,7 @@ _LINE, _AT_ONCE = "one after another", "at once"
         "saved": ".1%", "TFLM, shared": "", "records": "", "placed in, s": ".2f",
         "orders run": "",
     }},
-    models="zoo, pairs and triples of ../shared",
+    models="zoo, pairs and triples of ../shared, a pair of rapidocr-onnxruntime",
 )  # fmt: skip
 def systems(asked: Asked) -> Iterator[Row]:
     """The arena of pairs and triples of models, one after another in any order and at once.
@@ -143,8 +148,11 @@ def _random_program(num_steps: int, seed: int) -> Program:
 
 
 def _file(name: str, folder: Path) -> Path:
-    if name.startswith("zoo:"):
-        return zoo_file(name.removeprefix("zoo:"), folder)
+    package, colon, file = name.partition(":")
+    if package == "zoo":
+        return zoo_file(file, folder)
+    if colon:
+        return package_file(package, f"models/{file}")
     return (SHARED_TFLITE if name.endswith(".tflite") else SHARED_ONNX) / name
 
 
@@ -152,7 +160,10 @@ def _row(paths: Sequence[Path], kind: SectionKind, folder: Path) -> Row:
     names = [f"m{number}" for number in range(len(paths))]
     description = SystemDescription(
         "system",
-        {name: SystemModel(path) for name, path in zip(names, paths, strict=True)},
+        {
+            name: SystemModel(path, shapes=reading_of(path).fixed_shapes)
+            for name, path in zip(names, paths, strict=True)
+        },
         Section(kind, tuple(names)),
     )
     planned = plan_system(description)
@@ -177,7 +188,7 @@ def _runs_alike(
     generator = np.random.default_rng(0)
     given, expected = {}, {}
     for name, path in paths.items():
-        with Session(path) as session:
+        with Session(path, shapes=reading_of(path).fixed_shapes) as session:
             given[name] = {
                 port.name: random_array(generator, port.dtype, port.shape)
                 for port in session.inputs

@@ -6,6 +6,7 @@ project.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import onnx
@@ -34,6 +35,8 @@ SHAPES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
 
 
 READINGS: Mapping[str, Reading] = {
+    "ch_PP-OCRv4_det_infer": Reading(shapes={"x": (1, 3, 320, 320)}),
+    "ch_PP-OCRv4_rec_infer": Reading(shapes={"x": (1, 3, 48, 320)}),
     "ppocr4_rec": Reading(shapes={"x": (1, 3, 48, 320)}),
     "silero_vad": Reading(shapes={"input": (1, 576), "state": (2, 1, 128)}, values={"sr": 16000}),
     "silero_vad_16k_op15": Reading({"batch": 1, "sequence": 576}, shapes={"state": (2, 1, 128)}),
@@ -66,6 +69,13 @@ def shared_tflite(names: Sequence[str] | None = None) -> list[Path]:
     if names is None:
         return sorted(SHARED_TFLITE.glob("*.tflite"))
     return [path for name in names if (path := SHARED_TFLITE / f"{name}.tflite").is_file()]
+
+
+def package_file(package: str, path: str) -> Path:
+    """Return a file inside an installed package; there is none where the package is absent."""
+    found = find_spec(package)
+    folders = (found and found.submodule_search_locations) or [package]
+    return Path(folders[0], path)
 
 
 def zoo_file(name: str, folder: Path) -> Path:

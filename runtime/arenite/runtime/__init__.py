@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         UnexpectedRuntimeError,
         UnwritableProgramError,
     )
+    from arenite.runtime.session.closing import Closing
     from arenite.runtime.session.running import System, SystemStage
     from arenite.runtime.session.session import MAX_THREADS, Session, SessionOptions
     from arenite.runtime.session.stated import (
@@ -45,10 +46,10 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "MAX_THREADS", "ArenaMemory", "DeadMemoryError", "FeedError", "IndexRangeError",
+    "MAX_THREADS", "ArenaMemory", "Closing", "DeadMemoryError", "FeedError", "IndexRangeError",
     "InputNameError", "InputShapeError", "InputTypeError", "ProgramError", "ResourceError",
     "Session", "SessionBusyError", "SessionClosedError", "SessionForkedError", "SessionMemory",
-    "SessionOptions", "SessionPort", "SessionStage", "SizeRangeError", "StageOrderError",
-    "States", "StatesFileError", "StatesFullError", "StepProfile", "System", "SystemStage",
-    "Tuned", "UnexpectedRuntimeError", "UnwritableProgramError", "chrome_trace", "processor_name",
+    "SessionOptions", "SessionPort", "SessionStage", "SizeRangeError", "StageOrderError", "States",
+    "StatesFileError", "StatesFullError", "StepProfile", "System", "SystemStage", "Tuned",
+    "UnexpectedRuntimeError", "UnwritableProgramError", "chrome_trace", "processor_name",
 ]  # fmt: skip

@@ -29,18 +29,20 @@ from arenite.cli.options.model import (
 )
 from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.render.facts import (
+    arena_row,
     facts,
     held_as_json,
     held_row,
     memories_as_json,
     memory_rows,
     name,
+    plan_as_json,
     range_as_json,
     range_rows,
     weights_as_json,
     weights_rows,
 )
-from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural
+from arenite.pipeline.base import Reading, both, configured, grouped, plural
 from arenite.pipeline.making import build_by_plan, build_model, code_of, rounding_error, tuned
 from arenite.planner import Step
 from arenite.planner.operators import Band
@@ -167,7 +169,7 @@ def build(
         rows = [
             ("steps", f"{len(kinds_by_step)}: {kinds}"),
             *_turns_rows(len(problem.steps), len(kinds_by_step)),
-            ("arena", f"{both(plan.height)}, {distance(plan)}"),
+            arena_row(plan),
             *_whole_rows(built.height, plan.height),
             *range_rows(problem, plan, compiled.source.dimensions),
             *memory_rows(problem, plan),
@@ -187,10 +189,9 @@ def build(
             "num_steps": len(kinds_by_step),
             "num_turns": len(problem.steps),
             "operators": dict(operators),
+            **plan_as_json(plan),
             "height": built.height,
             "arena_bytes": plan.height,
-            "lower_bound": plan.lower_bound,
-            "optimal": plan.optimal,
             "memories": memories_as_json(problem, plan),
             **range_as_json(problem, plan, compiled.source.dimensions),
             "file_bytes": file_bytes,
@@ -200,7 +201,6 @@ def build(
             "tiles": {str(tile): count for tile, count in tiles.items()},
             "tuned_on": tuned_on,
             "tuned_tiles": {str(tile): count for tile, count in tuned_tiles.items()},
-            "strategy": plan.strategy,
             "notes": list(notes),
         },
         text,

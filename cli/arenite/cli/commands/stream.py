@@ -18,8 +18,8 @@ from arenite.cli.options.common import (
 from arenite.cli.options.model import order_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.stream import stream_options
-from arenite.cli.render.facts import facts, held_as_json, held_row, name
-from arenite.pipeline.base import Reading, both, configured, distance, grouped, plural
+from arenite.cli.render.facts import arena_row, facts, held_as_json, held_row, name, plan_as_json
+from arenite.pipeline.base import Reading, both, configured, grouped, plural
 from arenite.pipeline.making import StreamedModel, stream_model
 from arenite.runtime.rewrites import Kernels
 from arenite.strategies import find
@@ -90,7 +90,7 @@ def stream(
             ("outputs", _outputs(found)),
             *(("window", f"{each.name} {each.reason}") for each in streamed.whole),
             ("multiply-adds", _ratio(found.multiply_adds, found.window_multiply_adds)),
-            ("arena", f"{both(plan.height)}, {distance(plan)}"),
+            arena_row(plan),
             ("states", f"{both(streamed.state_bytes)} of the arena"),
             ("whole window", both(found.window.arena_bytes)),
             held_row(held),
@@ -110,14 +110,11 @@ def stream(
             "whole": [{"step": each.name, "reason": each.reason} for each in streamed.whole],
             "multiply_adds": found.multiply_adds,
             "window_multiply_adds": found.window_multiply_adds,
-            "height": plan.height,
-            "lower_bound": plan.lower_bound,
-            "optimal": plan.optimal,
+            **plan_as_json(plan),
             "state_bytes": streamed.state_bytes,
             "window_height": found.window.arena_bytes,
             "held": held_as_json(held),
             "file_bytes": file_bytes,
-            "strategy": plan.strategy,
         },
         text,
     )

@@ -18,14 +18,16 @@ from arenite.cli.options.common import (
 from arenite.cli.options.model import memories_option
 from arenite.cli.options.sections import SEARCH, SectionedCommand
 from arenite.cli.render.facts import (
+    arena_row,
     facts,
     held_as_json,
     held_row,
     memories_as_json,
     memory_rows,
     name,
+    plan_as_json,
 )
-from arenite.pipeline.base import both, configured, distance, percent, plural
+from arenite.pipeline.base import both, configured, percent, plural
 from arenite.pipeline.systems import PlannedSystem, plan_system
 from arenite.planner.programs import CostedMemory
 from arenite.runtime import SessionMemory
@@ -88,16 +90,13 @@ def _as_json(
     return {
         "system": str(description),
         "models": dict(planned.alone),
-        "strategy": plan.strategy,
+        **plan_as_json(plan),
         "num_operators": len(problem.steps),
         "num_records": len(problem.records),
         "sum": sum(planned.alone.values()),
         "largest": max(planned.alone.values()),
-        "lower_bound": plan.lower_bound,
-        "height": plan.height,
-        "optimal": plan.optimal,
         "memories": memories_as_json(problem, plan),
-        "session": held and held_as_json(held),
+        "held": held and held_as_json(held),
         "seconds": planned.built.outcome.seconds,
         "output": None if output is None else str(output),
     }
@@ -116,7 +115,7 @@ def _show(
     saved = 1 - plan.height / total if total else 0.0
     rows: list[tuple[str, RenderableType]] = [
         ("models", ", ".join(f"{each} {both(size)}" for each, size in planned.alone.items())),
-        ("arena", f"{both(plan.height)}, {distance(plan)}"),
+        arena_row(plan),
         ("apart", f"{both(total)} in arenas of their own: {percent(saved)} saved"),
         ("largest", f"{both(largest)} for the largest model alone"),
         *memory_rows(problem, plan),

@@ -12,6 +12,7 @@ from rich.text import Text
 from arenite.pipeline.base import (
     both,
     dimensions_as_json,
+    distance,
     grouped,
     percent,
     plural,
@@ -25,6 +26,21 @@ from arenite.planner.sizes import Dimension
 from arenite.runtime import SessionMemory, Tuned
 from arenite.runtime.rewrites import weight_bytes
 from arenite.strategies import Spread
+
+
+def arena_row(plan: Plan) -> tuple[str, str]:
+    """Return the height of a plan and its distance from the bound as a row of facts."""
+    return "arena", f"{both(plan.height)}, {distance(plan)}"
+
+
+def plan_as_json(plan: Plan) -> dict[str, object]:
+    """Return the height of a plan, its proof, and what made it."""
+    return {
+        "strategy": plan.strategy,
+        "lower_bound": plan.lower_bound,
+        "height": plan.height,
+        "optimal": plan.optimal,
+    }
 
 
 def held_as_json(held: SessionMemory) -> dict[str, int]:

@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -41,6 +42,32 @@ class Outcome:
     plan: Plan
     seconds: float
     interrupted: bool
+
+
+class Placed(ABC):
+    """What has a plan: its height, and the proof."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def plan(self) -> Plan:
+        """The offsets, with the proof."""
+
+    @property
+    def height(self) -> int:
+        """Bytes of the arena."""
+        return self.plan.height
+
+    @property
+    def lower_bound(self) -> int:
+        """Bytes below which no plan of these records exists."""
+        return self.plan.lower_bound
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the height is proved to be the least."""
+        return self.plan.optimal
 
 
 def configured(

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from arenite.pipeline.generation.lengths import MASKS, POSITIONS, TOKENS, decode
 from arenite.pipeline.generation.sampling import Sampling
 from arenite.pipeline.generation.text import FileTokenizer, TextStream, Tokenizer
 from arenite.pipeline.session import Session
-from arenite.runtime import SessionPort
+from arenite.runtime import Closing, SessionPort
 
 MIN_LENGTH = 2
 """A token of the prompt and one that follows."""
@@ -77,7 +76,7 @@ def _rate(count: int, seconds: float) -> float:
     return count / seconds if count > 0 and seconds > 0 else 0.0
 
 
-class Generator:
+class Generator(Closing):
     """A decoder that continues a prompt, token by token.
 
     The cache of keys and values is a state of the session, planned in its arena: a run copies none
@@ -230,17 +229,6 @@ class Generator:
     def close(self) -> None:
         """Release the memory. Closing twice is harmless."""
         self.session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _tokens_of(self, prompt: str | Sequence[int]) -> list[int]:
         if isinstance(prompt, str):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from arenite.pipeline.base.errors import OptionsError, UnloadableError
 from arenite.pipeline.base.memories import spread_over
-from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, place
+from arenite.pipeline.base.placing import Outcome, Placed, check_bound, check_capacity, place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.base.text import both, distance, plural
 from arenite.pipeline.making.programs import held_bytes
@@ -21,7 +21,7 @@ from arenite.strategies import Spread, find
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedModel:
+class PlannedModel(Placed):
     """A model and the plan of its memory.
 
     Attributes:
@@ -50,21 +50,6 @@ class PlannedModel:
     def plan(self) -> Plan:
         """The offsets, with the proof."""
         return self.outcome.plan
-
-    @property
-    def height(self) -> int:
-        """Bytes of the arena."""
-        return self.plan.height
-
-    @property
-    def lower_bound(self) -> int:
-        """Bytes below which no plan of these records exists."""
-        return self.plan.lower_bound
-
-    @property
-    def optimal(self) -> bool:
-        """Whether the height is proved to be the least."""
-        return self.plan.optimal
 
     @property
     def offsets(self) -> Mapping[str, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from arenite.pipeline.base.memories import spread_over
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
-from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity
+from arenite.pipeline.base.placing import Outcome, Placed, check_bound, check_capacity
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import Built, build_lowered
 from arenite.pipeline.making.programs import session_by_plan
@@ -26,7 +26,7 @@ from arenite.strategies import find
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedSystem:
+class PlannedSystem(Placed):
     """A system and the plan of its memory.
 
     Attributes:
@@ -46,21 +46,6 @@ class PlannedSystem:
     def plan(self) -> Plan:
         """The offsets, with the proof."""
         return self.built.plan
-
-    @property
-    def height(self) -> int:
-        """Bytes of the arena."""
-        return self.plan.height
-
-    @property
-    def lower_bound(self) -> int:
-        """Bytes below which no plan of these records exists."""
-        return self.plan.lower_bound
-
-    @property
-    def optimal(self) -> bool:
-        """Whether the height is proved to be the least."""
-        return self.plan.optimal
 
     def write(self, output: Path | str) -> SessionMemory:
         """Write the program file, once it was loaded, and return the bytes a session holds.

@@ -4,14 +4,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from arenite.planner.programs import Section, SectionKind
 from arenite.runtime import _core
 from arenite.runtime.errors import InputShapeError, ProgramError, StageOrderError
+from arenite.runtime.session.closing import Closing
 from arenite.runtime.session.session import Session
 from arenite.runtime.session.stated import Array, SessionPort, SessionStage, misfit, require_inputs
 
@@ -141,7 +141,7 @@ class _Shared:
             self.guard.finish()
 
 
-class System:
+class System(Closing):
     """Several models in one arena.
 
     `system["detector"]` is a model. A run that would overwrite what another model still needs
@@ -255,17 +255,6 @@ class System:
         """Release the memory; views must no longer be used. Closing twice is harmless."""
         for session in self._sessions:
             session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @dataclass(frozen=True, slots=True)

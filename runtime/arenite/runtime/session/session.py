@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -28,6 +27,7 @@ from arenite.runtime.errors import (
     StageOrderError,
     StatesFullError,
 )
+from arenite.runtime.session.closing import Closing
 from arenite.runtime.session.segments import segments_of
 from arenite.runtime.session.stated import (
     ArenaMemory,
@@ -139,7 +139,7 @@ def _is_plain(array: Array, view: Array) -> bool:
     )
 
 
-class Session:
+class Session(Closing):
     """A model that can be run, one inference at a time.
 
     Memory is laid out and kernels are prepared once; a run allocates nothing in the core.
@@ -563,17 +563,6 @@ class Session:
             TypeError: Always.
         """
         raise TypeError("a Session cannot be copied or pickled; open its file again")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _run_steps(self) -> None:
         self._run_turns(range(self._native.num_turns))
