@@ -330,3 +330,36 @@ def test_a_full_temporary_folder_is_named(model, tmp_path, refused, monkeypatch)
     assert tempfile.gettempdir() in said
     assert "inputs of the test cannot be written: No space left on device" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_memories_and_the_boundary_are_stated(model, tmp_path, run_json):
+    said = run_json(
+        "export", model, "--to", "c", "-o", tmp_path / "out", "--memory", "fast=1500",
+        "--memory", "slow=1MiB", "--boundary", "exclude",
+    )  # fmt: skip
+    assert sum(said["memories"].values()) == said["arena_bytes"]
+    assert 0 < said["memories"]["fast"] <= 1500
+    assert said["tested"]
+    (name,) = (each for each in said["files"] if each.endswith("_memories.ld"))
+    assert (tmp_path / "out" / name).is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "reason"),
+    [
+        (("--memory", "fast=1KiB", "--budget", "50%"), 2, "leave out --budget"),
+        (("--boundary", "exclude", "--shape", "x=1x1..4"), 2, "take one size"),
+        (("--memory", "fast=1", "--memory", "slow=2"), 1, "no plan fits 2 B in memory 'slow'"),
+    ],
+)
+def test_what_memories_do_not_go_with_is_refused(model, tmp_path, run, options, expected, reason):
+    code, _, err = run("export", model, "--to", "c", "-o", tmp_path / "out", *options)
+    assert code == expected
+    assert reason in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_memories_are_for_c_source(model, tmp_path, misused):
+    for options in (("--memory", "fast=1KiB"), ("--boundary", "exclude")):
+        said = misused("export", model, "--to", "tflm", "-o", tmp_path / "out", *options)
+        assert "--memory and --boundary are for --to c" in said

@@ -1,8 +1,11 @@
 """The application without an operating system, built and run as its Makefile says."""
 
+import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
@@ -12,18 +15,24 @@ from support import tflite_networks as networks
 from support.command import main
 
 
-@pytest.mark.parametrize(
-    ("processor", "machine"),
-    [("cortex-m3", "mps2-an385"), ("cortex-m4", "mps2-an386"), ("cortex-m7", "mps2-an500")],
-)
-def test_a_line_comes_for_each_input(tmp_path: Path, processor: str, machine: str) -> None:
-    model = tmp_path / "keyword.tflite"
-    model.write_bytes(networks.keyword())
-    folder = tmp_path / "c"
-    assert main(["export", str(model), "--to", "c", "-o", str(folder)]) == 0
+def exported(model: Path, *options: str) -> Path:
+    """Return the folder of the application of an export."""
+    folder = model.with_name("c")
+    assert main(["export", str(model), "--to", "c", "-o", str(folder), *options]) == 0
+    return folder / "examples/bare_metal"
+
+
+def check(folder: Path, model: Path, processor: str, machine: str) -> None:
+    """Check the labels that the application writes for random inputs."""
     inputs = random_inputs(model, 3)
     best = [int(outputs[0].argmax()) for outputs in tflm_outputs(model, inputs)]
-    make = ["make", "-s", "-C", str(folder / "examples/bare_metal"), f"CPU={processor}"]
+    assert labels(folder, inputs, processor, machine) == best
+
+
+def labels(
+    folder: Path, inputs: Sequence[Sequence[np.ndarray]], processor: str, machine: str
+) -> list[int]:
+    make = ["make", "-s", "-C", str(folder), f"CPU={processor}"]
     subprocess.run(make, check=True, capture_output=True)
     with subprocess.Popen(
         [*make, "run", f"MACHINE={machine}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -34,4 +43,45 @@ def test_a_line_comes_for_each_input(tmp_path: Path, processor: str, machine: st
         emulator.stdin.flush()
         lines = [emulator.stdout.readline().decode().split() for _ in inputs]
         emulator.terminate()  # it ends the emulator too
-    assert [int(line[1]) for line in lines] == best
+    return [int(line[1]) for line in lines]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "keyword.tflite"
+    path.write_bytes(networks.keyword())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("processor", "machine"),
+    [("cortex-m3", "mps2-an385"), ("cortex-m4", "mps2-an386"), ("cortex-m7", "mps2-an500")],
+)
+def test_a_line_comes_for_each_input(model: Path, processor: str, machine: str) -> None:
+    check(exported(model), model, processor, machine)
+
+
+@pytest.mark.parametrize(
+    ("processor", "machine", "psram"),
+    [("cortex-m4", "mps2-an386", 0x21000000), ("cortex-m7", "mps2-an500", 0x60000000)],
+)
+def test_tensors_lie_in_two_memories_of_a_board(
+    model: Path, processor: str, machine: str, psram: int
+) -> None:
+    folder = exported(
+        model, "--memory", "sram=512", "--memory", "psram=64KiB", "--boundary", "exclude"
+    )
+    script = (folder / "memory.ld").read_text()
+    assert 'REGION_ALIAS("PSRAM", RAM);' in script
+    regions = f"  SRAM (rwx) : ORIGIN = 0x20200000, LENGTH = 4K\n  PSRAM (rwx) : ORIGIN = {psram}"
+    script = re.sub(r"REGION_ALIAS.*\n", "", script).replace("LENGTH = 4M\n}", "LENGTH = 2M\n}")
+    (folder / "memory.ld").write_text(script.replace("}", f"{regions}, LENGTH = 64K\n}}", 1))
+    check(folder, model, processor, machine)
+    said = subprocess.run(
+        ["arm-none-eabi-nm", folder / "keyword.elf"], capture_output=True, text=True, check=True
+    ).stdout
+    pairs = re.findall(r"(\w+) b keyword_storage_([a-z]+)", said)
+    found = {name: int(at, 16) for at, name in pairs}
+    assert found["sram"] == 0x20200000
+    assert found["psram"] == psram
+    assert 0x20000000 <= found["input"] < 0x20200000

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.memories import spread_over
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.session import Session
 from arenite.pipeline.targets.c import lower_model_for_c
 from arenite.planner.programs.costs import Costs, Link
+from arenite.planner.programs.memories import CostedMemory
 from arenite.planner.programs.ordering import FindOrder
 from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.cexport.bands import has_kernel_by_rows
@@ -42,6 +44,7 @@ def exported(
     order: FindOrder | None = None,
     extension: Extension | None = None,
     reading: Reading | None = None,
+    memories: Sequence[CostedMemory] = (),
     **options: Any,
 ) -> CExport:
     """Return a model as C, by the best plan; for CMSIS-NN's kernels if there is an extension."""
@@ -50,6 +53,9 @@ def exported(
         steps = for_cmsis_nn(lowered.program, lowered.shifted, extension)
         lowered = replace(lowered, program=steps)
     compiled = lowered.compiled(derive(lowered.program, lowered.rules, order))
+    if memories:
+        source, outcome, _ = spread_over(compiled.source, memories, find("best"))
+        return export_c(replace(compiled, source=source), outcome.plan, COptions(**options))
     return export_c(compiled, find("best")(compiled.source.problem), COptions(**options))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.memories import spread_over
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import place, run_strategy
@@ -17,7 +18,19 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import session_by_plan
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import compile_hybrid, in_order, lower_model_for_c
-from arenite.planner import Budget, Costs, Link, Plan, Problem, Program, Strategy, derive, verify
+from arenite.planner import (
+    Boundary,
+    Budget,
+    Costs,
+    Link,
+    Plan,
+    Problem,
+    Program,
+    Strategy,
+    derive,
+    verify,
+)
+from arenite.planner.programs import CostedMemory
 from arenite.planner.sizes import depends
 from arenite.runtime.cexport import (
     CExport,
@@ -58,6 +71,7 @@ class CRequest:
         budget: Of the arena; None for the size of the whole program.
         extension: Of the processor, for CMSIS-NN's kernels; None for ours.
         is_tested: Whether the source is compiled and tested on this machine, if it can run here.
+        memories: Memories to spread the records over; one by default.
     """
 
     model: Path
@@ -69,19 +83,29 @@ class CRequest:
     budget: Budget | None = None
     extension: Extension | None = None
     is_tested: bool = True
+    memories: Sequence[CostedMemory] = ()
 
     def check(self) -> None:
         """Check what can be checked before the long work.
 
         Raises:
             OutputError: The folder cannot be written.
-            OptionsError: The name is none in C.
+            OptionsError: The name is none in C, or options exclude each other.
         """
         check_folder(self.folder, self.model)
         if self.name is not None and identifier(self.name) != self.name:
             raise OptionsError(
                 f"--name {self.name!r} is no name in C; try {identifier(self.name)!r}"
             )
+
+        has_several = bool(self.memories) or self.reading.boundary is Boundary.EXCLUDE
+        if has_several and self.reading.ranges:
+            raise OptionsError(
+                f"--memory and --boundary exclude take one size: {self.reading.ranges[0]} is a "
+                "range"
+            )
+        if self.memories and self.budget is not None:
+            raise OptionsError("--memory states capacities; leave out --budget")
 
     def for_kernels(self, lowered: LoweredForC) -> LoweredForC:
         """Return a lowered model as its kernels take it: those of CMSIS-NN, if asked for."""
@@ -124,7 +148,13 @@ def write_c(request: CRequest) -> ExportedC:
     if request.extension is not None:
         rounding = "double"  # CMSIS-NN has no other
     compiled = in_order(request.reading, lowered)
-    plan = place(request.strategy, compiled.source.problem, request.reading.limits).plan
+    if request.memories:
+        spread, outcome, _ = spread_over(
+            compiled.source, request.memories, request.strategy, request.reading.limits
+        )
+        compiled, plan = replace(compiled, source=spread), outcome.plan
+    else:
+        plan = place(request.strategy, compiled.source.problem, request.reading.limits).plan
     if request.budget is not None:
         size = request.budget.bytes_of(plan.height)
         assert size is not None

@@ -83,7 +83,9 @@ def lower_model_for_c(
         found = signed(on_stream(lower_for_c(read_graph(path, reading)), reading))
         _check_sizes(found.program)
     alignment = max(reading.alignment or 1, ALIGNMENT, _widest(found.program))
-    rules = Rules(_aliases(found.program), alignment=alignment, capacity=capacity)
+    rules = Rules(
+        _aliases(found.program), reading.boundary, alignment=alignment, capacity=capacity
+    )
     rounding: Rounding = "double" if model_format(path) == "tflite" else "even"
     digest = model_digest(path)
     return LoweredForC(path.name, digest, found.program, found.shifted, rules, rounding)

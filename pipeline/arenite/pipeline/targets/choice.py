@@ -99,8 +99,8 @@ def _reread_as_written(reading: Reading, path: Path, plan_file: PlanFile) -> Sou
 
 
 def _reread_for_c(reading: Reading, path: Path, plan_file: PlanFile) -> Source:
-    aligned = replace(reading, alignment=plan_file.alignment)
-    return compile_for_c(path, aligned, order=plan_file.problem.steps).source
+    stated = replace(reading, alignment=plan_file.alignment, boundary=plan_file.boundary)
+    return compile_for_c(path, stated, order=plan_file.problem.steps).source
 
 
 def _runtime(
@@ -165,7 +165,7 @@ C_SOURCE: Final = Target(
     "c",
     "C source",
     _MODELS,
-    _SIZES | {"alignment", "order_name"},
+    _SIZES | {"boundary", "alignment", "order_name"},
     lambda reading, path, capacity: (
         in_order(reading, lower_model_for_c(path, reading, capacity)).source
     ),

@@ -10,7 +10,7 @@ from arenite.planner.lazy import lazily
 if TYPE_CHECKING:
     from arenite.runtime.cexport.bands import has_kernel_by_rows
     from arenite.runtime.cexport.base.errors import FailedExportError, NotExportedError
-    from arenite.runtime.cexport.base.layout import Interface
+    from arenite.runtime.cexport.base.layout import CMemory, Interface
     from arenite.runtime.cexport.base.options import COptions, Extension, Rounding, Vectors
     from arenite.runtime.cexport.base.text import identifier
     from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
@@ -25,7 +25,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "CExport", "COptions", "CompiledForC", "Extension", "FailedExportError", "HostTest",
+    "CExport", "CMemory", "COptions", "CompiledForC", "Extension", "FailedExportError", "HostTest",
     "Interface", "LoweredForC", "NotExportedError", "QuantiseRows", "Rounding", "Vectors",
     "check_folder", "export_c", "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c",
     "lower_hybrid_for_runtime", "rounds", "run_on_host", "signed", "vectors", "write_folder",

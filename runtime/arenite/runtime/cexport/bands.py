@@ -146,7 +146,7 @@ class Turns:
         if not any(_THIRD_ROWS in call for call in calls):
             self.cases.append([f"/* {title} */", *map(self._sizes.filled, calls)])
             return
-        name, arguments = f"turn_{len(self.cases)}", "uint8_t *arena"
+        name, arguments = f"turn_{len(self.cases)}", self.interface.arena_parameter
         given = "arena"
         if any("first, end" in call for call in calls):
             arguments, given = f"{arguments}, int32_t first, int32_t end", "arena, first, end"
@@ -199,7 +199,7 @@ class Turns:
         assert isinstance(band, Band)
         sums, num_rows = "", self._rows_of(band.outputs[0])
         if band.sums:
-            sums = f"arena + {self.layout.offset(step.outputs[-1])}"
+            sums = self.layout.at(self.layout.offset(step.outputs[-1]))
             num_rows = self._rows_of(band.inputs[0])
         original = whole_step(step, band)
         return _write(self.layout, original, number, self.written, num_rows, sums)
@@ -228,7 +228,8 @@ class Turns:
         yield "};"
         yield ""
         more = self._parameters(self._lines()).values()
-        yield f"static void run_turn({', '.join(['uint8_t *arena', 'int32_t turn', *more])})"
+        arguments = [self.interface.arena_parameter, "int32_t turn", *more]
+        yield f"static void run_turn({', '.join(arguments)})"
         yield "{"
         yield "    const int32_t first = turns[turn].first, end = turns[turn].end;"
         yield from (f"    {line}" for line in self._sizes.lines)

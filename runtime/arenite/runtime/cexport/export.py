@@ -17,7 +17,7 @@ from arenite.runtime.cexport.base.ranges import SizeVariables, symbolic
 from arenite.runtime.cexport.base.text import TYPES, identifier
 from arenite.runtime.cexport.check_sizes import check_sizes
 from arenite.runtime.cexport.compiled import CompiledForC
-from arenite.runtime.cexport.files import serial, source, test_program, weights
+from arenite.runtime.cexport.files import serial, source, storage, test_program, weights
 from arenite.runtime.cexport.steps.cmsis_nn_operators import extension_of
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, is_mostly_narrow, writers
 from arenite.runtime.operators.base import RuntimeOperator
@@ -77,7 +77,9 @@ def export_c(
     verify(compiled.source.problem, plan)
     name = options.name or identifier(compiled.source.name.rpartition(".")[0])
     program = symbolic(compiled.program)
-    layout = ArenaLayout.of(program, compiled.source.problem, plan, compiled.shifted)
+    layout = ArenaLayout.of(
+        program, compiled.source.problem, plan, compiled.shifted, compiled.alignment
+    )
     rounding = options.rounding or compiled.rounding
     constants = compiled.program.constants
     written = CFileParts(FlashConstants(name), rounding, is_mostly_narrow(constants.values()))
@@ -95,7 +97,8 @@ def export_c(
         **weights.files(name, written.constants, options),
         **test_program.files(component, checks),
         **serial.files(component),
-        **packages.files(name, about.extension, options.version),
+        **storage.files(component),
+        **packages.files(component, about.extension, options.version),
     }
     return CExport(
         name,
@@ -182,7 +185,7 @@ def _check_ports(layout: ArenaLayout, interface: Interface, variables: SizeVaria
     for name in interface.states:
         if depends(program.tensors[name].size):
             refused.append((name, "state", "a length that depends on sizes is unsupported"))
-    if refused or not layout.height:
+    if refused or not (layout.height or layout.memories):
         raise NotExportedError(refused or [(program.name, "program", "it has no operators")])
 
 

@@ -1,6 +1,6 @@
 """`arenite export`: a model that another runtime runs by our plan."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from rich.text import Text
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option, seed_option, strategy_option, time_limit_option
-from arenite.cli.options.model import sizes_options
+from arenite.cli.options.model import boundary_option, memories_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.stream import stream_options
 from arenite.cli.options.types import ALIGNMENT, BUDGET
@@ -28,10 +28,11 @@ from arenite.pipeline.base import (
 )
 from arenite.pipeline.making import SUFFIX, CRequest, ExportedC, export_for_tflm, write_c
 from arenite.pipeline.systems import write_system_c
-from arenite.planner import Budget
+from arenite.planner import Boundary, Budget
 from arenite.planner.importers import model_format
+from arenite.planner.programs import CostedMemory
 from arenite.planner.quiet_onnxruntime import silence_default_logger
-from arenite.runtime.cexport import Extension, Rounding
+from arenite.runtime.cexport import CMemory, Extension, Rounding
 from arenite.runtime.targets import OnnxruntimeExport, c_header, export_onnxruntime
 from arenite.strategies import ORDERS, find, find_order
 
@@ -128,6 +129,8 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
             "rounding",
             "alignment",
             "budget",
+            "memories",
+            "boundary",
             "kernels",
             "extension",
             "is_tested",
@@ -217,6 +220,8 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     help="Compile the exported test for this machine and run it; without a passed test nothing is "
     "written. CMSIS-NN is not tested here.  [default: --test]",
 )
+@memories_option
+@boundary_option
 @sizes_options
 @stream_options(required=False)
 @strategy_option
@@ -231,6 +236,8 @@ def export(
     c_name: str | None,
     rounding: Rounding | None,
     budget: Budget | None,
+    memories: Sequence[CostedMemory],
+    boundary: str,
     kernels: str,
     extension: str | None,
     is_tested: bool,
@@ -265,18 +272,19 @@ def export(
         if header_path is not None:
             raise click.UsageError("--header is for --to tflm; C source has a header of its own")
         reading = replace(
-            reading, alignment=alignment, order_name=order_name, limits=watched(time_limit_s)
-        )
+            reading, alignment=alignment, order_name=order_name, limits=watched(time_limit_s),
+            boundary=Boundary(boundary),
+        )  # fmt: skip
         strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
         write = write_c
         if model.suffix == _SYSTEM:
-            _check_for_system(reading)
+            _check_for_system(reading, memories)
             write = write_system_c
         written = write(
             CRequest(
                 model, output, reading, strategy, c_name, rounding, budget,
                 _cmsis_nn(kernels, extension, rounding, budget),
-                is_tested,
+                is_tested, memories,
             )
         )  # fmt: skip
         document = {**_c_as_json(written), "output": str(output)}
@@ -284,6 +292,8 @@ def export(
         return
     if c_name is not None or rounding is not None or alignment is not None or budget is not None:
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
+    if memories or boundary != Boundary.INCLUDE:
+        raise click.UsageError("--memory and --boundary are for --to c")
     if kernels != _OWN or extension is not None:
         raise click.UsageError("--kernels and --extension are for --to c")
     if not is_tested:
@@ -305,7 +315,7 @@ def export(
     _show(results, model, exported.rows, results.written, document)
 
 
-def _check_for_system(reading: Reading) -> None:
+def _check_for_system(reading: Reading, memories: Sequence[CostedMemory]) -> None:
     """Refuse options that the description of a system states for each model, or has not."""
     if reading.dims or reading.shapes or reading.values:
         raise click.UsageError(
@@ -313,6 +323,8 @@ def _check_for_system(reading: Reading) -> None:
         )
     if reading.hops is not None or reading.order_name is not None:
         raise click.UsageError("--order, --axis and --hop are for one model, not for a system")
+    if memories or reading.boundary is not Boundary.INCLUDE:
+        raise click.UsageError("--memory and --boundary are for one model, not for a system")
 
 
 def _cmsis_nn(
@@ -361,6 +373,7 @@ def _c_as_json(exported: ExportedC) -> dict[str, object]:
         "arena_bytes": exported.export.arena_bytes,
         "weight_bytes": exported.export.weight_bytes,
         "alignment": exported.export.interface.alignment,
+        "memories": {each.region: each.size for each in _memories(exported)},
         "plan_digest": exported.export.digest,
         "kernels": list(exported.export.kernels),
         "extension": exported.request.extension,
@@ -373,8 +386,15 @@ def _c_as_json(exported: ExportedC) -> dict[str, object]:
     }
 
 
+def _memories(exported: ExportedC) -> Sequence[CMemory]:
+    """Return the memories of the board that were named."""
+    return [each for each in exported.export.interface.memories if each.region]
+
+
 def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     yield "arena", both(exported.export.arena_bytes)
+    for each in _memories(exported):
+        yield each.region, both(each.size)
     yield "weights", both(exported.export.weight_bytes)
     yield "lower bound", both(exported.plan.lower_bound)
     yield "strategy", Text(exported.plan.strategy)
@@ -385,7 +405,8 @@ def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     if exported.export.interface.dimensions:
         yield "sizes", Text(", ".join(map(str, exported.export.interface.dimensions)))
     for model in exported.export.component.models:
-        arguments = ", ".join(["arena", *model.arguments])
+        arena = "&memories" if model.memories else "arena"
+        arguments = ", ".join([arena, *model.arguments])
         yield "call", Text(f"{model.name}_run({arguments})", "bold")
 
 

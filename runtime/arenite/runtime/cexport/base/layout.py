@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import accumulate, islice
 
 import numpy as np
 
@@ -10,6 +10,27 @@ from arenite.planner import Array, Plan, Port, Problem, Program, Tensor, TensorK
 from arenite.planner.programs import Section, Stage
 from arenite.planner.sizes import Dimension, Expression, Sizes, at, depends
 from arenite.runtime.cexport.base.text import TYPES, distinct
+
+
+@dataclass(frozen=True, slots=True)
+class CMemory:
+    """Memory that the caller hands a run: one of several, or that of an input or output.
+
+    Attributes:
+        name: In C.
+        begin: Where it begins among the bytes of all, one memory behind the other.
+        size: Bytes.
+        alignment: Of its first byte, in bytes.
+        region: Name of the memory of the board; "" for a single arena, an input or an output.
+        is_port: Whether it is that of an input or output.
+    """
+
+    name: str
+    begin: int
+    size: int
+    alignment: int
+    region: str = ""
+    is_port: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +46,7 @@ class ArenaLayout:
         has_tables: Whether kernels take rows that may have such places.
         working: First byte of the working memory of steps that have some, by their number.
         counts: The dimension that a step counts and its name in C, by the name of the step.
+        memories: What the caller hands a run, if that is more than an arena.
     """
 
     program: Program
@@ -35,16 +57,27 @@ class ArenaLayout:
     has_tables: bool = False
     working: Mapping[int, int] = field(default_factory=dict)
     counts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    memories: tuple[CMemory, ...] = ()
 
     @classmethod
     def of(
-        cls, program: Program, problem: Problem, plan: Plan, shifted: frozenset[str]
-    ) -> "ArenaLayout":
-        records = tuple(zip(problem.records, plan.offsets, strict=True))
+        cls, program: Program, problem: Problem, plan: Plan, shifted: frozenset[str],
+        alignment: int = 1,
+    ) -> "ArenaLayout":  # fmt: skip
+        memories = _memories(program, problem, plan, alignment)
+        begins = {memory.name: memory.begin for memory in memories if not memory.is_port}
+        records = tuple(
+            (record, begins.get(record.memory, 0) + offset)
+            for record, offset in zip(problem.records, plan.offsets, strict=True)
+        )
         offsets = {record.name: offset for record, offset in records}
+        offsets |= {memory.name: memory.begin for memory in memories if memory.is_port}
         # Records without tensors are the working memory of one step.
         working = {record.start: offset for record, offset in records if not record.tensors}
-        return cls(program, offsets, plan.height, shifted, working=working)
+        return cls(
+            program, offsets, plan.height, shifted, working=working,
+            memories=_named(program, memories),
+        )  # fmt: skip
 
     def with_rows(
         self, tensors: Mapping[str, Tensor], rows: Mapping[str, tuple[int, ...]]
@@ -68,6 +101,21 @@ class ArenaLayout:
             return 0
         return self.offsets[root] + inside
 
+    def memory(self, offset: int) -> CMemory | None:
+        """Return which of several memories a byte lies in, None if there is an arena only."""
+        return max(
+            (each for each in self.memories if each.begin <= offset),
+            key=lambda each: each.begin,
+            default=None,
+        )
+
+    def at(self, offset: int) -> str:
+        """Return the address of a byte as C has it."""
+        memory = self.memory(offset)
+        if memory is None:
+            return f"arena + {offset}"
+        return f"arena->{memory.name} + {offset - memory.begin}"
+
     def states(self, steps: range | None = None) -> tuple[str, ...]:
         """Return the names of the states that steps touch, by default all of the program."""
         tensors = self.program.tensors
@@ -77,6 +125,57 @@ class ArenaLayout:
         some = self.program.steps[steps.start : steps.stop]
         touched = {self.program.root(n)[0] for each in some for n in (*each.reads, *each.writes)}
         return tuple(name for name in names if name in touched)
+
+
+def _memories(
+    program: Program, problem: Problem, plan: Plan, alignment: int
+) -> tuple[CMemory, ...]:
+    """Return the memories that records lie in, and one for each tensor that the caller keeps.
+
+    The names are those of the model; () for a single arena.
+    """
+    outside = _outside(program, problem)
+    if len(problem.memories) == 1 and not outside:
+        return ()
+    is_one = len(problem.memories) == 1
+    found = [
+        CMemory(memory.name, 0, height, alignment, "" if is_one else memory.name)
+        for memory, height in zip(problem.memories, plan.heights, strict=True)
+        if height
+    ]
+    for name in outside:
+        tensor = program.tensors[name]
+        least = max(1, tensor.dtype.bits // 8)
+        found.append(CMemory(name, 0, tensor.size, least, is_port=True))
+    begins = accumulate((each.size for each in found), initial=0)
+    return tuple(replace(each, begin=begin) for each, begin in zip(found, begins, strict=False))
+
+
+def _outside(program: Program, problem: Problem) -> list[str]:
+    """Return the inputs and outputs that lie in no record: the caller keeps them."""
+    records = {record.name for record in problem.records}
+    roots = [program.root(port.tensor)[0] for port in (*program.inputs, *program.outputs)]
+    return [
+        name
+        for name in dict.fromkeys(roots)
+        if name not in records
+        and program.tensors[name].kind is not TensorKind.CONSTANT
+        and program.tensors[name].size
+    ]
+
+
+def _named(program: Program, memories: Sequence[CMemory]) -> tuple[CMemory, ...]:
+    """Return memories with names of C: those of tensors have the names of their ports."""
+    ports = {
+        program.root(port.tensor)[0]: f"{kind}_{port.name}"
+        for kind, group in (("output", program.outputs), ("input", program.inputs))
+        for port in group
+    }
+    wanted = (ports[each.name] if each.is_port else each.name for each in memories)
+    return tuple(
+        replace(each, name=name)
+        for each, name in zip(memories, distinct(wanted, "memory"), strict=True)
+    )
 
 
 @dataclass(slots=True)
@@ -128,6 +227,7 @@ class CPort:
         shape: Its lengths as sizes where they depend on those of the run, else ().
         is_counted: Whether they depend on what a run counts.
         is_moved: Whether its place depends on sizes.
+        base: What the offset counts from.
     """
 
     port: Port
@@ -137,6 +237,7 @@ class CPort:
     shape: tuple[int, ...] = ()
     is_counted: bool = False
     is_moved: bool = False
+    base: str = "arena"
 
     @property
     def c_type(self) -> str:
@@ -165,6 +266,7 @@ class Interface:
             the highest sizes.
         sizes: Values of the dimensions where tensors are at other sizes.
         stage: Which model of a system it is; None for a single model.
+        memories: What the caller hands a run, if that is more than an arena.
     """
 
     name: str
@@ -177,6 +279,7 @@ class Interface:
     dimensions: tuple[Dimension, ...] = ()
     sizes: Sizes = field(default_factory=dict)
     stage: Stage | None = None
+    memories: tuple[CMemory, ...] = ()
 
     @classmethod
     def of(cls, name: str, layout: ArenaLayout, alignment: int) -> "Interface":
@@ -191,6 +294,7 @@ class Interface:
             layout.states(),
             range(len(program.steps)),
             program.dimensions,
+            memories=layout.memories,
         )
 
     @classmethod
@@ -227,6 +331,11 @@ class Interface:
     def macro(self) -> str:
         """Prefix of macros."""
         return self.name.upper()
+
+    @property
+    def arena_parameter(self) -> str:
+        """The declaration of the first argument of all functions."""
+        return f"const {self.name}_memories *arena" if self.memories else "uint8_t *arena"
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -295,6 +404,11 @@ class Component:
         return self.models[0].alignment
 
     @property
+    def memories(self) -> tuple[CMemory, ...]:
+        """What the caller hands a run, if that is more than an arena."""
+        return self.models[0].memories
+
+    @property
     def num_steps(self) -> int:
         """Number of steps of all models."""
         return sum(each.num_steps for each in self.models)
@@ -334,6 +448,9 @@ def _ports(
     for port, name in zip(ports, names, strict=True):
         tensor, offset = program.tensors[port.tensor], layout.offset(port.tensor)
         made = CPort(port, tensor, name, offset, is_moved=depends(offset))
+        if (memory := layout.memory(offset)) is not None:
+            base = f"arena->{memory.name}"
+            made = replace(made, offset=offset - memory.begin, base=base)
         if any(map(depends, tensor.shape)):
             highest = replace(tensor, shape=tuple(map(int, tensor.shape)))
             counted = {each.name for each in program.dimensions if each.counted_by}

@@ -3,11 +3,15 @@
 from collections.abc import Iterator
 
 from arenite.runtime.cexport.base.layout import Component, CPort, Interface
+from arenite.runtime.cexport.files import storage
 
 
 def files(component: Component) -> dict[str, str]:
     """Return the header that the applications of all systems share."""
-    text = _TEXT
+    address = storage.address(component)
+    arena = component.models[0].arena_parameter
+    text = _TEXT.replace("@arena@\n", "\n".join(storage.defined(component)) + "\n")
+    text = text.replace("@parameter@", arena).replace("@address@", address)
     for mark, lines in (
         ("    @begin@\n", [f"{each.name}_reset(arena);" for each in component.models]),
         ("    @turn@\n", [line for each in component.models for line in ("{", *_turn(each), "}")]),
@@ -135,15 +139,18 @@ static inline void modelname_send_thousandths(float number, void (*send)(char))
     send((char)('0' + part % 10));
 }
 
+@arena@
 /* Prepare the arena for the first turn. */
-static inline void modelname_begin(uint8_t *arena)
+static inline void modelname_begin(void)
 {
+    @parameter@ = @address@;
     @begin@
 }
 
 /* Return 0, or what the run that fails returns. `receive` waits for a byte. */
-static inline int modelname_serve(uint8_t *arena, uint8_t (*receive)(void), void (*send)(char))
+static inline int modelname_serve(uint8_t (*receive)(void), void (*send)(char))
 {
+    @parameter@ = @address@;
     int failure;
     @turn@
     return 0;

@@ -15,6 +15,7 @@ from arenite.runtime.cexport.base.layout import ArenaLayout, Component, CPort, I
 from arenite.runtime.cexport.base.options import Extension, Rounding
 from arenite.runtime.cexport.base.ranges import SizeVariables
 from arenite.runtime.cexport.base.text import comment, number
+from arenite.runtime.cexport.files import storage
 from arenite.runtime.cexport.files.weights import declarations
 from arenite.runtime.cexport.steps.writer import CFileParts
 
@@ -127,7 +128,7 @@ def _lines(
         yield ""
         yield from _run(macro, model)
         yield ""
-        yield f"void {model.interface.name}_reset(uint8_t *arena)"
+        yield f"void {model.interface.name}_reset({model.interface.arena_parameter})"
         yield "{"
         yield from (f"    {line}" for line in reset or ["(void)arena;"])
         yield "}"
@@ -143,12 +144,9 @@ def _run(macro: str, model: ModelCalls) -> Iterator[str]:
     interface = model.interface
     pairs = list(zip(interface.dimensions, interface.variables, strict=True))
     arguments = _arguments(interface, interface.variables, "to_")
-    yield f"int {interface.name}_run(uint8_t *arena{arguments})"
+    yield f"int {interface.name}_run({interface.arena_parameter}{arguments})"
     yield "{"
-    yield f"    {macro}_ASSERT(arena != NULL);"
-    yield f"    {macro}_ASSERT((uintptr_t)arena % {macro}_ARENA_ALIGN == 0);"
-    yield f"    if (arena == NULL || (uintptr_t)arena % {macro}_ARENA_ALIGN != 0)"
-    yield "        return 1;"
+    yield from storage.checked(macro, interface)
     for dimension, variable in pairs:
         if dimension.counted_by:
             continue
@@ -250,7 +248,7 @@ def _resets(layout: ArenaLayout, written: CFileParts, interface: Interface) -> I
         tensor = program.tensors[name]
         if not tensor.size:
             continue
-        place = f"arena + {layout.offset(name)}"
+        place = layout.at(layout.offset(name))
         initial = program.initial.get(name)
         array = np.zeros(1, np.int8) if initial is None else program.constants[initial]
         data = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
@@ -307,17 +305,8 @@ def _header_lines(component: Component, about: Provenance, weight_bytes: int) ->
             for each in ports:
                 yield from _macros(each, f"{interface.macro}_{kind}_{each.name.upper()}")
             yield ""
-    yield from (
-        "/* Prefix of the declaration of the arena, such as a section attribute. */",
-        f"#ifndef {macro}_ARENA",
-        f"#define {macro}_ARENA",
-        "#endif",
-        "",
-        "#ifdef __cplusplus",
-        'extern "C" {',
-        "#endif",
-        "",
-    )
+    yield from storage.stated(component)
+    yield from ("#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     if component.schedule is not None:
         yield from _schedule(component, component.schedule)
     for interface in component.models:
@@ -344,11 +333,12 @@ def _functions(component: Component, interface: Interface, about: Provenance) ->
         "   States are in the arena, so several arenas are several instances of the model.",
         f"   Returns 0, or 1 for an arena that is null or not aligned{refused}{outside}."
         f"{counts} */",
-        f"int {name}_run(uint8_t *arena{_arguments(interface, interface.parameters)});",
+        f"int {name}_run({interface.arena_parameter}"
+        f"{_arguments(interface, interface.parameters)});",
         "",
         "/* Set the states to their initial values: call it before the first run. A model without",
         "   states needs no call. */",
-        f"void {name}_reset(uint8_t *arena);",
+        f"void {name}_reset({interface.arena_parameter});",
         f"#define {macro}_HAS_STATES {int(interface.has_states)}",
         "",
     )
@@ -422,9 +412,9 @@ def _accessor(interface: Interface, kind: str, port: CPort) -> Iterator[str]:
     if port.is_moved:
         place = variables.of(port.offset)
     through = "" if port.c_type in ("int8_t", "uint8_t") else "(void *)"
-    arguments = ", ".join(["uint8_t *arena", *(f"int32_t {each}" for each in sizes)])
+    arguments = ", ".join([interface.arena_parameter, *(f"int32_t {each}" for each in sizes)])
     yield f"static inline {port.c_type} *{name}_{kind}_{port.name}({arguments})"
-    line = f"return ({port.c_type} *){through}(arena + {place});"
+    line = f"return ({port.c_type} *){through}({port.base} + {place});"
     yield from _body(sizes, [*variables.lines, line])
 
 

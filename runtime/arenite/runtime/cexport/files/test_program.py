@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from arenite.runtime.cexport.base.layout import Component, CPort, Interface
 from arenite.runtime.cexport.base.options import ROTATION, Vectors
 from arenite.runtime.cexport.base.text import elements, number
+from arenite.runtime.cexport.files import storage
 
 Check: TypeAlias = tuple[Interface, Vectors | None]
 """A model, and what is checked of it."""
@@ -53,10 +54,11 @@ def _lines(component: Component, checks: Sequence[Sequence[Check]]) -> Iterator[
     yield "#ifdef __cplusplus"
     yield 'extern "C"'
     yield "#endif"
-    yield f"int {name}_test(uint8_t *arena);"
+    arena = component.models[0].arena_parameter
+    yield f"int {name}_test({arena});"
     yield ""
     yield "/* Return how many elements of outputs are wrong, or -1 if the model does not run. */"
-    yield f"int {name}_test(uint8_t *arena)"
+    yield f"int {name}_test({arena})"
     yield "{"
     yield "    int wrong = 0;"
     for index, some in enumerate(checks):
@@ -66,14 +68,10 @@ def _lines(component: Component, checks: Sequence[Sequence[Check]]) -> Iterator[
     yield ""
     yield from (
         f"#ifndef {macro}_TEST_NO_MAIN",
-        f"{macro}_ARENA static union {{",
-        f"    uint8_t bytes[{macro}_ARENA_BYTES];",
-        "    int64_t aligned;",
-        "} arena;",
-        "",
+        *storage.defined(component),
         "int main(void)",
         "{",
-        f"    const int wrong = {name}_test(arena.bytes);",
+        f"    const int wrong = {name}_test({storage.address(component)});",
         f'    printf("{name}: %d wrong\\n", wrong);',
         "    return wrong != 0;",
         "}",

@@ -9,23 +9,24 @@ from importlib.resources import files as resources
 from importlib.resources.abc import Traversable
 from typing import Final
 
+from arenite.runtime.cexport.base.layout import Component
 from arenite.runtime.cexport.base.options import Extension
 
-_WORDS: Final = re.compile(r"modelname|MODELNAME|@\w+@")
+_WORDS: Final = re.compile(r"modelname|MODELNAME|@(?:regions|sections)@\n|@\w+@")
 """What stands for the name of the model, as C has it, and for what depends on the export."""
 
 
-def files(name: str, extension: Extension | None, version: str) -> dict[str, str]:
+def files(component: Component, extension: Extension | None, version: str) -> dict[str, str]:
     """Return the files that build an export, and an application for each system.
 
     Args:
-        name: Name of the model in C.
+        component: What is exported.
         extension: Instructions of the processor for CMSIS-NN; None without CMSIS-NN.
         version: Version of the exporter.
     """
     words = {
-        "modelname": name, "MODELNAME": name.upper(), "@version@": version,
-        **_cmsis_nn(name, extension),
+        "modelname": component.name, "MODELNAME": component.macro, "@version@": version,
+        **_regions(component), **_cmsis_nn(component.name, extension),
     }  # fmt: skip
 
     def filled(text: str) -> str:
@@ -44,6 +45,17 @@ def _templates(folder: Traversable, path: str = "") -> Iterator[tuple[str, str]]
             yield from _templates(each, f"{path}{each.name}/")
         else:
             yield f"{path}{each.name}", each.read_text(encoding="utf-8")
+
+
+def _regions(component: Component) -> Mapping[str, str]:
+    """Return what the linker script says of several memories: all are RAM, until you say where."""
+    regions = [each.name.upper() for each in component.memories if each.region]
+    if not regions:
+        return {"@regions@\n": "", "@sections@\n": ""}
+    return {
+        "@regions@\n": "".join(f'REGION_ALIAS("{each}", RAM);\n' for each in regions),
+        "@sections@\n": f"  INCLUDE ../../{component.name}_memories.ld\n",
+    }
 
 
 def _cmsis_nn(name: str, extension: Extension | None) -> Mapping[str, str]:

@@ -162,7 +162,7 @@ class StepWriter:
         if tensor.name in self.layout.rows:
             raise NotWrittenError(f"bands of rows are unsupported for {tensor.name!r}")
         if not self.layout.is_constant(tensor.name):
-            return f"arena + {self.layout.offset(tensor.name) + shift}"
+            return self.layout.at(self.layout.offset(tensor.name) + shift)
         root, inside = self.layout.program.root(tensor.name)
         array = self.layout.program.constants[root]
         if not array.size:
@@ -217,7 +217,7 @@ class StepWriter:
         elif stride * len(starts) != tensor.size or shift:
             raise NotWrittenError(f"bands of rows are unsupported for {tensor.name!r}")
         else:
-            base = f"arena + {starts[0]}"
+            base = self.layout.at(starts[0])
             starts = tuple(start - starts[0] for start in starts)
         table = f"{base}, {self.constant(np.asarray(starts, np.int32), 'rows')}"
         return f"{table}, 0" if self.is_ranged else table
@@ -341,7 +341,7 @@ class StepWriter:
         """Return the bytes of working memory, and where it lies."""
         step = self.layout.program.steps[self.number]
         size = step.operator.scratch(self.layout.program.operands(step))
-        return size, f"arena + {self.layout.working[self.number]}" if size else "NULL"
+        return size, self.layout.at(self.layout.working[self.number]) if size else "NULL"
 
     def count(self) -> str:
         """Return the place of what the step counts.

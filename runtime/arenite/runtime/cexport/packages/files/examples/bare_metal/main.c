@@ -2,11 +2,6 @@
 #include "modelname.h"
 #include "modelname_serial.h"
 
-MODELNAME_ARENA static union {
-    uint8_t bytes[MODELNAME_ARENA_BYTES];
-    int64_t aligned;
-} arena;
-
 /* The serial line of Arm's MPS2 boards; write that of your chip. */
 #define UART ((volatile uint32_t *)0x40004000)
 enum { DATA, STATE, CONTROL, DIVIDER = 4 };
@@ -30,7 +25,7 @@ int main(void)
 {
     UART[DIVIDER] = 25000000 / 115200;
     UART[CONTROL] = BOTH_ENABLED;
-    modelname_begin(arena.bytes);
+    modelname_begin();
     for (;;)
-        modelname_serve(arena.bytes, receive_byte, send_byte);
+        modelname_serve(receive_byte, send_byte);
 }

@@ -2,11 +2,6 @@
 #include <modelname.h>
 #include <modelname_serial.h>
 
-MODELNAME_ARENA static union {
-  uint8_t bytes[MODELNAME_ARENA_BYTES];
-  int64_t aligned;
-} arena;
-
 static uint8_t receive_byte() {
   while (Serial.available() == 0) yield();
   return (uint8_t)Serial.read();
@@ -16,7 +11,7 @@ static void send_byte(char byte) { Serial.write((uint8_t)byte); }
 
 void setup() {
   Serial.begin(115200);
-  modelname_begin(arena.bytes);
+  modelname_begin();
 }
 
-void loop() { modelname_serve(arena.bytes, receive_byte, send_byte); }
+void loop() { modelname_serve(receive_byte, send_byte); }

@@ -6,11 +6,6 @@
 #include "modelname.h"
 #include "modelname_serial.h"
 
-MODELNAME_ARENA static union {
-    uint8_t bytes[MODELNAME_ARENA_BYTES];
-    int64_t aligned;
-} arena;
-
 static uint8_t receive_byte(void)
 {
     int byte = getchar();
@@ -31,7 +26,7 @@ static void send_byte(char byte)
 
 void app_main(void)
 {
-    modelname_begin(arena.bytes);
+    modelname_begin();
     for (;;)
-        modelname_serve(arena.bytes, receive_byte, send_byte);
+        modelname_serve(receive_byte, send_byte);
 }

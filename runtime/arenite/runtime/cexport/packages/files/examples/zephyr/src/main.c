@@ -6,11 +6,6 @@
 #include "modelname.h"
 #include "modelname_serial.h"
 
-MODELNAME_ARENA static union {
-    uint8_t bytes[MODELNAME_ARENA_BYTES];
-    int64_t aligned;
-} arena;
-
 static const struct device *const console = DEVICE_DT_GET(DT_CHOSEN(zephyr_console));
 
 static uint8_t receive_byte(void)
@@ -28,7 +23,7 @@ static void send_byte(char byte)
 
 int main(void)
 {
-    modelname_begin(arena.bytes);
+    modelname_begin();
     for (;;)
-        modelname_serve(arena.bytes, receive_byte, send_byte);
+        modelname_serve(receive_byte, send_byte);
 }
