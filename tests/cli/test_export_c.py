@@ -257,7 +257,7 @@ def test_source_that_fails_its_own_test_is_not_written(model, tmp_path, refused,
         return (
             bundle(names)
             .replace("value + k->out_zero", "value + k->out_zero + 1")
-            .replace("+ k->out_zero;", "+ k->out_zero + 3;")
+            .replace("2 * k->out_zero + 1", "2 * k->out_zero + 7")
         )
 
     monkeypatch.setattr(kernels, "bundle", broken)
