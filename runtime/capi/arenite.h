@@ -224,7 +224,8 @@ ARENITE_API const arenite_tensor* arenite_session_output(const arenite_session* 
 
 /* Sets the value of each dimension of the model, in its order: `count` is their number. A session
  * begins with the highest. Afterwards the structs of inputs and outputs, which stay where they are,
- * have the shapes of these sizes; feed all inputs again. States whose shapes change are reset.
+ * have the shapes of these sizes; feed all inputs again. States whose shapes change are reset, and
+ * a run that was started is given up.
  * The value of a dimension that each run counts is ignored.
  * Allocates nothing. On failure, ARENITE_ERROR_SIZE for a value outside of its range, the sizes are
  * as before. */

@@ -18,6 +18,7 @@
 #include "session.hpp"
 #include "sizes.hpp"
 #include "stages.hpp"
+#include "subranges.hpp"
 #include "validation.hpp"
 
 static_assert(ARENITE_ALIGNMENT == arenite::MappedFile::kAlignment);
@@ -151,6 +152,11 @@ std::size_t supplied_size(const arenite::program::Memory& memory) {
 arenite_status make_model(std::shared_ptr<const arenite::MappedFile> file, arenite_model** model) {
   std::vector<arenite::Room> rooms;
   arenite::validated_tensors(file->program(), rooms);
+  arenite::check_subranges(file->program());
+  for (std::size_t i = 0; i < arenite::num_subranges(file->program()); ++i) {
+    arenite::validated_tensors(
+        *file->program().subranges()->Get(static_cast<flatbuffers::uoffset_t>(i)), rooms);
+  }
   *model = new arenite_model{std::move(file)};
   return ARENITE_OK;
 }
@@ -422,6 +428,10 @@ arenite_status arenite_session_resize(arenite_session* session, const size_t* si
       session->sizes[i] = static_cast<std::int64_t>(std::min<std::uint64_t>(sizes[i], INT64_MAX));
     }
     session->session.resize(session->sizes);
+    if (session->system == nullptr) {  // a subrange has turns of its own
+      session->ranges.turns.end = std::max<std::size_t>(session->session.num_turns(), 1);
+      session->has_begun = false;
+    }
     find_ports(session->session, *session->session.program().inputs(), session->ranges.inputs, 0,
                session->inputs);
     session->find_outputs();

@@ -171,12 +171,13 @@ using DimensionInfo =
 
 std::vector<DimensionInfo> dimensions(const Session& session) {
   std::vector<DimensionInfo> found;
-  if (has_dimensions(session.program())) {
-    for (const auto* each : *session.program().dimensions()) {
+  const auto& whole = session.file().program();
+  if (has_dimensions(whole)) {
+    for (const auto* each : *whole.dimensions()) {
       const auto step = static_cast<flatbuffers::uoffset_t>(each->counted_by());
       found.emplace_back(
           each->name()->str(), each->low(), each->high(), each->step(),
-          is_counted(*each) ? session.program().steps()->Get(step)->name()->str() : std::string(),
+          is_counted(*each) ? whole.steps()->Get(step)->name()->str() : std::string(),
           grows(*each));
     }
   }
@@ -275,7 +276,7 @@ using MemoryInfo =
 
 std::vector<MemoryInfo> memories(const Session& session) {
   std::vector<MemoryInfo> found;
-  for (const auto* memory : *session.program().memories()) {
+  for (const auto* memory : *session.file().program().memories()) {
     const auto* data = session.arenas()[found.size()].data();
     found.emplace_back(memory->name()->str(), memory->size(), memory->alignment(),
                        memory->writable(), memory->spilled(),

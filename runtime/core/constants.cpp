@@ -67,8 +67,15 @@ void Constants::settle(const program::Step& step, const Step* made, std::vector<
 
 void Constants::note_resident(const TensorView& tensor) {
   if (!tensor.is_constant) { return; }
-  const std::byte* begin = tensor.data;
-  const std::byte* end = begin + (tensor.coded_size != 0 ? tensor.coded_size : tensor.size);
+  const std::size_t size = tensor.coded_size != 0 ? tensor.coded_size : tensor.size;
+  note_range(tensor.data, tensor.data + size);
+}
+
+void Constants::note_resident_of(const Constants& other) {
+  for (const auto& [begin, end] : other.resident_) { note_range(begin, end); }
+}
+
+void Constants::note_range(const std::byte* begin, const std::byte* end) {
   auto next = resident_.upper_bound(begin);
   if (next != resident_.begin() && std::prev(next)->second >= begin) {
     --next;

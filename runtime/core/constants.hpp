@@ -36,6 +36,8 @@ class Constants {
   void settle(const program::Step& step, const Step* made, std::vector<Decoded> decoded);
   // Notes that runs read a tensor from the file, if it is a constant.
   void note_resident(const TensorView& tensor);
+  // Notes what runs of another program of this file read.
+  void note_resident_of(const Constants& other);
   // Frees the decoder of the computing steps if none of them decodes during a run.
   void release_decoder();
 
@@ -45,6 +47,8 @@ class Constants {
   std::uint64_t decoded_bytes() const;
 
  private:
+  void note_range(const std::byte* begin, const std::byte* end);
+
   const MappedFile& file_;
   const std::vector<TensorView>& tensors_;
   SymbolDecoder decoder_;

@@ -15,8 +15,8 @@
 
 #include "checking.hpp"
 #include "checksum.hpp"
+#include "program_session.hpp"
 #include "resizing.hpp"
-#include "session.hpp"
 #include "session_threads.hpp"
 #include "sizes.hpp"
 
@@ -54,7 +54,7 @@ std::uint32_t checksum(const std::byte* from, std::size_t size) {
   return crc32(0, bytes_of(from) + kFingerprint, size - kFingerprint);
 }
 
-std::uint32_t fingerprint(const Session& session) {
+std::uint32_t fingerprint(const ProgramSession& session) {
   std::uint32_t found = 0;
   const auto* states = session.program().states();
   for (std::size_t i = 0; i < count(states); ++i) {
@@ -88,7 +88,7 @@ std::size_t filled(const program::State& state, const TensorView& view,
   return view.size / view.shape[0] * std::min(rows, view.shape[0]);
 }
 
-std::size_t size_for(const Session& session, const std::vector<std::int64_t>& grown) {
+std::size_t size_for(const ProgramSession& session, const std::vector<std::int64_t>& grown) {
   std::size_t size = kHead + 8 * growing(session.program()).size();
   const auto* states = session.program().states();
   for (std::size_t i = 0; i < count(states); ++i) {
@@ -100,9 +100,9 @@ std::size_t size_for(const Session& session, const std::vector<std::int64_t>& gr
 
 }  // namespace
 
-std::size_t Session::saved_size() const { return size_for(*this, grown()); }
+std::size_t ProgramSession::saved_size() const { return size_for(*this, grown()); }
 
-void Session::save(std::byte* to) const {
+void ProgramSession::save(std::byte* to) const {
   const auto& digest = *program().digest();
   const auto dimensions = growing(program());
   std::memset(to, 0, kHead);
@@ -127,7 +127,7 @@ void Session::save(std::byte* to) const {
   put(to + kChecksum, checksum(to, saved_size()));
 }
 
-void Session::load(const std::byte* from, std::size_t size) {
+void ProgramSession::load(const std::byte* from, std::size_t size) {
   threads_->require_here();
   if (size < kHead || std::memcmp(from, kMagic, sizeof kMagic) != 0) {
     throw StatesError("the bytes are no saved states");

@@ -41,7 +41,7 @@ class Bytes {
 
 // Runs a session of a program for a range of sizes at others of them, as far as it takes these.
 inline void resize(arenite::Session& session) {
-  const auto& program = session.program();
+  const auto& program = session.file().program();
   if (!arenite::has_dimensions(program)) { return; }
   const auto highest = arenite::highest_sizes(program);
   auto sizes = arenite::lowest_sizes(program);

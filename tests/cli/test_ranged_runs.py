@@ -12,7 +12,7 @@ from arenite.planner.sizes import Dimension
 from arenite.runtime import ProgramError, Session
 from arenite.strategies import find
 from support.edited_programs import edited
-from support.tiny_onnx import parse, save
+from support.tiny_onnx import parse, save, with_random_weights
 
 
 def test_a_program_runs_at_the_sizes_of_its_inputs(encoder, tmp_path, run, run_json):
@@ -130,3 +130,18 @@ def test_a_program_that_fails_at_some_size_is_not_written(encoder, tmp_path, run
     assert code == 1
     assert "too few rows" in err
     assert not (tmp_path / "made.arena").exists()
+
+
+def test_build_and_inspect_state_the_plan_of_lower_sizes(tmp_path, run):
+    model = parse("""(float[1,3,h,h] x) => (y) <float[32,3,3,3] a, float[8,32,3,3] b> {
+        p = Conv<pads=[1,1,1,1]>(x, a) q = Relu(p)
+        y = Conv<pads=[1,1,1,1], strides=[2,2]>(q, b) }""")
+    path, program = save(tmp_path, with_random_weights(model)), tmp_path / "both.arena"
+    code, out, _ = run("build", path, "--dim", "h=8..256:8", "-o", program, "--json")
+    assert code == 0
+    (part,) = json.loads(out)["subranges"]
+    assert part["height"] <= json.loads(out)["arena_bytes"]
+    assert json.loads(run("inspect", program, "--json")[1])["subranges"] == [part]
+    stated = f"h={part['highest']['h']}: a plan of its own, {part['height']:,} B"
+    assert stated in " ".join(run("inspect", program)[1].split())
+    assert run("verify", program)[0] == 0

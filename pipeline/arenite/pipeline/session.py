@@ -86,5 +86,5 @@ class Session(ProgramSession):
             activations=None if activations is None else Activations(activations),
         )  # fmt: skip
         built = build_model(path, reading, strategy=strategy)
-        pieces = program_pieces(built.compiled.assemble(built.outcome.plan))
+        pieces = program_pieces(built.assemble())
         self._open_pieces(pieces, path.name, SessionOptions(threads, poison, guard, buffers))

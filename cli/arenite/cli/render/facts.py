@@ -22,7 +22,7 @@ from arenite.pipeline.base import (
 )
 from arenite.pipeline.targets import Compiled
 from arenite.planner import Plan, Policy, Problem, Strategy
-from arenite.planner.sizes import Dimension
+from arenite.planner.sizes import Dimension, highest_sizes
 from arenite.runtime import SessionMemory, Tuned
 from arenite.runtime.rewrites import weight_bytes
 from arenite.strategies import Spread
@@ -144,6 +144,21 @@ def range_as_json(
         "dimensions": dimensions_as_json(dimensions),
         "touched": [each.as_json() for each in touched],
     }
+
+
+def subrange_rows(parts: Iterable[tuple[Sequence[Dimension], int]]) -> list[tuple[str, str]]:
+    """Return the lower parts of a range that have plans of their own, given with their heights."""
+    return [
+        ("up to", f"{sizes_text(highest_sizes(dimensions))}: a plan of its own, {both(height)}")
+        for dimensions, height in parts
+    ]
+
+
+def subranges_as_json(parts: Iterable[tuple[Sequence[Dimension], int]]) -> list[dict[str, object]]:
+    """Return the highest sizes of each, and its height."""
+    return [
+        {"highest": highest_sizes(dimensions), "height": height} for dimensions, height in parts
+    ]
 
 
 def memories_as_json(problem: Problem, plan: Plan) -> list[dict[str, object]]:

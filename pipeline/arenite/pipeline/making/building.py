@@ -11,7 +11,8 @@ from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, may_fit, place
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.programs import compile_by_plan, write_program
+from arenite.pipeline.making.programs import compile_by_plan, write_loaded
+from arenite.pipeline.making.subranges import may_have_subranges, whole_within
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.compiling import (
     Compiled,
@@ -21,10 +22,11 @@ from arenite.pipeline.targets.compiling import (
     rules,
     runs_by_rows,
 )
-from arenite.planner import Derivation, Plan, Rules, Strategy, derive
+from arenite.planner import Derivation, Plan, Problem, Rules, Strategy, derive
 from arenite.planner.programs import CostedMemory, RowStep, steps_by_rows
+from arenite.planner.sizes import Dimension
 from arenite.runtime import SessionMemory
-from arenite.runtime.program import Code
+from arenite.runtime.program import Assembly, Code, Weights
 from arenite.runtime.rewrites import Kernels, has_slower_tiles, steps_by_tiles
 from arenite.strategies import bands_for_cache, find
 
@@ -36,11 +38,13 @@ class Built:
     Attributes:
         compiled: The program, its kernels chosen.
         height: Bytes of the plan by which every step runs whole, without working memory of tiles.
+        subranges: Programs of the lower parts of a range of sizes, and their plans.
     """
 
     compiled: Compiled
     outcome: Outcome
     height: int
+    subranges: tuple[tuple[Compiled, Plan], ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -52,6 +56,11 @@ class Built:
         """Bytes of the arena that the program takes."""
         return self.outcome.plan.height
 
+    @property
+    def parts(self) -> list[tuple[tuple[Dimension, ...], int]]:
+        """The dimensions of each subrange, with their ranges, and its height."""
+        return [(part.program.dimensions, plan.height) for part, plan in self.subranges]
+
     def write(self, output: Path, code: Code | None = None) -> SessionMemory:
         """Write the program file, once it was loaded, and return the bytes a session holds.
 
@@ -62,7 +71,20 @@ class Built:
             UnloadableError: No session runs the program; nothing is written.
             OutputError: The file cannot be written.
         """
-        return write_program(output, self.compiled, self.outcome, code=code)
+        return write_loaded(output, self.compiled.source.name, self.assemble(code))
+
+    def assemble(self, code: Code | None = None) -> Assembly:
+        """Combine the program with its plan.
+
+        Args:
+            code: Codes weights; there are no subranges then, which would decode them again.
+        """
+        weights = Weights()
+        whole = self.compiled.assemble(self.plan, code, weights)
+        if code is not None:
+            return whole
+        parts = [part.assemble(plan, None, weights) for part, plan in self.subranges]
+        return whole.with_subranges(parts, weights)
 
     @classmethod
     def of(cls, compiled: Compiled, outcome: Outcome, height: int | None = None) -> Self:
@@ -77,6 +99,12 @@ class Built:
             replace(outcome, plan=plan),
             outcome.plan.height if height is None else height,
         )
+
+    def with_subrange(self, compiled: Compiled, plan: Plan) -> Self:
+        """Return the program with one for the lower part of its range, if that adds no weights."""
+        made = replace(self, subranges=((compiled, plan),))
+        alone = self.compiled.assemble(self.plan).weights_size
+        return self if made.assemble().weights_size > alone else made
 
     def is_better_than(self, other: Self) -> bool:
         """Tell whether the arena is smaller or convolutions are quicker, and neither is worse."""
@@ -120,10 +148,17 @@ def build_model(
         compiled = compiled_for(reading, model, kernels=kernels, tune=tune)
         source, outcome, _ = spread_over(compiled.source, memories, strategy, reading.limits)
         return Built.of(replace(compiled, source=source), outcome)
-    return build_lowered(
+    built, whole = _build(
         lower_model(model, reading), reading, strategy=strategy, capacity=capacity,
         kernels=kernels, tune=tune, is_whole=is_whole,
     )  # fmt: skip
+    if not may_have_subranges(built.compiled) or built.outcome.interrupted:
+        return built
+    part = whole_within(
+        model, reading, whole, built.compiled, built.arena_bytes,
+        strategy=strategy, kernels=kernels,
+    )  # fmt: skip
+    return built if part is None else built.with_subrange(part[0], part[1].plan)
 
 
 def build_lowered(
@@ -136,10 +171,27 @@ def build_lowered(
     tune: Tune | None = None,
     is_whole: bool = False,
 ) -> Built:
-    """Return the program of a model that is lowered already, in one memory.
+    """Return the program of a model that is lowered already, in one memory, without subranges.
 
     Other arguments and errors are those of `build_model`.
     """
+    return _build(
+        lowered, reading, strategy=strategy, capacity=capacity, kernels=kernels, tune=tune,
+        is_whole=is_whole,
+    )[0]  # fmt: skip
+
+
+def _build(
+    lowered: Lowered,
+    reading: Reading,
+    *,
+    strategy: Strategy,
+    capacity: int | None,
+    kernels: Kernels,
+    tune: Tune | None,
+    is_whole: bool,
+) -> tuple[Built, Problem]:
+    """Return a program, and the records if every step runs whole."""
     tuning = None if tune is None else tune(lowered.program)
     order = order_finder(reading.order_name or "best", reading.limits)
     ordered = derive(lowered.program, rules(capacity), order)
@@ -162,7 +214,7 @@ def build_lowered(
         other = Built.of(compiled, outcome, built.height)
         built = other if other.is_better_than(built) else built
     check_capacity(built.compiled.source.problem, built.outcome, strategy)
-    return built
+    return built, found.problem
 
 
 def build_by_plan(model: Path, plan_path: Path, reading: Reading | None = None) -> Built:

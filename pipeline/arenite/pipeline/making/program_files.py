@@ -47,8 +47,16 @@ class ProgramFile:
     @classmethod
     def of(cls, session: Session) -> Self:
         """Return the program of a session."""
-        root = root_of(session.flatbuffer())
+        return cls._of_root(root_of(session.flatbuffer()))
+
+    @classmethod
+    def _of_root(cls, root: Root) -> Self:
         return cls(root, run_of(root), tuple(rectangles_of(root)))
+
+    @property
+    def subranges(self) -> tuple[Self, ...]:
+        """Programs of the lower parts of its range of sizes, ascending."""
+        return tuple(map(self._of_root, self.root.get("subranges", ())))
 
     @property
     def digest(self) -> str:
@@ -75,12 +83,19 @@ class ProgramFile:
         )
 
     @property
+    def parts(self) -> list[tuple[tuple[Dimension, ...], int]]:
+        """The dimensions of each subrange, with their ranges, and its height."""
+        return [(each.dimensions, sum(each.heights.values())) for each in self.subranges]
+
+    @property
     def num_steps(self) -> int:
         """Number of steps."""
         return len(self.root["steps"])
 
     def check(self) -> None:
         """Check that its turns find the rows that they read, and the sizes of its memories.
+
+        Its subranges are checked in the same way.
 
         Of a program for a range of sizes, that no tensor is larger at any of them than at the
         highest, for which it is planned. Of a program of several models, that none overwrites
@@ -100,6 +115,8 @@ class ProgramFile:
                 raise WrongHeightError(
                     f"memory {memory!r}: {height} B stated, {used[memory]} B used"
                 )
+        for part in self.subranges:
+            part.check()
 
     def check_model(self, path: Path, model: Path, digest: str) -> None:
         """Check that it was made of a model file.

@@ -34,7 +34,7 @@ from arenite.planner.planfile import StaleRecordsError
 from arenite.planner.programs import in_memories
 from arenite.planner.sizes import Ranges, Sizes, at, first_sizes
 from arenite.runtime import ProgramError, Session, SessionMemory
-from arenite.runtime.program import Code, program_pieces, write_assembly
+from arenite.runtime.program import Assembly, Code, program_pieces, write_assembly
 from arenite.runtime.rewrites import Activations
 from arenite.strategies import find
 
@@ -86,6 +86,19 @@ def write_program(
         UnloadableError: No session runs the program; nothing is written.
         OutputError: The file cannot be written.
     """
+    return write_loaded(output, compiled.source.name, compiled.assemble(outcome.plan, code))
+
+
+def write_loaded(output: Path, name: str, assembly: Assembly) -> SessionMemory:
+    """Load a program, write its file and return the bytes that a session holds.
+
+    Args:
+        name: That of the model, for the error.
+
+    Raises:
+        UnloadableError: No session runs the program; nothing is written.
+        OutputError: The file cannot be written.
+    """
     held: list[SessionMemory] = []
 
     def load(temporary: Path) -> None:
@@ -96,9 +109,9 @@ def write_program(
                 for sizes in (*Ranges(free).points, *along(free, _TRIED)) if free else ():
                     session.resize(sizes)
         except ProgramError as error:
-            raise UnloadableError(compiled.source.name, error.reason) from error
+            raise UnloadableError(name, error.reason) from error
 
-    write_assembly(output, compiled.assemble(outcome.plan, code), load)
+    write_assembly(output, assembly, load)
     return held[0]
 
 

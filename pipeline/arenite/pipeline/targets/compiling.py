@@ -27,7 +27,7 @@ from arenite.planner.files import model_digest
 from arenite.planner.placement import verify_sizes
 from arenite.planner.programs import OperatorSet, RowStep
 from arenite.runtime.operators import RuntimeOperator
-from arenite.runtime.program import Assembly, Code, assemble
+from arenite.runtime.program import Assembly, Code, Weights, assemble
 from arenite.runtime.rewrites import (
     Activations,
     Kernels,
@@ -117,12 +117,15 @@ class Compiled:
         source = replace(self.source, program=program, problem=problem)
         return replace(self, source=source, kernels=Kernels.DIRECT), plan
 
-    def assemble(self, plan: Plan, code: Code | None = None) -> Assembly:
+    def assemble(
+        self, plan: Plan, code: Code | None = None, weights: Weights | None = None
+    ) -> Assembly:
         """Combine the program with a plan.
 
         Args:
             plan: A plan of the source's records.
             code: Encodes constants; None leaves them as they are.
+            weights: Those of programs that share the file.
 
         Raises:
             InvalidPlanError: The plan is not right for the records.
@@ -139,6 +142,7 @@ class Compiled:
             producer=f"arenite {version('arenite')}",
             tuned_on=None if self.tuning is None else self.tuning.processor,
             code=code,
+            weights=weights,
         )
 
 

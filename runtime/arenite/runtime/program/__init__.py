@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from arenite.runtime.program.file import (
         Assembly,
         Code,
+        Weights,
         assemble,
         program_pieces,
         write_assembly,
@@ -26,7 +27,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Assembly", "Code", "Root", "RowTables", "assemble", "program_pieces",
+    "Assembly", "Code", "Root", "RowTables", "Weights", "assemble", "program_pieces",
     "rectangles_of", "root_of", "run_of", "stage_runs_of", "system_of", "turns_of",
     "write_assembly",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ import json
 import math
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -60,6 +60,37 @@ _TYPES = {
 }  # fmt: skip
 
 
+class Weights:
+    """The section of weights while programs are put together that share it.
+
+    Attributes:
+        constants: Constants with their offsets, in order.
+        size: Bytes that they take.
+    """
+
+    def __init__(self) -> None:
+        self.constants: list[tuple[int, Array]] = []
+        self.size = 0
+        self._places: dict[str, int] = {}
+
+    @property
+    def section_bytes(self) -> int:
+        """Bytes of the section in the file."""
+        return align_up(self.size, _ALIGNMENT) + _SLACK
+
+    def place(self, array: Array) -> int:
+        """Return the offset of a constant; equal constants share one."""
+        array = np.ascontiguousarray(array)
+        content = f"{hashlib.sha256(array.data).hexdigest()}:{array.nbytes}"
+        place = self._places.get(content)
+        if place is None:
+            place = align_up(self.size, _ALIGNMENT)
+            self.size = place + array.nbytes
+            self._places[content] = place
+            self.constants.append((place, array))
+        return place
+
+
 @dataclass(frozen=True, slots=True)
 class Assembly:
     """The parts of a program file.
@@ -74,6 +105,17 @@ class Assembly:
     constants: tuple[tuple[int, Array], ...]
     weights_size: int
 
+    def with_subranges(self, parts: Sequence["Assembly"], weights: Weights) -> "Assembly":
+        """Return the file with programs for the lower parts of its range, ascending.
+
+        Args:
+            parts: Put together after this one, with the same weights.
+            weights: These.
+        """
+        size = {"weights_size": weights.section_bytes}
+        roots = {"subranges": [part.root | size for part in parts]} if parts else {}
+        return Assembly(self.root | size | roots, tuple(weights.constants), weights.section_bytes)
+
 
 def assemble(
     program: Program,
@@ -84,6 +126,7 @@ def assemble(
     producer: str,
     tuned_on: str | None = None,
     code: Code | None = None,
+    weights: Weights | None = None,
 ) -> Assembly:
     """Return the parts of the program file.
 
@@ -95,13 +138,18 @@ def assemble(
         producer: Name and version of the tool that made the program.
         tuned_on: The processor whose tuned kernels the steps state; None if they state none.
         code: Encodes constants of 32-bit floats that steps of the core read.
+        weights: Those of programs that share the file.
     """
-    return _Assembler(program, problem, plan, code).assemble(digest, producer, tuned_on)
+    assembler = _Assembler(program, problem, plan, code, weights or Weights())
+    return assembler.assemble(digest, producer, tuned_on)
 
 
 class _Assembler:
-    def __init__(self, program: Program, problem: Problem, plan: Plan, code: Code | None) -> None:
+    def __init__(
+        self, program: Program, problem: Problem, plan: Plan, code: Code | None, weights: Weights
+    ) -> None:
         self._program = program
+        self._weights = weights
         self._code = code
         self._codes: dict[str, Array | None] = {}
         self._never_coded = _read_as_they_are(program)
@@ -127,10 +175,7 @@ class _Assembler:
         self._apart = apart_of(program) if program.dimensions else frozenset[str]()
         self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
-        self._constants: list[tuple[int, Array]] = []
         self._places: dict[str, int] = {}
-        self._places_by_content: dict[str, int] = {}
-        self._weights_size = 0
 
     def assemble(self, digest: str, producer: str, tuned_on: str | None) -> Assembly:
         program = self._program
@@ -147,7 +192,7 @@ class _Assembler:
             "states": list(self._states()),
             "records": list(self._rectangles()),
             "tensors": self._entries,
-            "weights_size": align_up(self._weights_size, _ALIGNMENT) + _SLACK,
+            "weights_size": self._weights.section_bytes,
         }
         if turns:
             root["turns"] = turns
@@ -156,7 +201,7 @@ class _Assembler:
         root |= self._sizing.fields()
         if program.system is not None:
             root |= system_fields(program.system, [port.name for port in program.outputs])
-        return Assembly(root, tuple(self._constants), root["weights_size"])
+        return Assembly(root, tuple(self._weights.constants), root["weights_size"])
 
     def _rectangles(self) -> Iterator[dict[str, Any]]:
         for each in self._problem.rectangles(self._plan.offsets):
@@ -354,18 +399,11 @@ class _Assembler:
 
     def _place(self, name: str, array: Array) -> int:
         """Return the offset of a constant; equal constants share one."""
-        if name and name in self._places:
-            return self._places[name]
-        array = np.ascontiguousarray(array)
-        content = f"{hashlib.sha256(array.data).hexdigest()}:{array.nbytes}"
-        place = self._places_by_content.get(content)
+        place = self._places.get(name) if name else None
         if place is None:
-            place = align_up(self._weights_size, _ALIGNMENT)
-            self._weights_size = place + array.nbytes
-            self._places_by_content[content] = place
-            self._constants.append((place, array))
-        if name:
-            self._places[name] = place
+            place = self._weights.place(array)
+            if name:
+                self._places[name] = place
         return place
 
     def _port(self, port: Port) -> dict[str, Any]:

@@ -149,6 +149,8 @@ def packed(root: Root) -> dict[str, Any]:
             for each in loops
             for turn in each.turns
         ]
+    if "subranges" in stored:
+        stored["subranges"] = [packed(each) for each in stored["subranges"]]
     return stored
 
 
@@ -164,6 +166,8 @@ def unpacked(stored: Root) -> dict[str, Any]:
             for each in loops
             for turn in written_out(_stored_loop(each, turns))
         ]
+    if "subranges" in root:
+        root["subranges"] = [unpacked(each) for each in root["subranges"]]
     return root
 
 

@@ -225,13 +225,18 @@ class Session(Closing):
         self._grows = any(each.grows for each in self._dimensions)
         self._find_ports()
         self._results = _Results(len(self._outputs))
-        self._segments = segments_of(self._native, label, options.threads)
+        self._threads = options.threads
         self._stages = tuple(
             SessionStage(name, *(range(*span) for span in spans))
             for name, *spans in self._native.stages()
         )
-        counts = self._native.num_turns, len(self._inputs), len(self._outputs)
-        self._parts = self._stages or (SessionStage(label, *map(range, counts)),)
+        self._find_turns()
+
+    def _find_turns(self) -> None:
+        self._num_turns = self._native.num_turns
+        self._segments = segments_of(self._native, self._label, self._threads)
+        counts = self._num_turns, len(self._inputs), len(self._outputs)
+        self._parts = self._stages or (SessionStage(self._label, *map(range, counts)),)
 
     def _find_ports(self) -> None:
         self._inputs = ports_of(self._native, self._native.inputs())
@@ -363,6 +368,8 @@ class Session(Closing):
         except _core.ProgramError as error:
             raise ProgramError(str(error), path=self._label) from error
         self._find_ports()
+        if self._native.num_turns != self._num_turns:  # those of a subrange
+            self._find_turns()
 
     def _fit_to(self, inputs: Mapping[str, Array], port: SessionPort | None) -> None:
         """Set the sizes that the shapes of the inputs and the rows of states say.

@@ -40,7 +40,7 @@ from arenite.cli.options.types import Parsed, number_type
 from arenite.cli.render.facts import facts
 from arenite.cli.render.facts import name as styled_name
 from arenite.pipeline.base import Reading
-from arenite.pipeline.making import SUFFIX, build_model, code_of, write_program
+from arenite.pipeline.making import SUFFIX, build_model, code_of
 from arenite.pipeline.targets import Compiled as CompiledProgram
 from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.files import model_digest, read_model, write_atomically
@@ -362,5 +362,5 @@ def _write_program(
 ) -> CompiledProgram:
     with twin_of(model, changed) as twin:
         built = build_model(twin, reading)
-    write_program(output, built.compiled, built.outcome, code=code)
+    built.write(output, code)
     return built.compiled

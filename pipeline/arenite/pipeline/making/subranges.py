@@ -1,0 +1,126 @@
+"""Sizes of a range at which every step can run whole, in an arena that has room for bands alone.
+
+Bands of rows are chosen for the highest sizes. At lower ones the same arena may hold all tensors
+whole: they then lie closer together, and steps run in one turn each, as in a program for the size
+alone.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from arenite.pipeline.base.observing import SearchLimits
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import Outcome, place
+from arenite.pipeline.base.ranges import problem_at
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.targets.compiling import Compiled, Lowered, lower_model, rules
+from arenite.planner import Problem, Strategy, TensorKind, derive
+from arenite.planner.operators import Band
+from arenite.planner.programs import COMPUTE
+from arenite.planner.sizes import Dimension, Length, Size, Sizes, at
+from arenite.runtime.operators import External
+from arenite.runtime.rewrites import Kernels
+
+_ATTEMPTS = 3
+"""Highest sizes for which records are placed before none fits."""
+
+
+def may_have_subranges(compiled: Compiled) -> bool:
+    """Tell whether a program has bands that lower sizes may not need, and nothing to keep."""
+    program = compiled.program
+    return (
+        bool(program.dimensions)
+        and not any(each.counted_by or each.grows for each in program.dimensions)
+        and compiled.streaming is None
+        and program.system is None
+        and any(isinstance(step.operator, Band) for step in program.steps)
+        and not any(each.kind is TensorKind.STATE for each in program.tensors.values())
+        and all(
+            step.lane == COMPUTE and not isinstance(step.operator, External)
+            for step in program.steps
+        )
+    )
+
+
+def whole_within(
+    model: Path,
+    reading: Reading,
+    whole: Problem,
+    banded: Compiled,
+    room: int,
+    *,
+    strategy: Strategy,
+    kernels: Kernels,
+) -> tuple[Compiled, Outcome] | None:
+    """Return the program of the lower sizes at which every step runs whole, and its plan.
+
+    Args:
+        reading: How the model is read for all sizes.
+        whole: The records if every step runs whole, at all sizes.
+        banded: The program for all sizes.
+        room: Bytes of its arena.
+
+    Returns:
+        None where the lowest sizes alone have room, or their program would have other weights.
+
+    Raises:
+        PlanError: There is no plan.
+    """
+    dimensions = banded.program.dimensions
+    index = _highest(whole, dimensions, room)
+    for lower in range(index, max(0, index - _ATTEMPTS), -1):
+        sizes = _along(dimensions, lower)
+        if any(sizes[each.name] == each.low for each in dimensions):
+            return None
+        part = _narrowed(reading, sizes)
+        lowered = lower_model(model, part)
+        compiled, outcome = _placed(lowered, part.limits, part.order_name, strategy)
+        if outcome.plan.height > room:
+            continue
+        compiled = replace(compiled, kernels=kernels, tuning=banded.tuning, room=room)
+        compiled, plan = compiled.tiled(outcome.plan)
+        return compiled, replace(outcome, plan=plan)
+    return None
+
+
+def _placed(
+    lowered: Lowered, limits: SearchLimits, order_name: str | None, strategy: Strategy
+) -> tuple[Compiled, Outcome]:
+    order = order_finder(order_name or "best", limits)
+    found = lowered.ahead(derive(lowered.program, rules(), order), rules())
+    return lowered.compiled(found), place(strategy, found.problem, limits)
+
+
+def _highest(whole: Problem, dimensions: tuple[Dimension, ...], room: int) -> int:
+    """Return the number of the highest sizes, below the last, that may fit; 0 if none do."""
+    low, high = 0, max(map(len, dimensions)) - 2
+    while low < high:
+        middle = (low + high + 1) // 2
+        if problem_at(whole, _along(dimensions, middle)).lower_bound <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return max(low, 0)
+
+
+def _along(dimensions: tuple[Dimension, ...], index: int) -> Sizes:
+    """Return sizes from the lowest on, all dimensions growing together."""
+    last = max(map(len, dimensions)) - 1
+    return {each.name: each.values[(len(each) - 1) * index // last] for each in dimensions}
+
+
+def _narrowed(reading: Reading, highest: Sizes) -> Reading:
+    """Return how the model is read for sizes up to some that are not the highest."""
+
+    def narrowed(length: Length) -> Length:
+        if isinstance(length, Dimension):
+            return replace(length, high=highest[length.name])
+        if isinstance(length, Size):
+            return Size.of(length.expression, at(length, highest))
+        return length
+
+    return replace(
+        reading,
+        dims={name: narrowed(each) for name, each in reading.dims.items()},
+        shapes={name: tuple(map(narrowed, shape)) for name, shape in reading.shapes.items()},
+    )
