@@ -150,17 +150,26 @@ class RowCopyStep final : public Step {
     std::size_t source_row;
     std::size_t source_place;  // bytes
     std::size_t target_place;
+
+    // Whether it is another one, a row further on both sides.
+    bool follows(const Piece& other) const {
+      return move == other.move && target_row == other.target_row + 1 &&
+             source_row == other.source_row + 1 && source_place == other.source_place &&
+             target_place == other.target_place;
+    }
   };
 
-  // Pieces of one row stand together.
+  // Pieces of one row stand together. Those of so many rows, if more than one, are the given ones,
+  // each row by row further.
   RowCopyStep(const TensorView& target, StepVector<Move> moves, StepVector<Piece> pieces,
-              std::string fill)
+              std::size_t num_alike, std::string fill)
       : target_(target.data),
         target_rows_(target.rows),
         num_rows_(target.shape[1]),
         row_size_(target.size / target.shape[1]),
         moves_(std::move(moves)),
         pieces_(std::move(pieces)),
+        num_alike_(num_alike),
         fill_(std::move(fill)) {}
 
   void run() override { run_rows({0, num_rows_}); }
@@ -172,25 +181,32 @@ class RowCopyStep final : public Step {
     for (std::size_t row = rows.first; row < end && !fill_.empty(); ++row) {
       fill_with(fill_, target(row), row_size_);
     }
+    if (num_alike_ > 1) {
+      const std::size_t top = pieces_.front().target_row;
+      const std::size_t stop = std::min(end, top + num_alike_);
+      for (std::size_t row = std::max(rows.first, top); row < stop; ++row) {
+        for (const Piece& piece : pieces_) { move(piece, row - top); }
+      }
+      return;
+    }
     const auto before = [](const Piece& piece, std::size_t row) { return piece.target_row < row; };
     auto piece = std::lower_bound(pieces_.begin(), pieces_.end(), rows.first, before);
-    for (; piece != pieces_.end() && piece->target_row < end; ++piece) {
-      const Move& move = moves_[piece->move];
-      const std::byte* from = source(*piece);
-      std::byte* to = target(piece->target_row) + piece->target_place;
-      if (from != to || !move.stays_in_place) { move.copy.run(from, to, nullptr); }
-    }
+    for (; piece != pieces_.end() && piece->target_row < end; ++piece) { move(*piece, 0); }
   }
 
   std::size_t held_bytes() const override { return held_bytes_of(moves_) + heap_bytes(pieces_); }
 
  private:
-  const std::byte* source(const Piece& piece) const {
+  // Moves a piece, so many rows further.
+  void move(const Piece& piece, std::size_t further) const {
     const Move& move = moves_[piece.move];
-    const std::size_t row = move.source_rows == nullptr
-                                ? piece.source_row * move.source_row
-                                : static_cast<std::size_t>(move.source_rows[piece.source_row]);
-    return move.source + row + piece.source_place;
+    const std::size_t row = piece.source_row + further;
+    const std::byte* from =
+        move.source + piece.source_place +
+        (move.source_rows == nullptr ? row * move.source_row
+                                     : static_cast<std::size_t>(move.source_rows[row]));
+    std::byte* to = target(piece.target_row + further) + piece.target_place;
+    if (from != to || !move.stays_in_place) { move.copy.run(from, to, nullptr); }
   }
 
   std::byte* target(std::size_t row) const {
@@ -204,8 +220,21 @@ class RowCopyStep final : public Step {
   std::size_t row_size_;
   StepVector<Move> moves_;
   StepVector<Piece> pieces_;
+  std::size_t num_alike_;
   std::string fill_;
 };
+
+// How many rows have the same pieces, each row by row further; 1 if not all have.
+std::size_t num_alike(const StepVector<RowCopyStep::Piece>& pieces) {
+  const auto is_later = [&](const auto& piece) {
+    return piece.target_row != pieces.front().target_row;
+  };
+  const auto second = std::find_if(pieces.begin(), pieces.end(), is_later);
+  const auto width = static_cast<std::size_t>(second - pieces.begin());
+  if (second == pieces.end() || pieces.size() % width != 0) { return 1; }
+  const auto follows = [](const auto& piece, const auto& other) { return piece.follows(other); };
+  return std::equal(second, pieces.end(), pieces.begin(), follows) ? pieces.size() / width : 1;
+}
 
 // Returns the step, if every move is one between rows. The moves themselves are checked already.
 std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Copy& attributes,
@@ -262,7 +291,10 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
     return std::tie(a.target_row, a.move, a.target_place, a.source_row, a.source_place) <
            std::tie(b.target_row, b.move, b.target_place, b.source_row, b.source_place);
   });
-  return std::make_unique<RowCopyStep>(target, std::move(moves), std::move(pieces),
+  const std::size_t alike = num_alike(pieces);
+  const auto end = pieces.begin() + static_cast<std::ptrdiff_t>(pieces.size() / alike);
+  return std::make_unique<RowCopyStep>(target, std::move(moves),
+                                       StepVector<RowCopyStep::Piece>(pieces.begin(), end), alike,
                                        std::move(fill));
 }
 

@@ -48,14 +48,15 @@ def test_a_block_needs_its_tokens_keys_and_values_and_a_few_rows(path):
         assert_same_bits(outputs(lowered, each, arrays), whole)
 
 
-def test_a_norm_is_made_again_for_each_reader_right_before_it(path):
+def test_a_norm_is_made_again_for_queries_and_once_for_keys_and_values(path):
     program = lower_model(path).program
     repeated, copies = repeat_cheap_steps(program)
-    assert len(copies) == 2
+    assert len(copies) == 1
     labels = [step.operator.label for step in repeated.steps]
-    assert labels[:8] == ["LayerNorm", "FullyConnected"] * 3 + ["Attention", "FullyConnected"]
-    queries = repeated.steps[6].inputs[0]
-    assert repeated.steps[5].outputs == (queries,)  # its rows are read, those of keys are not
+    kept = ["LayerNorm", "FullyConnected", "FullyConnected"]
+    assert labels[:7] == [*kept, "LayerNorm", "FullyConnected", "Attention", "FullyConnected"]
+    queries = repeated.steps[5].inputs[0]
+    assert repeated.steps[4].outputs == (queries,)  # its rows are read, those of keys are not
 
 
 @pytest.mark.parametrize("text", [

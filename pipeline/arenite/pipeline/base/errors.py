@@ -33,14 +33,15 @@ class UnloadableError(AreniteError):
 
 
 class UnplannableError(PlanError):
-    """A plan file cannot state a program."""
+    """A plan file cannot state a program.
 
-    def __init__(self, policy: str) -> None:
-        super().__init__(
-            f"policy {policy!r} recomputes or spills tensors, which a plan file cannot state; "
-            "write a program, -o *.arena"
-        )
-        self.policy = policy
+    Attributes:
+        reason: What it does.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}, which a plan file cannot state; write a program, -o *.arena")
+        self.reason = reason
 
 
 class SlowdownError(PlanError):

@@ -4,7 +4,7 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -46,11 +46,12 @@ from arenite.planner import (
     verify,
 )
 from arenite.planner.errors import UnmetBudgetError, UnsupportedProgramError
+from arenite.planner.operators import Strips
 from arenite.planner.placement import run
 from arenite.planner.planfile import ModelReference
-from arenite.planner.programs import CostedMemory
+from arenite.planner.programs import CostedMemory, RowStep
 from arenite.runtime import Session, SessionMemory
-from arenite.runtime.rewrites import derive_ahead, loads_in_turn
+from arenite.runtime.rewrites import derive_ahead, loads_in_turn, split_heads
 from arenite.strategies import (
     BandsLimitError,
     InBands,
@@ -114,6 +115,7 @@ class Fitting:
                 self._placed,
                 self._should_stop,
                 partial(runs_by_rows, self.program),
+                _in_heads,
             )
 
     @property
@@ -240,14 +242,18 @@ class Fitting:
         """Return the plan of a program as a file that `arenite build --plan` takes.
 
         Raises:
-            UnplannableError: It does not run in bands alone.
+            UnplannableError: It does not run the model's steps in bands alone.
             OptionsError: It leaves inputs and outputs to the caller.
         """
         if self.has_callers:
             raise OptionsError("--boundary exclude writes a program, MODEL.arena, not a plan file")
         rescheduled = fit.note(Rescheduled)
         if rescheduled is not None:
-            raise UnplannableError(rescheduled.policy)
+            raise UnplannableError(f"policy {rescheduled.policy!r} recomputes or spills tensors")
+        known = {step.name for step in self.program.steps}
+        for step in InBands.of(fit).base.steps:
+            if step.name not in known and not isinstance(step.operator, Strips):
+                raise UnplannableError(f"step {step.name!r} repeats, or is a part of, another one")
         reading, problem = self._reading, fit.problem
         budget = reading.weight_budget
         return PlanFile(
@@ -360,6 +366,12 @@ class Fitting:
         with self._reading.limits.observer.searching("fit", "program") as search:
             self._search = search
             yield search
+
+
+def _in_heads(program: Program) -> tuple[Program, Callable[[RowStep], bool]]:
+    """Return a program with attention in groups of heads, and which steps may run row by row."""
+    found = split_heads(program)
+    return found, partial(runs_by_rows, found)
 
 
 def _main_type(program: Program) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         keep_halves,
         with_room,
     )
+    from arenite.runtime.rewrites.heads import split_heads
     from arenite.runtime.rewrites.hop_program import Streamed, streamed
     from arenite.runtime.rewrites.hops import Hops, NotStreamedError, Padding, WindowStep
     from arenite.runtime.rewrites.lanes import (
@@ -63,6 +64,6 @@ __all__ = [
     "has_slower_tiles", "keep_half_weights", "keep_halves", "load_ahead", "loads_as_in",
     "loads_beside", "loads_in_turn", "lower_moves",
     "measured", "num_by_tile", "pack_filters", "packed_filter", "packed_integer_filter",
-    "quickest_first", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
+    "quickest_first", "split_heads", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
     "weight_bytes", "with_room", "with_tiles", "without_unread",
 ]  # fmt: skip

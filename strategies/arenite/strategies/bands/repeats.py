@@ -2,6 +2,7 @@
 
 Attention needs all keys and values before its first row. The norm that queries, keys and values
 are made of would be kept for all three; made again for each, it exists in a few rows at a time.
+Keys and values, which are kept whole and made one after the other, share it.
 """
 
 from collections import Counter
@@ -12,7 +13,9 @@ from arenite.planner.programs import Names, row_step
 
 
 def repeat_cheap_steps(program: Program) -> tuple[Program, dict[str, str]]:
-    """Return the program with a cheap step for each of its readers, and whose copies steps are.
+    """Return the program with cheap steps repeated for their readers, and whose copies steps are.
+
+    Readers that follow one another and whose results are needed whole share a copy.
 
     Cheap is a step without multiply-adds that can run row by row and reads, apart from constants,
     one tensor, no state. The names of the copies are those of the result, and what they are copies
@@ -36,14 +39,17 @@ def repeat_cheap_steps(program: Program) -> tuple[Program, dict[str, str]]:
     steps: list[Step] = []
     seen: set[str] = set()
     copies: dict[str, str] = {}
+    again: dict[str, str] = {}  # by what steps read, what the last one with a whole result reads
+    whole = _needed_whole(program)
     for step in program.steps:
         if step.outputs and step.outputs[0] in repeated:
             continue  # until it is read
-        again: dict[str, str] = {}
+        again = {name: again[name] for name in step.reads if name in again and step.name in whole}
         for name in step.reads:
             maker = repeated.get(name)
-            if maker is None:
+            if maker is None or name in again:
                 continue
+            again[name] = name
             if name in seen:
                 again[name] = names.take(f"{name}/again")
                 tensors[again[name]] = replace(tensors[name], name=again[name])
@@ -54,6 +60,7 @@ def repeat_cheap_steps(program: Program) -> tuple[Program, dict[str, str]]:
             steps.append(maker)
         inputs = tuple(again.get(name, name) for name in step.inputs)
         steps.append(replace(step, inputs=inputs))
+        again = again if step.name in whole else {}
     return _with_late_rows(replace(program, tensors=tensors, steps=tuple(steps))), copies
 
 
@@ -76,9 +83,27 @@ def _with_late_rows(program: Program) -> Program:
     return replace(program, steps=tuple(order))
 
 
+def _needed_whole(program: Program) -> frozenset[str]:
+    """Return the names of the steps by rows of whose results no step reads some rows at a time."""
+    found = [row_step(program, step) for step in program.steps]
+    in_rows = {reads.tensor for each in found if each is not None for reads in each.reads}
+    return frozenset(
+        each.step.name for each in found if each is not None and each.result.name not in in_rows
+    )
+
+
 def _reads_rows(program: Program, reader: Step, step: Step) -> bool:
-    """Tell whether a step reads the rows of another's result, which may run as late as it."""
-    if step.operator.fixes_order or row_step(program, step) is None:
+    """Tell whether a step reads the rows of another's result, which may run as late as it.
+
+    What needs an operand whole does not: that would be kept longer.
+    """
+    made = row_step(program, step)
+    if step.operator.fixes_order or made is None:
+        return False
+    in_rows = {reads.tensor for reads in made.reads}
+    if not all(
+        name in in_rows or program.tensors[name].kind is TensorKind.CONSTANT for name in step.reads
+    ):
         return False
     found = row_step(program, reader)
     storages = {program.root(name)[0] for name in step.reads}

@@ -25,6 +25,9 @@ _LEVELS = 8
 """Peaks that a frontier tries, from that of the whole program to the least."""
 _LEVELS_BELOW = 2
 """The same from the height of another program on."""
+_NEAR = 1.02
+"""A peak near the least, as a multiple of it, that a search below another program tries too: the
+least takes bands of single rows."""
 _ATTEMPTS = 6
 """Peaks that are tried before a plan fits a budget."""
 
@@ -175,8 +178,13 @@ class BandsSearch:
         if not top:
             return  # an arena of no bytes
         least = least_peak(self._edges)
-        for level in range(1, levels + 1):
-            peak = max(least, int(top * (least / top) ** (level / levels)))
+        peaks = [
+            max(least, int(top * (least / top) ** (level / levels)))
+            for level in range(1, levels + 1)
+        ]
+        if levels == _LEVELS_BELOW:
+            peaks.insert(-1, int(_NEAR * least))
+        for peak in peaks:
             path = quickest(self._edges, peak)
             if path is not None:
                 yield self._planned(path)

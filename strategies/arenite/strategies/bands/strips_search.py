@@ -5,14 +5,15 @@ they bind. In strips of columns (`arenite.strategies.bands.strips`) they take a 
 overlaps of windows are recomputed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
 from itertools import islice
+from typing import TypeAlias
 
 from arenite.planner import Candidate, Costs, Program, Rules, ShouldStop
 from arenite.planner.operators import Strips
 from arenite.planner.placement import Placer
-from arenite.planner.programs import RowStep, never
+from arenite.planner.programs import RowStep, never, steps_by_rows
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.repeats import repeat_cheap_steps
 from arenite.strategies.bands.search import BandsSearch
@@ -28,6 +29,9 @@ _MOST_WORK = 1.1
 """Most multiply-adds, as a multiple of those of the whole program."""
 
 
+InParts: TypeAlias = Callable[[Program], tuple[Program, Callable[[RowStep], bool]]]
+
+
 class StripsSearch:
     """Searches programs in bands, with and without strips of columns."""
 
@@ -39,10 +43,15 @@ class StripsSearch:
         place: Placer,
         should_stop: ShouldStop = never,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
+        in_parts: InParts | None = None,
     ) -> None:
         """Find the regions that can run in bands.
 
         Args are those of `BandsSearch`.
+
+        Args:
+            in_parts: Returns a program with some steps in parts that keep fewer bytes, and which
+                of its steps may run row by row; the same program if it has no such steps.
         """
 
         def may_run(each: RowStep) -> bool:
@@ -53,6 +62,7 @@ class StripsSearch:
             is_allowed=may_run,
         )  # fmt: skip
         self._plain = self._make(program)
+        self._in_parts = in_parts
         self._most_work = _MOST_WORK * self.whole.multiply_adds
 
     @property
@@ -68,14 +78,12 @@ class StripsSearch:
         Raises:
             BandsLimitError: None fits, or none was found before the search was stopped.
         """
-        way: BandsSearch | None = self._plain
         refusal: BandsLimitError | None = None
-        while way is not None:
+        for way in self._ways():
             try:
                 return way.within(budget)
             except BandsLimitError as error:
                 refusal = error
-            way = self._narrower(way)
         assert refusal is not None
         raise refusal
 
@@ -86,22 +94,37 @@ class StripsSearch:
     def frontier(self) -> Iterator[Candidate]:
         """Yield programs of descending height, each slower than the one before."""
         yield self.whole
-        way: BandsSearch | None = self._plain
-        while way is not None:
+        for way in self._ways():
             yield from islice(way.frontier(), 1, None)
+
+    def _ways(self) -> Iterator[BandsSearch]:
+        """Yield the searches in which less and less is kept, as long as they are of use."""
+        way: BandsSearch | None = self._plain
+        yield self._plain
+        for program, allowed in self._repeating():
+            way = self._make(program, above=(way or self._plain).lowest, is_allowed=allowed)
+            yield way
+        while way is not None:
             way = self._narrower(way)
+            if way is not None:
+                yield way
+
+    def _repeating(self) -> Iterator[tuple[Program, Callable[[RowStep], bool]]]:
+        """Yield programs that repeat cheap steps, whole or in parts, and what may run by rows."""
+        program = self._plain.program
+        repeated, copies = repeat_cheap_steps(program)
+        if copies:
+            yield repeated, _among(self._plain.steps_by_rows, copies)
+        if self._in_parts is None:
+            return
+        parts, allowed = self._in_parts(program)
+        if parts is not program:
+            names = steps_by_rows(parts, allowed)
+            repeated, copies = repeat_cheap_steps(parts)
+            yield repeated, _among(names, copies)
 
     def _narrower(self, way: BandsSearch) -> BandsSearch | None:
         """Return the search with the binding step in strips; None if that is no use."""
-        if way is self._plain:
-            repeated, copies = repeat_cheap_steps(way.program)
-            if copies:
-                allowed = way.steps_by_rows
-                return self._make(
-                    repeated,
-                    above=way.lowest,
-                    is_allowed=lambda each: copies.get(each.step.name, each.step.name) in allowed,
-                )
         if way.lowest is way.whole:
             return None
         binding = binding_of(way.lowest)
@@ -124,6 +147,11 @@ class StripsSearch:
                 if fused is not None and _multiply_adds(fused) <= self._most_work:
                     return fused
         return None
+
+
+def _among(names: Container[str], copies: Mapping[str, str]) -> Callable[[RowStep], bool]:
+    """Return whether a step, or the one that it is a copy of, has one of some names."""
+    return lambda each: copies.get(each.step.name, each.step.name) in names
 
 
 def _multiply_adds(program: Program) -> int:
