@@ -6,7 +6,6 @@ its panels. A block then keeps its tokens, the results of heads that are done, a
 values of the present ones. Every element is computed as before.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from arenite.planner import DType, Program, Step, TensorKind
@@ -138,7 +137,7 @@ class _Splitting:
         return self._draft.view(root, start, shape)
 
 
-def _joins(tokens: int, width: int, groups: int) -> Sequence[Move]:
+def _joins(tokens: int, width: int, groups: int) -> tuple[Move, ...]:
     """Return the moves that put the columns of groups side by side."""
     size = width // groups
     return tuple(
