@@ -18,6 +18,7 @@ from arenite.runtime.operators import (
     Lstm,
     MatMul,
     Rfft2D,
+    Rnn,
     TransposedConv2D,
 )
 from support.one_step import Given, constant, one_step
@@ -41,17 +42,18 @@ def random_matmul():
 def random_layer(kind):
     times, batch, depth, units = map(int, GENERATOR.integers(1, 20, 4))
     directions = int(GENERATOR.integers(1, 3))
-    gates = 4 if kind is Lstm else 3
-    operator = kind(batch_major=bool(units % 2))
+    gates = kind.num_gates
+    attributes = {} if kind is Rnn else {"batch_major": bool(units % 2)}
+    operator = kind(**attributes)
     tiles, columns = -(-units // PANEL), gates * PANEL
-    x = (batch, times, depth) if operator.batch_major else (times, batch, depth)
+    x = (batch, times, depth) if attributes.get("batch_major") else (times, batch, depth)
     weights = [(directions, tiles, depth, columns), (directions, tiles, units, columns)]
-    biases = [(directions, tiles, columns), (directions, tiles, PANEL)][: 1 if kind is Lstm else 2]
+    biases = [(directions, tiles, columns), (directions, tiles, PANEL)][: 2 if kind is Gru else 1]
     states = [Given((directions, batch, units))] * (2 if kind is Lstm else 1)
     constants = [constant(np.zeros(shape, np.float32)) for shape in (*weights, *biases)]
     inputs = [Given(x), *constants, *[None] * len(states)]
     outputs = [Given((times, directions, batch, units)), *states]
-    return operator, kind.__name__, {"batch_major": operator.batch_major}, inputs, outputs
+    return operator, kind.__name__, attributes, inputs, outputs
 
 
 def random_detection():
@@ -136,6 +138,7 @@ RANDOM = {
     "MatMul": random_matmul,
     "Lstm": lambda: random_layer(Lstm),
     "Gru": lambda: random_layer(Gru),
+    "Rnn": lambda: random_layer(Rnn),
     "DetectionPostProcess": random_detection,
     "Rfft2D": random_transform,
     "Conv2D": random_tiles,

@@ -164,6 +164,19 @@ SOUND = {
     "places": OneStep("NonZero", (f32(2, 3),), (i64(6, 2),)),
     "top k": OneStep("TopK", (f32(2, 5),), (f32(2, 3), i32(2, 3))),
     "scatter": OneStep("ScatterAdd", (i32(2), f32(2, 3)), (f32(4, 3),)),
+    "scatter of elements": OneStep(
+        "ScatterElements", (f32(4, 3), i64(2, 3), f32(2, 3)), (f32(4, 3),), {"axis": 0}),
+    "scatter of slices": OneStep(
+        "ScatterSlices", (f32(4, 3), i32(2, 1), f32(2, 3)), (f32(4, 3),), {"function": "add"}),
+    "gru with lengths": OneStep(
+        "Gru",
+        (f32(2, 1, 3), weights(1, 1, 3, 48), weights(1, 1, 2, 48), weights(1, 1, 48),
+         weights(1, 1, 16), None, i32(1)),
+        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * (2 * 48 + 2)),
+    "rnn": OneStep(
+        "Rnn",
+        (f32(2, 1, 3), weights(1, 1, 3, 16), weights(1, 1, 2, 16), weights(1, 1, 16), None),
+        (f32(2, 1, 1, 2), f32(1, 1, 2)), scratch=4 * 2 * 16),
     "load": OneStep("LoadWeights", (weights(4, 3),), (f32(16),)),
 }  # fmt: skip
 
@@ -548,6 +561,39 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no rows to add to": ("scatter", {"out": {0: f32(0, 3)}}, "it has no rows"),
     "places that are numbers": ("scatter", {"in": {0: f32(2)}}, "no kernel runs it"),
     "slices of another type": ("scatter", {"in": {1: i32(2, 3)}}, "differ in type"),
+    "elements along no axis": (
+        "scatter of elements", {"told": {"axis": 2}}, "the axis is out of range"),
+    "indices of another rank": (
+        "scatter of elements", {"in": {1: i64(2, 3, 1)}}, "another rank than its data"),
+    "indices beyond the data": (
+        "scatter of elements", {"in": {1: i64(2, 4), 2: f32(2, 4)}}, "reach beyond its data"),
+    "updates without an index": (
+        "scatter of elements", {"in": {2: f32(1, 3)}}, "one update for each index"),
+    "updates of another type": (
+        "scatter of elements", {"in": {2: i32(2, 3)}}, "differ in type"),
+    "scattered onto another shape": (
+        "scatter of elements", {"out": {0: f32(3, 4)}}, "differ in shape"),
+    "indices that are floats": (
+        "scatter of elements", {"in": {1: f32(2, 3)}}, "no kernel runs it"),
+    "indices of too many axes": (
+        "scatter of slices", {"in": {1: i32(2, 3)}}, "indices do not have one for each axis"),
+    "indices of no axis": (
+        "scatter of slices", {"in": {1: i32(2, 0)}}, "indices do not have one for each axis"),
+    "one index for all slices": (
+        "scatter of slices", {"in": {1: i32()}}, "indices do not have one for each axis"),
+    "more slices than indices": (
+        "scatter of slices", {"in": {2: f32(3, 3)}}, "one slice for each index"),
+    "a part of a slice": ("scatter of slices", {"in": {2: f32(2, 2)}}, "one slice for each index"),
+    "sums of truth values": (
+        "scatter of slices",
+        {"in": {0: boolean(4, 3), 2: boolean(2, 3)}, "out": {0: boolean(4, 3)}},
+        "no kernel runs it"),
+    "lengths of other sequences": ("gru with lengths", {"in": {6: i32(2)}}, "the wrong size"),
+    "lengths that are floats": (
+        "gru with lengths", {"in": {6: f32(1)}}, "missing or has an unsupported type"),
+    "an RNN with the weights of a GRU": (
+        "rnn", {"in": {1: weights(1, 1, 3, 48)}}, "weights do not fit"),
+    "an RNN with another state": ("rnn", {"in": {4: f32(1, 1, 3)}}, "the wrong size"),
     "weights of other gates": ("lstm", {"in": {1: weights(1, 1, 3, 48)}}, "weights do not fit"),
     "weights that are not packed": ("lstm", {"in": {1: weights(1, 8, 3)}}, "another rank"),
     "weights of other tiles": ("lstm", {"in": {2: weights(1, 2, 2, 64)}}, "weights do not fit"),

@@ -224,6 +224,7 @@ void multiply_all(const GateProducts& p) {
 
 void multiply_vectors(const GateProducts& p) {
   if (p.num_gates == 4) { return multiply_all<4, 0, 4>(p); }
+  if (p.num_gates == 1) { return multiply_all<1, 0, 1>(p); }
   if (p.count == 3) { return multiply_all<3, 0, 3>(p); }
   if (p.count == 2) { return multiply_all<3, 0, 2>(p); }
   multiply_all<3, 2, 1>(p);
@@ -338,6 +339,18 @@ void update_gru_states(const float* sums, std::size_t units, const float* hidden
               [](std::size_t, std::size_t i, const float* gates, float state) {
                 return updated(gates[i], hyperbolic_tangent(gates[2 * kGateUnits + i]), state);
               });
+}
+
+void make_rnn_states(const float* sums, std::size_t units, bool rectifies, float* made) {
+  with_widest_vectors([=] {
+    by_tiles(units, [=](std::size_t tile, std::size_t first, std::size_t count) {
+      Tile states(sums + tile * kGateUnits, kGateUnits);
+      for (float& state : states.values) {
+        state = rectifies ? std::max(state, 0.0f) : hyperbolic_tangent(state);
+      }
+      states.keep(made + first, count);
+    });
+  });
 }
 
 }  // namespace arenite

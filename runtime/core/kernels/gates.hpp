@@ -15,7 +15,7 @@ inline std::size_t gate_tiles(std::size_t units) { return (units + kGateUnits - 
 // Vectors that are multiplied with the weights of a layer, and the sums of its gates: by vector,
 // tile, gate and unit.
 struct GateProducts {
-  std::size_t num_gates;  // of the layer: 4, or 3
+  std::size_t num_gates;  // of the layer: 4, 3, or 1
   std::size_t count;      // of gates with sums: all; of three also the first two, or the last
   const float* vectors;
   std::size_t vector_stride;
@@ -45,5 +45,8 @@ void make_gru_states(const float* sums, const float* candidates, std::size_t uni
 // then the others.
 void reset_gru_states(const float* sums, std::size_t units, const float* hidden, float* reset);
 void update_gru_states(const float* sums, std::size_t units, const float* hidden, float* made);
+
+// A layer of one gate: hyperbolic tangents or, if it rectifies, what is above 0.
+void make_rnn_states(const float* sums, std::size_t units, bool rectifies, float* made);
 
 }  // namespace arenite

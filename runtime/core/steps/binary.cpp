@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/quantised.hpp"
 #include "kernels/quantised_sum.hpp"
@@ -59,13 +58,8 @@ void with_comparison(BinaryFunction function, const Use& use) {
 template <typename T>
 std::unique_ptr<Step> make_comparison(const Operands& operands, BinaryFunction name) {
   std::unique_ptr<Step> step;
-  with_comparison<T>(name, [&](auto function) {
-    if constexpr (std::is_integral_v<T>) {
-      step = make_elementwise<T, bool>(operands, Called<bool, T>(function));
-    } else {
-      step = make_elementwise<T, bool>(operands, function);
-    }
-  });
+  with_comparison<T>(name,
+                     [&](auto function) { step = make_elementwise<T, bool>(operands, function); });
   return step;
 }
 

@@ -13,9 +13,11 @@ constexpr std::size_t kGates = 3;  // update, reset, hidden
 class GruStep final : public Step {
  public:
   GruStep(const Operands& operands, const RecurrentSizes& sizes)
-      : sizes_(sizes),
+      : step_(operands.step),
+        sizes_(sizes),
         resets_after_(operands.step.kernel_as_Gru()->reset_after()),
         sums_(operands, sizes, kGates, !resets_after_),
+        lengths_(operands, 6, sizes),
         is_reverse_(operands.step.kernel_as_Gru()->reverse()),
         recurrent_bias_(operands.inputs[4]->as<float>()),
         initial_(operands.inputs[5]),
@@ -30,10 +32,13 @@ class GruStep final : public Step {
     beside_ += elements;
   }
 
+  void check() const override { lengths_.check(step_); }
+
   void run() override {
     begin_states(sizes_, initial_, hidden_);
     for (std::size_t d = 0; d < sizes_.directions; ++d) {
-      sums_.each_time(d, is_reverse_ || d == 1,
+      lengths_.clear_rest(d, target_);
+      sums_.each_time(lengths_.longest(), d, is_reverse_ || d == 1,
                       [&](std::size_t time, float* sums) { advance(time, d, sums); });
     }
   }
@@ -50,9 +55,7 @@ class GruStep final : public Step {
       }
     });
     // Only now, as all units read the state from before.
-    for (std::size_t b = 0; b < sizes_.batch; ++b) {
-      std::copy_n(target + b * sizes_.target_stride(), sizes_.units, hidden + b * sizes_.units);
-    }
+    lengths_.keep_states(time, target, hidden);
   }
 
   // Sums of the hidden gate from the inputs become candidates; those from the state begin with the
@@ -94,9 +97,11 @@ class GruStep final : public Step {
     }
   }
 
+  const program::Step& step_;
   RecurrentSizes sizes_;
   bool resets_after_;
   GateSums sums_;
+  SequenceLengths lengths_;
   bool is_reverse_;
   const float* recurrent_bias_;  // of the hidden gate, after which the reset applies
   const TensorView* initial_;    // null: zeros
@@ -107,7 +112,8 @@ class GruStep final : public Step {
 
 std::unique_ptr<Step> make_gru(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Gru();
-  require(operands, operands.inputs.size() == 6 && operands.outputs.size() == 2,
+  const std::size_t inputs = operands.inputs.size();
+  require(operands, (inputs == 6 || inputs == 7) && operands.outputs.size() == 2,
           "it has too few or too many operands");
   for (std::size_t i = 0; i < 5; ++i) {
     require(operands, operands.inputs[i] != nullptr, "a required input is missing");

@@ -1,6 +1,4 @@
 // LSTM over a sequence, in one direction or both.
-#include <algorithm>
-
 #include "registry.hpp"
 #include "steps/recurrent.hpp"
 
@@ -13,8 +11,10 @@ constexpr std::size_t kGates = 4;  // input, forget, cell, output
 class LstmStep final : public Step {
  public:
   LstmStep(const Operands& operands, const RecurrentSizes& sizes)
-      : sizes_(sizes),
+      : step_(operands.step),
+        sizes_(sizes),
         sums_(operands, sizes, kGates, false),
+        lengths_(operands, 6, sizes),
         target_(operands.outputs[0]->as<float>()) {
     sums_.place(require_scratch_of<float>(operands, sums_.elements()));
     const auto& attributes = *operands.step.kernel_as_Lstm();
@@ -32,13 +32,16 @@ class LstmStep final : public Step {
     resets_state_ = true;
   }
 
+  void check() const override { lengths_.check(step_); }
+
   void run() override {
     if (resets_state_) {
       begin_states(sizes_, initial_hidden_, hidden_);
       begin_states(sizes_, initial_cell_, cell_);
     }
     for (std::size_t d = 0; d < sizes_.directions; ++d) {
-      sums_.each_time(d, is_reverse_ || d == 1,
+      lengths_.clear_rest(d, target_);
+      sums_.each_time(lengths_.longest(), d, is_reverse_ || d == 1,
                       [&](std::size_t time, float* sums) { advance(time, d, sums); });
     }
   }
@@ -51,19 +54,20 @@ class LstmStep final : public Step {
     sums_.each_tiles(time, direction, sums, [&](const GateSums::Tiles& tiles) {
       sums_.multiply_state(hidden, kGates, direction, tiles);
       for (std::size_t b = 0; b < sizes_.batch; ++b) {
+        if (!lengths_.reaches(time, b)) { continue; }
         make_lstm_cells(tiles.sums + b * sums_.vector_size(), tiles.units, clip_,
                         cell + b * sizes_.units + tiles.unit,
                         target + b * sizes_.target_stride() + tiles.unit);
       }
     });
     // Only now, as all units read the state from before.
-    for (std::size_t b = 0; b < sizes_.batch; ++b) {
-      std::copy_n(target + b * sizes_.target_stride(), sizes_.units, hidden + b * sizes_.units);
-    }
+    lengths_.keep_states(time, target, hidden);
   }
 
+  const program::Step& step_;
   RecurrentSizes sizes_;
   GateSums sums_;
+  SequenceLengths lengths_;
   float* target_;
   float clip_;
   bool is_reverse_;
@@ -77,7 +81,9 @@ class LstmStep final : public Step {
 std::unique_ptr<Step> make_lstm(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Lstm();
   const bool keeps_state = attributes.keeps_state();
-  require(operands, operands.inputs.size() == 6 && operands.outputs.size() == (keeps_state ? 1 : 3),
+  const std::size_t inputs = operands.inputs.size();
+  require(operands,
+          (inputs == 6 || inputs == 7) && operands.outputs.size() == (keeps_state ? 1 : 3),
           "it has too few or too many operands");
   for (std::size_t i = 0; i < 4; ++i) {
     require(operands, operands.inputs[i] != nullptr, "a required input is missing");

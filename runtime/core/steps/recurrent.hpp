@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "kernels/gates.hpp"
 #include "operand_checks.hpp"
@@ -89,6 +90,63 @@ inline void begin_states(const RecurrentSizes& sizes, const TensorView* initial,
   }
 }
 
+// How long each sequence is; all have all times unless an operand states it.
+class SequenceLengths {
+ public:
+  SequenceLengths(const Operands& operands, std::size_t position, const RecurrentSizes& sizes)
+      : sizes_(sizes) {
+    const TensorView* stated = optional_input(operands, position);
+    if (stated == nullptr) { return; }
+    require_elements(operands, stated, program::Type::int32, sizes.batch);
+    lengths_ = stated->as<std::int32_t>();
+  }
+
+  void check(const program::Step& step) const {
+    for (std::size_t b = 0; lengths_ != nullptr && b < sizes_.batch; ++b) {
+      require_index(step, lengths_[b], 0, static_cast<std::int64_t>(sizes_.times) + 1);
+    }
+  }
+
+  // A run cannot fail: a length beyond all times is as if it were these, one below 0 as if it were
+  // 0.
+  bool reaches(std::size_t time, std::size_t sequence) const {
+    return lengths_ == nullptr || static_cast<std::int64_t>(time) < lengths_[sequence];
+  }
+
+  // The times that some sequence has.
+  std::size_t longest() const {
+    if (lengths_ == nullptr) { return sizes_.times; }
+    const std::int64_t most = *std::max_element(lengths_, lengths_ + sizes_.batch);
+    return std::min(static_cast<std::size_t>(std::max<std::int64_t>(most, 0)), sizes_.times);
+  }
+
+  // Makes y zero at the times of a direction that no sequence has.
+  void clear_rest(std::size_t direction, float* target) const {
+    for (std::size_t time = longest(); time < sizes_.times; ++time) {
+      for (std::size_t b = 0; b < sizes_.batch; ++b) {
+        std::fill_n(target + sizes_.target(time, direction) + b * sizes_.target_stride(),
+                    sizes_.units, 0.0f);
+      }
+    }
+  }
+
+  // Ends a time: what was made of each sequence becomes its state or, beyond its length, zeros.
+  void keep_states(std::size_t time, float* target, float* states) const {
+    for (std::size_t b = 0; b < sizes_.batch; ++b) {
+      float* made = target + b * sizes_.target_stride();
+      if (reaches(time, b)) {
+        std::copy_n(made, sizes_.units, states + b * sizes_.units);
+      } else {
+        std::fill_n(made, sizes_.units, 0.0f);
+      }
+    }
+  }
+
+ private:
+  RecurrentSizes sizes_;
+  const std::int32_t* lengths_ = nullptr;
+};
+
 // Vectors of inputs that are multiplied at once, and the times that these are.
 constexpr std::size_t kVectorsAtOnce = 12;
 inline std::size_t times_at_once(const RecurrentSizes& sizes) {
@@ -141,11 +199,13 @@ class GateSums {
   std::size_t tile_size() const { return num_gates_ * kGateUnits; }
   std::size_t vector_size() const { return tiles_ * tile_size(); }
 
-  // Calls advance(time, sums) in their order, with the sums of all tiles from the inputs, or null.
+  // Calls advance(time, sums) for so many times, in their order, with the sums of all tiles from
+  // the inputs, or null.
   template <typename Advance>
-  void each_time(std::size_t direction, bool is_backward, const Advance& advance) const {
+  void each_time(std::size_t times, std::size_t direction, bool is_backward,
+                 const Advance& advance) const {
     each_group_of_times(
-        sizes_.times, times_, is_backward,
+        times, times_, is_backward,
         [&](std::size_t first, std::size_t count) {
           if (tiles_ == num_tiles_) { multiply_inputs(first, count, direction, 0, num_tiles_); }
         },

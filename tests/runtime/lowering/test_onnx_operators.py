@@ -154,6 +154,34 @@ CASES = {
     "scatter onto numbers": "(float[2,3,4,6] x, float[36] g, float[144] d) => (y) "
     "<int64[1] n = {-1}> {m, i = MaxPool<kernel_shape=[3,2], pads=[1,0,1,0], strides=[2,2]>(x) "
     'j = Reshape(i, n) y = ScatterElements<axis=0, reduction="add">(d, j, g)}',
+    "product of letters": "(float[4,3] x, float[5,3] z) => (y) "
+    '{y = Einsum<equation="ij,kj->ki">(x, z)}',
+    "product of letters, their result unsaid": "(float[4,3] x, float[3,5] z) => (y) "
+    '{y = Einsum<equation="zj, ja">(x, z)}',
+    "products of a batch of letters": "(float[2,4,7,3] x, float[2,5,7,3] z) => (y) "
+    '{y = Einsum<equation="bihd,bjhd->bhij">(x, z)}',
+    "sums over two letters": "(float[2,4,3] x, float[3,6,2] z) => (y) "
+    '{y = Einsum<equation="abc,cda->bd">(x, z)}',
+    "outer product": '(float[4] x, float[6] z) => (y) {y = Einsum<equation="i,j->ji">(x, z)}',
+    "outer product of a batch": "(float[2,4] x, float[6,2] z) => (y) "
+    '{y = Einsum<equation="bi,jb->ibj">(x, z)}',
+    "sum of products": "(float[2,4] x, float[4,2] z) => (y) "
+    '{y = Einsum<equation="ij,ji->">(x, z)}',
+    "scatter of elements": "(float[4,6] x, int64[2,5] i, float[2,5] u) => (float[4,6] y) "
+    "{y = ScatterElements(x, i, u)}",
+    "scatter of elements, in place": "(float[4,6] x, int32[4,2] i, float[4,2] u) => (y) "
+    "{a = Abs(x) n = Neg(i) s = ScatterElements<axis=1>(a, n, u) y = Neg(s)}",
+    "scatter of an image to its last column": "(float[1,6,4,5] x, float[1,2,3,1] u) => (y) "
+    "<float[6,6,1,1] w, int64[1,2,3,1] i = {4,-1,0,1,2,-5}> "
+    "{c = Conv(x, w) y = ScatterElements<axis=3>(c, i, u)}",
+    "scatter of truth values": "(bool[3,4] x, int64[3,2] i, bool[3,2] u) => (bool[3,4] y) "
+    "{y = ScatterElements<axis=-1>(x, i, u)}",
+    "scatter of what it scatters": "(float[3,4] x, int64[3,4] i) => (y) "
+    "{a = Abs(x) y = ScatterElements(a, i, a)}",
+    "scatter of slices": "(float[4,3,5] x, int64[2,3,2] i, float[2,3,5] u) => "
+    "(float[4,3,5] y) {n = Neg(i) y = ScatterND(x, n, u)}",
+    "scatter of slices, in place": "(float[4,3,5] x, int64[7,1] i, float[7,3,5] u) => (y) "
+    "{a = Abs(x) s = ScatterND(a, i, u) y = Neg(s)}",
     "depth to space": "(float[1,8,4,5] x) => (y) {y = DepthToSpace<blocksize=2>(x)}",
     "depth to space by columns": "(float[1,8,4,5] x) => (y) "
     '{y = DepthToSpace<blocksize=2, mode="CRD">(x)}',
@@ -197,6 +225,22 @@ CASES = {
     "swish": "(float[2,6] x) => (y) {s = Sigmoid(x) y = Mul(x, s)}",
     "gelu written out": "(float[2,6] x) => (y) <float r = {1.41421356}, float o = {1}, "
     "float h = {0.5}> {d = Div(x, r) e = Erf(d) a = Add(e, o) m = Mul(x, a) y = Mul(m, h)}",
+    "gelu by tanh written out": "(float[2,6] x) => (y) <float c = {0.044715}, "
+    "float r = {0.7978845608}, float o = {1}, float h = {0.5}> {b = Mul(c, x) s = Mul(x, b) "
+    "u = Mul(x, s) p = Add(x, u) q = Mul(r, p) e = Tanh(q) a = Add(o, e) m = Mul(h, a) "
+    "y = Mul(x, m)}",
+    "gelu by tanh of a cube": "(float[2,6] x) => (y) <float c = {0.044715}, "
+    "float r = {0.7978845608}, float o = {1}, float h = {0.5}, float t = {3}> {b = Pow(x, t) "
+    "u = Mul(b, c) p = Add(u, x) q = Mul(p, r) e = Tanh(q) a = Add(e, o) m = Mul(x, a) "
+    "y = Mul(m, h)}",
+    "gelu by tanh of a square": "(float[2,6] w) => (y) <float c = {0.044715}, "
+    "float r = {0.7978845608}, float o = {1}, float h = {0.5}> {x = Mul(w, w) b = Mul(x, x) "
+    "u = Mul(b, c) p = Add(u, o) n = Mul(x, p) q = Mul(n, r) e = Tanh(q) a = Add(e, o) "
+    "k = Mul(a, h) y = Mul(x, k)}",
+    "what is nearly a gelu": "(float[2,6] x, float[2,6] z) => (y) <float c = {0.044715}, "
+    "float r = {0.7978845608}, float o = {1}, float h = {0.5}> {b = Mul(c, x) s = Mul(z, b) "
+    "u = Mul(x, s) p = Add(x, u) q = Mul(r, p) e = Tanh(q) a = Add(o, e) m = Mul(h, a) "
+    "y = Mul(x, m)}",
     "layer norm written out": "(float[2,3,6] x) => (y) <float e = {1e-5}, float t = {2}, "
     "float[6] g, float[6] b> {m = ReduceMean<axes=[-1]>(x) d = Sub(x, m) p = Pow(d, t) "
     "v = ReduceMean<axes=[2]>(p) a = Add(v, e) s = Sqrt(a) n = Div(d, s) r = Mul(g, n) "
@@ -217,6 +261,14 @@ UNARY = (
     "ThresholdedRelu",
 )  # fmt: skip
 CASES |= {kind: f"(float[3,7,5] x) => (y) {{y = {kind}(x)}}" for kind in UNARY}
+CASES |= {
+    f"scatter of {element}, {function}": f"({element}[4,6] x, int64[3,6] i, {element}[3,6] u, "
+    f"int64[2,1] j, {element}[2,6] v) => ({element}[4,6] y, {element}[4,6] z) "
+    f'{{y = ScatterElements<reduction="{function}">(x, i, u) '
+    f'z = ScatterND<reduction="{function}">(x, j, v)}}'
+    for element in ("float", "int32", "int64", "uint8", "int8")
+    for function in ("add", "mul", "min", "max")
+}
 CASES |= {
     kind: f"(float[3,7,5] x) => (y) {{a = Exp(x) y = {kind}(a)}}"
     for kind in ("Log", "Reciprocal", "Sqrt")

@@ -1,4 +1,4 @@
-"""ONNX's LSTM and GRU beside ONNX Runtime."""
+"""ONNX's LSTM, GRU and RNN beside ONNX Runtime."""
 
 import numpy as np
 import onnx
@@ -7,6 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
+from arenite.planner import AreniteError
 from arenite.planner.importers import read
 from arenite.planner.programs.rules import SAFE_KINDS
 from arenite.runtime.operators import Lstm
@@ -16,11 +17,13 @@ from support.shared_material import shared
 from support.tiny_onnx import parse, save, with_random_weights
 
 TIMES, BATCH, INPUTS, UNITS = 5, 3, 7, 6
-GATES = {"LSTM": 4, "GRU": 3}
-STATES = {"LSTM": ["h", "c"], "GRU": ["h"]}
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+STATES = {"LSTM": ["h", "c"], "GRU": ["h"], "RNN": ["h"]}
 
 
-def layer(kind, direction, *, has_states, has_bias=True, outputs=None, **attributes):
+def layer(
+    kind, direction, *, has_states, has_bias=True, has_lengths=False, outputs=None, **attributes
+):
     directions = 2 if direction == "bidirectional" else 1
     generator = np.random.default_rng(1)
     shapes = {
@@ -37,7 +40,8 @@ def layer(kind, direction, *, has_states, has_bias=True, outputs=None, **attribu
     made = outputs or ["Y", *(f"Y_{name}" for name in STATES[kind])]
     whole = (TIMES, directions, BATCH, UNITS)
     node = helper.make_node(
-        kind, ["x", "W", "R", "B" if has_bias else "", "", *states], made,
+        kind, ["x", "W", "R", "B" if has_bias else "", "n" if has_lengths else "", *states],
+        made,
         hidden_size=UNITS, direction=direction, **attributes,
     )  # fmt: skip
     graph = helper.make_graph(
@@ -45,6 +49,7 @@ def layer(kind, direction, *, has_states, has_bias=True, outputs=None, **attribu
         "layer",
         [
             helper.make_tensor_value_info("x", TensorProto.FLOAT, (TIMES, BATCH, INPUTS)),
+            *[helper.make_tensor_value_info("n", TensorProto.INT32, [BATCH])][:has_lengths],
             *(helper.make_tensor_value_info(name, TensorProto.FLOAT, state) for name in states),
         ],
         [
@@ -80,7 +85,49 @@ def test_a_gru_gives_what_onnxruntime_gives(direction, has_states, resets_after,
     check(model, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize("activation", ["Tanh", "Relu"])
+@pytest.mark.parametrize("has_states", [False, True])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_an_rnn_gives_what_onnxruntime_gives(direction, has_states, activation, tmp_path):
+    activations = [activation] * (2 if direction == "bidirectional" else 1)
+    check(layer("RNN", direction, has_states=has_states, activations=activations), tmp_path)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(
+    ("kind", "resets_after"), [("LSTM", 0), ("GRU", 0), ("GRU", 1), ("RNN", 0)]
+)
+def test_sequences_end_at_their_lengths(kind, resets_after, direction, tmp_path):
+    option = {"linear_before_reset": resets_after} if kind == "GRU" else {}
+    model = layer(kind, direction, has_states=True, has_lengths=True, **option)
+    path = save(tmp_path, model)
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
+        assert set(session.backends()) == {"arenite"}
+        for lengths in ([5, 2, 4], [1, 3, 3], [5, 5, 5]):
+            feeds = random_feeds(session) | {"n": np.array(lengths, np.int32)}
+            assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+        feeds["n"] = np.array([0, 2, 0], np.int32)  # an empty sequence keeps its state
+        outputs = session.run(feeds)
+        assert not outputs["Y"][:, :, [0, 2]].any()
+        assert not outputs["Y"][2:].any()
+        for name, made in zip(STATES[kind], list(outputs)[1:], strict=True):
+            np.testing.assert_array_equal(outputs[made][:, [0, 2]], feeds[name][:, [0, 2]])
+        for wrong in (-1, TIMES + 1):
+            feeds["n"][1] = wrong
+            with pytest.raises(AreniteError, match=f"index {wrong} is not in 0 to {TIMES}"):
+                session.run(feeds)
+
+
+def test_constant_lengths_beyond_all_times_are_refused(tmp_path):
+    model = layer("GRU", "forward", has_states=False, has_lengths=True)
+    del model.graph.input[1]
+    lengths = np.array([1, TIMES + 1, 2], np.int32)
+    model.graph.initializer.append(numpy_helper.from_array(lengths, "n"))
+    (note,) = compile_model(save(tmp_path, model)).program.notes
+    assert f"sequence_lens has numbers that are not in 0 to {TIMES}" in note
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_a_layer_without_bias_of_which_the_last_state_alone_is_read(kind, tmp_path):
     check(layer(kind, "forward", has_states=False, has_bias=False, outputs=["", "Y_h"]), tmp_path)
 
@@ -110,7 +157,9 @@ def test_the_voice_activity_detector_runs_without_fallback(tmp_path):
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize(("kind", "resets_after"), [("LSTM", 0), ("GRU", 0), ("GRU", 1)])
+@pytest.mark.parametrize(
+    ("kind", "resets_after"), [("LSTM", 0), ("GRU", 0), ("GRU", 1), ("RNN", 0)]
+)
 def test_layers_of_more_units_than_are_made_at_once(kind, resets_after, direction, tmp_path):
     """Each unit reads the whole state from before, whichever were made already."""
     n, rows = 2 if direction == "bidirectional" else 1, 70 * GATES[kind]

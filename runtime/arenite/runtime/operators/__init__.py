@@ -53,6 +53,9 @@ if TYPE_CHECKING:
         PackBits,
         Resize2D,
         ScatterAdd,
+        ScatterElements,
+        ScatterFunction,
+        ScatterSlices,
         Spill,
         UnpackBits,
         Wait,
@@ -66,7 +69,7 @@ if TYPE_CHECKING:
         LocalResponseNorm,
         Softmax,
     )
-    from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm, Svdf
+    from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm, Rnn, Svdf
     from arenite.runtime.operators.reduction import (
         ArgReduce,
         CumulativeSum,
@@ -94,9 +97,10 @@ __all__ = [
     "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax", "InstanceNorm", "L2Norm",
     "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
     "MatMul", "Move", "MultiplyAdd", "NonMaxSuppression", "PackBits", "PackFilter", "Pair",
-    "Pool2D", "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "Rotary",
+    "Pool2D", "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "Rnn", "Rotary",
     "RowWise",
-    "RuntimeOperator", "ScatterAdd", "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK",
+    "RuntimeOperator", "ScatterAdd", "ScatterElements", "ScatterFunction", "ScatterSlices",
+    "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK",
     "TransposedConv2D", "Unary", "UnaryFunction", "UnpackBits", "Wait", "WeightGradient",
     "is_one_image", "makes_one_image", "operator_tables", "operators",
     "with_tables",

@@ -5,10 +5,19 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 from arenite.planner import Tensor
-from arenite.planner.operators import Along, Operands, Part, Region, Window, aligned_axes
+from arenite.planner.operators import (
+    Along,
+    Operands,
+    Part,
+    Region,
+    Window,
+    aligned_axes,
+    same_layout,
+)
 from arenite.planner.sizes import depends, same
 from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.base import RuntimeOperator, is_one_image, makes_one_image
@@ -217,6 +226,61 @@ class ScatterAdd(RuntimeOperator):
     """
 
     number: ClassVar[int] = 32
+
+
+class ScatterFunction(StrEnum):
+    """What becomes of an element at an index and an update of it."""
+
+    REPLACE = "replace"
+    ADD = "add"
+    MULTIPLY = "multiply"
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scattering(RuntimeOperator):
+    """Reads data, indices and updates: the data with updates at the indices.
+
+    Updates are made one after another, in their order.
+    """
+
+    function: ScatterFunction = ScatterFunction.REPLACE
+
+    def computes_halves(self, operands: Operands) -> bool:
+        moves = self.function is ScatterFunction.REPLACE
+        return not moves and RuntimeOperator.computes_halves(self, operands)
+
+    def overwritable(self, operands: Operands) -> tuple[int, ...]:
+        """Return the data, which nothing but the updates changes."""
+        is_apart = operands.source not in operands.inputs[1:]
+        return (0,) if is_apart and same_layout(operands.source, operands.result) else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScatterElements(_Scattering):
+    """Reads data, indices and updates: the data with updates at the indices.
+
+    Indices and updates have one shape, of as many axes as the data. An index is that of `axis`;
+    those of the other axes are where it stands. Negative indices count from the end; updates with
+    an index beyond it are dropped. They are made one after another, in their order.
+    """
+
+    number: ClassVar[int] = 63
+
+    axis: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScatterSlices(_Scattering):
+    """Reads data, indices and slices: the data with slices at the indices.
+
+    The last axis of the indices has an index for each of the first axes of the data. Negative
+    indices count from the end; slices with an index beyond it are dropped. They are updated one
+    after another, in their order.
+    """
+
+    number: ClassVar[int] = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,11 @@ def _one_after_another(
     return Along(own, tuple(axes), (window, *(None for _ in axes[1:])), carried)
 
 
+def _has_lengths(operands: Operands, position: int = 6) -> bool:
+    """Tell whether the layer is told how long each sequence is."""
+    return operands.input(position) is not None
+
+
 def _directions(operands: Operands) -> int:
     state = operands.outputs[-1]
     return 0 if state is None else state.shape[0]
@@ -46,13 +51,16 @@ TILES_AT_ONCE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lstm(RuntimeOperator):
-    """Reads x, weights, recurrent weights, a bias, and the states to start from.
+    """Reads x, weights, recurrent weights, a bias, the states to start from, and lengths.
 
     x: times, batch, inputs; or, batch major, batch, times, inputs. y: times, directions, batch,
     units; or batch, times, directions * units. The second of two directions runs backwards.
     States: directions, batch, units; zeros if left out. Gates are input, forget, cell, output.
     Returns y, the hidden and the cell state; with `keeps_state` it updates its states in place and
     returns only y.
+
+    Lengths: batch, int32; all times if left out. Beyond its length a sequence keeps its states,
+    and y is 0; backwards it begins at its own end.
 
     In floating point weights are packed by tiles of 16 units, the last one filled up with zeros:
     directions, tiles, inputs, gates * 16; recurrent weights: directions, tiles, units, gates * 16;
@@ -81,6 +89,8 @@ class Lstm(RuntimeOperator):
 
     def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
         if self.reverse or self.keeps_state or _directions(operands) != 1:
+            return None
+        if _has_lengths(operands):
             return None
         states = ((4, 1), (5, 2))
         return _one_after_another(operands, axes, states, batch_major=self.batch_major)
@@ -132,12 +142,12 @@ class DynamicLstm(RuntimeOperator):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gru(RuntimeOperator):
-    """Reads x, weights, recurrent weights, two biases, and the state to start from.
+    """Reads x, weights, recurrent weights, two biases, the state to start from, and lengths.
 
-    Shapes are those of an Lstm in floating point. Gates are update, reset, hidden. Returns y and
-    the state. With `reset_after` the reset gate applies to the product with the recurrent weights,
-    and to the second bias of the hidden gate: directions, tiles, 16; else to the state before the
-    product. All other biases are in the first.
+    Shapes are those of an Lstm in floating point, and so are lengths. Gates are update, reset,
+    hidden. Returns y and the state. With `reset_after` the reset gate applies to the product with
+    the recurrent weights, and to the second bias of the hidden gate: directions, tiles, 16; else
+    to the state before the product. All other biases are in the first.
     """
 
     number: ClassVar[int] = 25
@@ -148,7 +158,7 @@ class Gru(RuntimeOperator):
     reset_after: bool = False
 
     def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
-        if self.reverse or _directions(operands) != 1:
+        if self.reverse or _directions(operands) != 1 or _has_lengths(operands):
             return None
         return _one_after_another(operands, axes, ((5, 1),), batch_major=self.batch_major)
 
@@ -162,6 +172,35 @@ class Gru(RuntimeOperator):
         )
         beside = batch * (tiles * PANEL if self.reset_after else units)
         return FLOAT_BYTES * (vectors * tiles * self.num_gates * PANEL + beside)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rnn(RuntimeOperator):
+    """Reads x, weights, recurrent weights, a bias, the state to start from, and lengths.
+
+    Shapes are those of an Lstm in floating point, and so are lengths; there is one gate, of which
+    the state is the hyperbolic tangent or, with `rectifies`, what is above 0. Returns y and the
+    state.
+    """
+
+    number: ClassVar[int] = 65
+    num_gates: ClassVar[int] = 1
+
+    reverse: bool = False
+    rectifies: bool = False
+
+    def along(self, operands: Operands, axes: Sequence[int | None]) -> Along | None:
+        if self.reverse or _directions(operands) != 1 or _has_lengths(operands, 5):
+            return None
+        return _one_after_another(operands, axes, ((4, 1),))
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Rnn":
+        return self
+
+    def kernel_scratch(self, operands: Operands) -> int:
+        """Return the bytes of sums."""
+        vectors, tiles, _, _ = _held(operands, batch_major=False)
+        return FLOAT_BYTES * vectors * tiles * self.num_gates * PANEL
 
 
 def _held(

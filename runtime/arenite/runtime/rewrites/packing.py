@@ -16,7 +16,7 @@ from arenite.planner import Array, DType, Program, Quantisation, Step, Tensor, T
 from arenite.planner.programs import Names
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import Conv2D, Convolution, DepthwiseConv2D
-from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm
+from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm, Rnn
 from arenite.runtime.rewrites.fusing import without_unread
 
 _QUAD = 4
@@ -53,7 +53,7 @@ class _Packer:
 
     def packed(self, step: Step) -> Step:
         """Return the step with its filter packed, if it can be."""
-        if isinstance(step.operator, Lstm | Gru):
+        if isinstance(step.operator, Lstm | Gru | Rnn):
             return self._with_gates(step, step.operator)
         if isinstance(step.operator, DynamicLstm):
             return self._with_gates_of_integers(step)
@@ -76,9 +76,9 @@ class _Packer:
         name = self._constant(step.inputs[1], step, packed)
         return replace(step, inputs=(step.inputs[0], name, *step.inputs[2:]))
 
-    def _with_gates(self, step: Step, operator: Lstm | Gru) -> Step:
+    def _with_gates(self, step: Step, operator: Lstm | Gru | Rnn) -> Step:
         """Return a recurrent layer with its weights and biases packed, those of integers as is."""
-        last = 4 if isinstance(operator, Lstm) else 5
+        last = 5 if isinstance(operator, Gru) else 4
         weights = [self._program.constants.get(name) for name in step.inputs[1:last]]
         arrays = [each for each in weights if each is not None and each.dtype == np.float32]
         if len(arrays) < len(weights):

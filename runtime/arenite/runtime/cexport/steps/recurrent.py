@@ -169,6 +169,8 @@ def _call_sequences(
         states: What the kernel updates.
         last: Further arguments behind the states.
     """
+    if t.has(6):
+        raise NotWrittenError("lengths of sequences are unsupported")
     source, result = t.input(), t.output()
     inputs, units, directions = source.shape[2], t.array(2).shape[2], len(layers)
     times, batch = source.shape[:2]

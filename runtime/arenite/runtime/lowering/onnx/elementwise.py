@@ -5,12 +5,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from arenite.planner import Array, DType, Step
+from arenite.planner import Array, DType
 from arenite.planner.operators import AttributeValue
-from arenite.planner.sizes import depends, same_lengths
+from arenite.planner.sizes import same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue, broadcast
-from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attributes_of, translates
+from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
+from arenite.runtime.lowering.onnx.written_out import translate_norm, translate_product
 from arenite.runtime.lowering.translation import InputLayout, fold_channels, fold_clamp
 from arenite.runtime.operators.elementwise import (
     Binary,
@@ -20,7 +21,6 @@ from arenite.runtime.operators.elementwise import (
     Unary,
     UnaryFunction,
 )
-from arenite.runtime.operators.normalisation import LayerNorm
 
 F = UnaryFunction
 
@@ -155,7 +155,7 @@ def clamp(t: OnnxTranslation, low: float, high: float) -> None:
 def binary(t: OnnxTranslation) -> None:
     """Translate a function of two numbers."""
     function = BINARY[t.kind]
-    if function in (B.MULTIPLY, B.DIVIDE) and _translate_norm(t, function):
+    if function in (B.MULTIPLY, B.DIVIDE) and translate_norm(t, function):
         return
     if function is B.MULTIPLY and translate_product(t):
         return
@@ -323,203 +323,3 @@ def _channel_vector(constant: Array, value: StoredValue) -> Array | None:
     channel = value.order[-1]
     only = all(length == 1 or axis == channel for axis, length in enumerate(shape))
     return constant.reshape(-1) if only else None
-
-
-def translate_product(t: OnnxTranslation) -> bool:
-    """Translate a Mul that is the end of an activation: x * sigmoid(x) and the like."""
-    if t.dtype is not DType.FLOAT32:
-        return False
-    for position in (0, 1):
-        source = t.source(position)
-        other = t.producers.get(t.source(1 - position))
-        if other is None:
-            continue
-        found = _gate(t, source, other)
-        if found is not None:
-            value = t.value(position)
-            t.finish(t.emit(found, [value], shape=value.shape, order=value.order))
-            return True
-    return _translate_gelu(t)
-
-
-def _gate(t: OnnxTranslation, source: str, gate: Step) -> Unary | None:
-    """Return the activation that is `source` times this gate of it."""
-    if gate.operator.label == "Sigmoid" and gate.inputs[0] == source:
-        return Unary(function=UnaryFunction.SWISH, alpha=1.0)
-    if gate.operator.label == "HardSigmoid" and gate.inputs[0] == source:
-        alpha, beta = attributes_of(gate).get("alpha", 0.2), attributes_of(gate).get("beta", 0.5)
-        if _near(alpha, 1 / 6) and _near(beta, 0.5):
-            return Unary(function=UnaryFunction.HARD_SWISH)
-    if gate.operator.label == "Tanh":
-        inner = t.producers.get(gate.inputs[0])
-        if inner is not None and inner.operator.label == "Softplus" and inner.inputs[0] == source:
-            return Unary(function=UnaryFunction.MISH)
-    if _is_hard_sigmoid(t, source, gate):
-        return Unary(function=UnaryFunction.HARD_SWISH)
-    return None
-
-
-def _is_hard_sigmoid(t: OnnxTranslation, source: str, operator: Step) -> bool:
-    """Tell whether the operator ends clip(source + 3, 0, 6) / 6."""
-    scaled = _operand(t, operator, {"Div": 6.0, "Mul": 1 / 6})
-    clip = t.producers.get(scaled) if scaled is not None else None
-    if clip is None or clip.operator.label != "Clip" or _bounds(t, clip) != (0.0, 6.0):
-        return False
-    shifted = t.producers.get(clip.inputs[0])
-    return shifted is not None and _operand(t, shifted, {"Add": 3.0}) == source
-
-
-def _bounds(t: OnnxTranslation, clip: Step) -> tuple[float, float]:
-    bounds = []
-    for position, (name, default) in enumerate((("min", -math.inf), ("max", math.inf)), 1):
-        number: object = attributes_of(clip).get(name, default)
-        if position < len(clip.inputs) and clip.inputs[position]:
-            array = t.builder.array(clip.inputs[position])
-            number = math.nan if array is None else float(array.reshape(-1)[0])
-        bounds.append(float(number) if isinstance(number, int | float) else math.nan)
-    return bounds[0], bounds[1]
-
-
-def _translate_gelu(t: OnnxTranslation) -> bool:
-    """Translate x * (1 + erf(x / sqrt 2)) / 2, in whichever order it is multiplied."""
-    factors = list(_factors(t, t.step, 2))
-    half = [f for f in factors if isinstance(f, float)]
-    names = [f for f in factors if isinstance(f, str)]
-    if len(names) != 2 or not _near(math.prod(half), 0.5):
-        return False
-    for source, gate in (names, names[::-1]):
-        shifted = t.producers.get(gate)
-        erf_name = _operand(t, shifted, {"Add": 1.0}) if shifted is not None else None
-        erf = t.producers.get(erf_name) if erf_name is not None else None
-        if erf is None or erf.operator.label != "Erf":
-            continue
-        scaled = t.producers.get(erf.inputs[0])
-        if scaled is None:
-            continue
-        inner = _operand(t, scaled, {"Div": math.sqrt(2), "Mul": math.sqrt(0.5)})
-        if inner == source:
-            value = t.builder.value(source)
-            t.finish(
-                t.emit(
-                    Unary(function=UnaryFunction.GELU), [value],
-                    shape=value.shape, order=value.order,
-                )
-            )  # fmt: skip
-            return True
-    return False
-
-
-def _translate_norm(t: OnnxTranslation, function: BinaryFunction) -> bool:
-    """Translate the quotient that a norm ends with, or the product with a reciprocal."""
-    one, other = t.step.inputs
-    if function is B.DIVIDE:
-        return _translate_layer_norm(t, one, other)
-    for distance, factor in ((one, other), (other, one)):
-        producer = t.producers.get(factor)
-        if producer is None:
-            continue
-        deviation = producer.inputs[0] if producer.operator.label == "Reciprocal" else None
-        if producer.operator.label == "Div":
-            ones = t.builder.array(producer.inputs[0])
-            is_reciprocal = ones is not None and ones.size == 1 and _near(ones.item(), 1.0)
-            deviation = producer.inputs[1] if is_reciprocal else None
-        if deviation is not None and _translate_layer_norm(t, distance, deviation):
-            return True
-    return False
-
-
-def _translate_layer_norm(t: OnnxTranslation, distance: str, deviation: str) -> bool:
-    """Translate d / sqrt(mean(d * d) + epsilon), along the last axis; d may be x - mean(x).
-
-    The scale is 1 and the bias 0: a later Mul and Add are folded into them.
-
-    Args:
-        t: The operator that makes the quotient.
-        distance: The tensor d.
-        deviation: The tensor that it is divided by.
-    """
-    source = _centred(t, distance)
-    root = t.producers.get(deviation)
-    if t.dtype is not DType.FLOAT32 or root is None:
-        return False
-    total = t.producers.get(root.inputs[0]) if root.operator.label == "Sqrt" else None
-    if total is None or total.operator.label != "Add":
-        return False
-    for variance, term in (total.inputs, total.inputs[::-1]):
-        epsilon = t.builder.array(term)
-        squares = t.producers.get(_averaged(t, variance) or "")
-        if epsilon is None or epsilon.size != 1 or squares is None:
-            continue
-        is_square = squares.operator.label == "Mul" and squares.inputs[0] == squares.inputs[1]
-        base = squares.inputs[0] if is_square else _operand(t, squares, {"Pow": 2.0})
-        if base is None or _centred(t, base) != source:
-            continue
-        if source is not None or base == distance:
-            value = t.builder.as_written(t.builder.value(source or distance), t.target)
-            if depends(value.shape[-1]):
-                return False
-            ones = np.ones(value.shape[-1], np.float32)
-            scale, bias = (
-                t.builder.constant(array, f"{t.target}/{name}")
-                for name, array in (("scale", ones), ("bias", 0 * ones))
-            )
-            operator = LayerNorm(epsilon=float(epsilon.reshape(())), centres=source is not None)
-            t.finish(t.emit(operator, [value, scale, bias], shape=value.shape))
-            return True
-    return False
-
-
-def _centred(t: OnnxTranslation, name: str) -> str | None:
-    """Return x where a tensor is x - mean(x)."""
-    step = t.producers.get(name)
-    if step is None or step.operator.label != "Sub":
-        return None
-    return step.inputs[0] if _averaged(t, step.inputs[1]) == step.inputs[0] else None
-
-
-def _averaged(t: OnnxTranslation, name: str) -> str | None:
-    """Return x where a tensor is the mean of x along its last axis, which is kept."""
-    step = t.producers.get(name)
-    if step is None or step.operator.label != "ReduceMean":
-        return None
-    given = t.builder.array(step.inputs[1]) if len(step.inputs) > 1 and step.inputs[1] else None
-    attributes = attributes_of(step)
-    axes = attributes.get("axes") if given is None else tuple(given.reshape(-1).tolist())
-    rank = len(t.builder.value(step.inputs[0]).shape)
-    is_kept = attributes.get("keepdims", 1) == 1
-    return step.inputs[0] if is_kept and axes in ((-1,), (rank - 1,)) else None
-
-
-def _factors(t: OnnxTranslation, product: Step, depth: int) -> list[str | float]:
-    """Return the factors of a tree of Mul: names, and constants as numbers."""
-    found: list[str | float] = []
-    for name in product.inputs:
-        array = t.builder.array(name)
-        producer = t.producers.get(name)
-        if array is not None and array.size == 1:
-            found.append(float(array.reshape(-1)[0]))
-        elif producer is not None and producer.operator.label == "Mul" and depth > 0:
-            found.extend(_factors(t, producer, depth - 1))
-        elif producer is not None and producer.operator.label == "Div" and depth > 0:
-            inner = _operand(t, producer, {"Div": 2.0})
-            found.extend([name] if inner is None else [inner, 0.5])
-        else:
-            found.append(name)
-    return found
-
-
-def _operand(t: OnnxTranslation, operator: Step, constants: dict[str, float]) -> str | None:
-    """Return the other operand of an operator that has a given constant as one of its two."""
-    wanted = constants.get(operator.operator.label)
-    if wanted is None:
-        return None
-    commutes = operator.operator.label in ("Add", "Mul")
-    for position in (1, 0) if commutes else (1,):
-        array = t.builder.array(operator.inputs[position])
-        if array is not None and array.size == 1 and _near(float(array.reshape(-1)[0]), wanted):
-            return operator.inputs[1 - position]
-    return None
-
-
-def _near(value: object, wanted: float) -> bool:
-    return isinstance(value, int | float) and bool(np.isclose(value, wanted, rtol=1e-4))

@@ -18,6 +18,7 @@ from arenite.runtime.lowering.onnx import (  # noqa: F401  # so that their trans
     blocks,
     convolution,
     dynamic,
+    einsum,
     elementwise,
     linear,
     microsoft_attention,

@@ -26,11 +26,17 @@ from arenite.runtime.lowering.layout import (
 )
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
 from arenite.runtime.lowering.onnx.blocks import blocks_of, gathered
-from arenite.runtime.lowering.onnx.elementwise import combine
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.lowering.translation import InputLayout
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Select
-from arenite.runtime.operators.movement import Copy, Gather, ScatterAdd
+from arenite.runtime.operators.movement import (
+    Copy,
+    Gather,
+    ScatterAdd,
+    ScatterElements,
+    ScatterFunction,
+    ScatterSlices,
+)
 
 
 @translates("Flatten", "Reshape", "Squeeze", "Unsqueeze")
@@ -312,24 +318,52 @@ def _numbers(t: OnnxTranslation, rank: int) -> list[StoredValue]:
     ]
 
 
-@translates("ScatterElements")
+_SCATTER_FUNCTIONS = {
+    "none": ScatterFunction.REPLACE, "add": ScatterFunction.ADD,
+    "mul": ScatterFunction.MULTIPLY, "min": ScatterFunction.MINIMUM,
+    "max": ScatterFunction.MAXIMUM,
+}  # fmt: skip
+
+
+def _scattered(t: OnnxTranslation) -> tuple[ScatterFunction, list[StoredValue | None]]:
+    """Return what becomes of elements, and data, indices and updates as the model has them.
+
+    Raises:
+        NotLoweredError: Something is unsupported.
+    """
+    reduction = t.attribute("reduction", "none")
+    function = _SCATTER_FUNCTIONS.get(reduction)
+    if function is None:
+        raise unsupported("reduction", reduction, *_SCATTER_FUNCTIONS)
+    operands = [t.builder.as_written(t.value(position), t.target) for position in range(3)]
+    require_type(operands[1].dtype, DType.INT32, DType.INT64)
+    if function is not ScatterFunction.REPLACE:
+        require_type(
+            t.dtype, DType.FLOAT32, DType.FLOAT16, DType.INT8, DType.UINT8, DType.INT32,
+            DType.INT64,
+        )  # fmt: skip
+    return function, [*operands]
+
+
+@translates("Scatter", "ScatterElements")
 def scatter_elements(t: OnnxTranslation) -> None:
-    """Translate a sum scattered over one axis to the places that a MaxPool told."""
-    if t.attribute("reduction", "none") != "add":
-        raise unsupported("reduction", t.attribute("reduction", "none"), "add")
-    if len(t.shape) != 1:
-        raise unsupported("output rank", len(t.shape), 1)
-    maker = _behind_views(t, t.source(1))
-    if maker is None or maker.operator.label != "MaxPool":
-        raise NotLoweredError("indices are only supported from a MaxPool, others may be negative")
-    indices, updates = (t.builder.as_written(t.value(p), t.target) for p in (1, 2))
-    if _are_zeros(t, t.source(0)):
-        t.finish(t.emit(ScatterAdd(), [indices, updates]))
-        return
-    found = t.emit(
-        ScatterAdd(), [indices, updates], order=as_written(1), name=f"{t.target}/scattered"
-    )
-    t.finish(combine(t, BinaryFunction.ADD, t.value(0), found, t.target))
+    """Translate ScatterElements, and a sum of zeros and what a MaxPool told the places of."""
+    function, operands = _scattered(t)
+    if function is ScatterFunction.ADD and len(t.shape) == 1 and _are_zeros(t, t.source(0)):
+        maker = _behind_views(t, t.source(1))
+        if maker is not None and maker.operator.label == "MaxPool":  # no index is below 0
+            t.finish(t.emit(ScatterAdd(), operands[1:]))
+            return
+    axis = t.axis(0, len(t.shape))
+    operator = ScatterElements(function=function, axis=axis)
+    t.finish(t.emit(operator, operands, order=as_written(len(t.shape))))
+
+
+@translates("ScatterND")
+def scatter_nd(t: OnnxTranslation) -> None:
+    function, operands = _scattered(t)
+    operator = ScatterSlices(function=function)
+    t.finish(t.emit(operator, operands, order=as_written(len(t.shape))))
 
 
 def _behind_views(t: OnnxTranslation, name: str) -> Step | None:

@@ -1,4 +1,4 @@
-"""LSTM and GRU, in one direction or both, of floats or dynamically quantised."""
+"""LSTM, GRU and RNN, in one direction or both, of floats or dynamically quantised."""
 
 import numpy as np
 
@@ -9,14 +9,17 @@ from arenite.runtime.lowering.layout import StoredValue, as_written
 from arenite.runtime.lowering.onnx.dynamic import quantised
 from arenite.runtime.lowering.onnx.quantisation import signed
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
-from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm
+from arenite.runtime.operators.recurrent import DynamicLstm, Gru, Lstm, Rnn
 
 _DYNAMIC = "com.microsoft.DynamicQuantizeLSTM"
 _ACTIVATIONS = {
     "LSTM": ("Sigmoid", "Tanh", "Tanh"),
     _DYNAMIC: ("Sigmoid", "Tanh", "Tanh"),
     "GRU": ("Sigmoid", "Tanh"),
+    "RNN": ("Tanh",),
 }
+_GATES = {"LSTM": Lstm.num_gates, _DYNAMIC: DynamicLstm.num_gates, "GRU": Gru.num_gates,
+          "RNN": Rnn.num_gates}  # fmt: skip
 _LSTM_ORDER = (0, 2, 3, 1)
 """The gates input, forget, cell, output, where ONNX has input, output, forget, cell."""
 
@@ -25,7 +28,7 @@ _LSTM_ORDER = (0, 2, 3, 1)
 def lstm(t: OnnxTranslation) -> None:
     """Translate LSTM without peepholes."""
     operator = Lstm(reverse=t.attribute("direction", "forward") == "reverse")
-    _emit(t, operator, [_source(t), *_lstm_operands(t)], num_states=2)
+    _emit(t, operator, [_source(t), *_lstm_operands(t), *_lengths(t)], num_states=2)
 
 
 @translates(_DYNAMIC)
@@ -44,6 +47,10 @@ def dynamically_quantised_lstm(t: OnnxTranslation) -> None:
         zeros = t.array(position).astype(np.int32) - 128 * (t.array(weights).dtype == np.uint8)
         return by_row(position, zeros, "zero points") if zeros.any() else None
 
+    if _lengths(t):
+        raise NotLoweredError(
+            "sequence_lens is unsupported unless all sequences have the full length"
+        )
     integers, scale, zero_point = quantised(t, _source(t), ("", "", ""))
     operator = DynamicLstm(reverse=t.attribute("direction", "forward") == "reverse")
     scales = [by_row(position, t.array(position), "scales") for position in (8, 10)]
@@ -90,6 +97,7 @@ def gru(t: OnnxTranslation) -> None:
         t.builder.constant(one, f"{t.target}/bias"),
         t.builder.constant(other, f"{t.target}/recurrent_bias"),
         _state(t, 5),
+        *_lengths(t),
     ]
     operator = Gru(
         reverse=t.attribute("direction", "forward") == "reverse",
@@ -98,20 +106,44 @@ def gru(t: OnnxTranslation) -> None:
     _emit(t, operator, inputs, num_states=1)
 
 
-def _check(t: OnnxTranslation) -> None:
+@translates("RNN")
+def rnn(t: OnnxTranslation) -> None:
+    """Translate RNN of hyperbolic tangents or rectified sums."""
+    directions = 2 if t.attribute("direction", "forward") == "bidirectional" else 1
+    rectifies = t.attributes.get("activations") == ("Relu",) * directions
+    _check(t, ("Relu",) if rectifies else _ACTIVATIONS["RNN"])
+    one, other = np.split(_bias(t, 2 * t.array(2).shape[2]), 2, axis=1)
+    inputs: list[StoredValue | None] = [
+        _source(t),
+        t.builder.constant(t.array(1), t.source(1)),
+        t.builder.constant(t.array(2), t.source(2)),
+        t.builder.constant(one + other, f"{t.target}/bias"),
+        _state(t, 5),
+        *_lengths(t),
+    ]
+    is_reverse = t.attribute("direction", "forward") == "reverse"
+    _emit(t, Rnn(reverse=is_reverse, rectifies=rectifies), inputs, num_states=1)
+
+
+def _check(t: OnnxTranslation, known: tuple[str, ...] = ()) -> None:
+    """Check what is supported of a layer.
+
+    Args:
+        t: The layer.
+        known: The activations of a direction, those of its kind by default.
+
+    Raises:
+        NotLoweredError: Something is not.
+    """
     source = t.value(0)
     require_type(source.dtype, DType.FLOAT32)
     if len(source.shape) != 3:
         raise NotLoweredError(f"X has shape {source.shape}, not three dimensions")
-    if t.has(4) and not _is_whole(t, source):
-        raise NotLoweredError(
-            "sequence_lens is unsupported unless all sequences have the full length"
-        )
     if t.attribute("layout", 0):
         raise unsupported("layout", t.attribute("layout", 0), 0)
     if "clip" in t.attributes:
         raise unsupported("clip", repr(t.attributes["clip"]), "none")
-    known = _ACTIVATIONS[t.kind]
+    known = known or _ACTIVATIONS[t.kind]
     directions = 2 if t.attribute("direction", "forward") == "bidirectional" else 1
     given = t.attributes.get("activations", known * directions)
     if given != known * directions:
@@ -127,7 +159,7 @@ def _check_shapes(t: OnnxTranslation, directions: int, source: StoredValue) -> N
     """
     recurrent = _weights(t, 2)
     num_units = recurrent.shape[-1] if recurrent.ndim else 0
-    rows = num_units * (Gru if t.kind == "GRU" else Lstm).num_gates
+    rows = num_units * _GATES[t.kind]
     expected = (
         ("R", recurrent, (directions, rows, num_units)),
         ("W", _weights(t, 1), (directions, rows, *source.shape[2:])),
@@ -138,10 +170,22 @@ def _check_shapes(t: OnnxTranslation, directions: int, source: StoredValue) -> N
             raise NotLoweredError(f"{name} has shape {array.shape}, not {shape}")
 
 
-def _is_whole(t: OnnxTranslation, source: StoredValue) -> bool:
-    lengths = t.builder.array(t.source(4))
-    is_fixed = lengths is not None and not depends(source.shape[0])
-    return is_fixed and bool(np.all(lengths == source.shape[0]))
+def _lengths(t: OnnxTranslation) -> list[StoredValue]:
+    """Return the lengths of sequences, if there are any and they are not all times."""
+    if not t.has(4):
+        return []
+    times, batch, _ = t.value(0).shape
+    lengths = t.value(4)
+    require_type(lengths.dtype, DType.INT32)
+    if not t.builder.agree(lengths.shape, (batch,)):
+        raise NotLoweredError(f"sequence_lens has shape {lengths.shape}, not {(batch,)}")
+    array = t.builder.array(t.source(4))
+    if array is not None and not depends(times):
+        if np.any(array < 0) or np.any(array > times):
+            raise NotLoweredError(f"sequence_lens has numbers that are not in 0 to {times}")
+        if np.all(array == times):
+            return []
+    return [t.builder.as_written(lengths, t.target)]
 
 
 def _source(t: OnnxTranslation) -> StoredValue:
@@ -165,7 +209,7 @@ def _reordered(stacked: Array) -> Array:
 
 def _emit(
     t: OnnxTranslation,
-    operator: Lstm | DynamicLstm | Gru,
+    operator: Lstm | DynamicLstm | Gru | Rnn,
     inputs: list[StoredValue | None],
     num_states: int,
 ) -> None:
