@@ -67,7 +67,7 @@ COUNTED = """(float[n,m] x, int64[n,1] k) => (float[p] y, float[p,p] z)
 <int64[1] one = {1}, int64[1] zero = {0}, float least = {0.0}>
 { a = Neg(x) b = GatherElements<axis=1>(a, k) c = Squeeze(b, one) good = Greater(c, least)
   places = NonZero(good) at = Squeeze(places, zero) d = Gather(c, at) y = Tanh(d)
-  e = Einsum<equation="i,j->ij">(y, y) z = Neg(e) }"""
+  e = Einsum<equation="i,j,j->ij">(y, y, y) z = Neg(e) }"""
 
 
 def test_steps_of_another_runtime_have_the_sizes_of_a_run(tmp_path: Path):
