@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/byte_table.hpp"
 #include "kernels/half.hpp"
 #include "kernels/quantised.hpp"
 #include "operand_checks.hpp"
@@ -151,7 +152,11 @@ class TableStep final : public ElementStep<std::uint8_t, Target> {
 
  private:
   void map(const std::uint8_t* source, Target* target, std::size_t count) const override {
-    for (std::size_t i = 0; i < count; ++i) { target[i] = table_[source[i]]; }
+    if constexpr (sizeof(Target) == 1) {
+      look_up(table_, source, target, count);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) { target[i] = table_[source[i]]; }
+    }
   }
 
   std::array<Target, 256> table_;

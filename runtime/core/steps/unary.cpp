@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/byte_table.hpp"
 #include "kernels/functions.hpp"
 #include "kernels/map.hpp"
 #include "kernels/quantised.hpp"
@@ -38,6 +39,19 @@ std::unique_ptr<Step> make_map(const Operands& operands, Function function) {
   return std::make_unique<MapStep<Source, Target, Function>>(operands, function);
 }
 
+class TableStep final : public ElementStep<std::uint8_t, std::uint8_t> {
+ public:
+  TableStep(const Operands& operands, const ByteTable& table)
+      : ElementStep<std::uint8_t, std::uint8_t>(operands), table_(table) {}
+
+ private:
+  void map(const std::uint8_t* source, std::uint8_t* target, std::size_t count) const override {
+    look_up(table_, source, target, count);
+  }
+
+  ByteTable table_;
+};
+
 using Numbers = std::array<float, 256>;
 
 void apply(const program::Unary& attributes, Numbers& numbers) {
@@ -62,12 +76,11 @@ std::unique_ptr<Step> make_table(const Operands& operands, const program::Unary&
     numbers[bits] = source.dequantise(static_cast<T>(static_cast<std::uint8_t>(bits)));
   }
   apply(attributes, numbers);
-  std::array<T, 256> table{};
+  ByteTable table{};
   for (std::size_t bits = 0; bits < table.size(); ++bits) {
-    table[bits] = target.quantise<T>(numbers[bits]);
+    table[bits] = static_cast<std::uint8_t>(target.quantise<T>(numbers[bits]));
   }
-  return make_map<T, T>(operands,
-                        [table](T value) { return table[static_cast<std::uint8_t>(value)]; });
+  return std::make_unique<TableStep>(operands, table);
 }
 
 template <typename T>
