@@ -8,7 +8,7 @@ import pytest
 from arenite.planner import planfile
 from arenite.runtime import Session, processor_name
 from support.command_models import LACKING, LEFT_TO_ONNXRUNTIME
-from support.running import assert_same, reference_outputs
+from support.running import assert_same, random_feeds, reference_outputs
 from support.tiny_onnx import parse, save, with_random_weights
 from support.tiny_signals import front_end
 from support.tiny_tflite import tiny_tflite
@@ -297,3 +297,22 @@ def test_a_plan_decides_the_kernels(run, classifier, program, tmp_path):
     code, _, err = run("build", classifier, "--plan", plan, "--tune", "-o", program)
     assert code == 2
     assert "--plan decides --tune;" in err
+
+
+def test_inputs_and_outputs_of_the_caller_lie_in_a_memory_of_their_own(
+    classifier, tmp_path, run_json, misused
+):
+    outputs, sizes = [], []
+    for boundary in ("include", "exclude"):
+        path = tmp_path / f"{boundary}.arena"
+        said = run_json("build", classifier, "--boundary", boundary, "-o", path)
+        with Session(path, poison=0xA5) as session:
+            feeds = random_feeds(session)
+            outputs.append({name: each.tobytes() for name, each in session.run(feeds).items()})
+            sizes.append({each.name: each.size for each in session.memories})
+    assert outputs[0] == outputs[1]
+    assert set(sizes[1]) == {"arena", "caller"}
+    assert sizes[1]["arena"] < sizes[0]["arena"]
+    assert said["arena_bytes"] == sum(sizes[1].values())
+    refused = ("--boundary", "exclude", "--memory", "fast=1MiB")
+    assert "goes without --memory" in misused("build", classifier, *refused, "-o", path)

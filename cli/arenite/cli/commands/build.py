@@ -21,6 +21,7 @@ from arenite.cli.options.common import (
 )
 from arenite.cli.options.model import (
     activations_option,
+    boundary_option,
     huffman_option,
     memories_option,
     order_option,
@@ -46,22 +47,22 @@ from arenite.cli.render.facts import (
 )
 from arenite.pipeline.base import Reading, both, configured, grouped, plural
 from arenite.pipeline.making import build_by_plan, build_model, code_of, rounding_error, tuned
-from arenite.planner import Step
+from arenite.planner import Boundary, Step
 from arenite.planner.operators import Band
 from arenite.planner.programs import CostedMemory
 from arenite.runtime.rewrites import Activations, Kernels, WeightBudget, num_by_tile
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
-    "requested", "order_name", "dims", "shapes", "values", "capacity", "memories", "time_limit_s",
-    "seed", "weight_budget", "activations", "kernels", "tune", "is_whole",
+    "requested", "order_name", "dims", "shapes", "values", "capacity", "memories", "boundary",
+    "time_limit_s", "seed", "weight_budget", "activations", "kernels", "tune", "is_whole",
 )  # fmt: skip
 
 
 @click.command(
     cls=SectionedCommand,
     sections={
-        "Reading the model": ("order_name", "dims", "shapes", "values"),
+        "Reading the model": ("order_name", "dims", "shapes", "values", "boundary"),
         **SEARCH,
         "Weights": ("code_weights", "huffman", "weight_budget"),
         "Kernels": ("activations", "kernels", "tune", "is_whole"),
@@ -81,6 +82,7 @@ _DECIDED_BY_PLAN = (
 @sizes_options
 @capacity_option
 @memories_option
+@boundary_option
 @weight_budget_option
 @click.option(
     "--code-weights", is_flag=True,
@@ -116,6 +118,7 @@ def build(
     order_name: str | None,
     capacity: int | None,
     memories: tuple[CostedMemory, ...],
+    boundary: str,
     weight_budget: WeightBudget | None,
     code_weights: bool,
     huffman: bool,
@@ -137,7 +140,7 @@ def build(
     if plan_path is None:
         reading = replace(
             reading, order_name=order_name, weight_budget=weight_budget,
-            activations=activations, limits=watched(time_limit_s),
+            activations=activations, limits=watched(time_limit_s), boundary=Boundary(boundary),
         )  # fmt: skip
         if memories:
             refuse_beside("--memory", "capacity")

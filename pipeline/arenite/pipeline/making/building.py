@@ -6,12 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.memories import spread_over
 from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, may_fit, place
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.programs import compile_by_plan, write_loaded
+from arenite.pipeline.making.programs import compile_by_plan, with_callers, write_loaded
 from arenite.pipeline.making.subranges import may_have_subranges, whole_within
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.compiling import (
@@ -22,7 +23,7 @@ from arenite.pipeline.targets.compiling import (
     rules,
     runs_by_rows,
 )
-from arenite.planner import Derivation, Plan, Problem, Rules, Strategy, derive
+from arenite.planner import Boundary, Derivation, Plan, Problem, Rules, Strategy, derive
 from arenite.planner.programs import CostedMemory, RowStep, steps_by_rows
 from arenite.planner.sizes import Dimension
 from arenite.runtime import SessionMemory
@@ -142,8 +143,11 @@ def build_model(
         ModelError: The model cannot be read or run.
         WeightBudgetError: The budget of its weights cannot be met.
         PlanError: There is no plan.
+        OptionsError: Options exclude each other.
     """
     reading, strategy = reading or Reading(), strategy or find("best")
+    if reading.boundary is Boundary.EXCLUDE and (memories or reading.ranges):
+        raise OptionsError("--boundary exclude goes without --memory and ranges of sizes")
     if memories:
         compiled = compiled_for(reading, model, kernels=kernels, tune=tune)
         source, outcome, _ = spread_over(compiled.source, memories, strategy, reading.limits)
@@ -194,16 +198,15 @@ def _build(
     """Return a program, and the records if every step runs whole."""
     tuning = None if tune is None else tune(lowered.program)
     order = order_finder(reading.order_name or "best", reading.limits)
-    ordered = derive(lowered.program, rules(capacity), order)
-    found = lowered.ahead(ordered, rules(capacity))
-    in_rows = partial(
-        _in_bands, lowered, ordered, replace(rules(capacity), outlines=True), reading.limits
-    )
+    counted = replace(rules(capacity), boundary=reading.boundary)
+    ordered = derive(lowered.program, counted, order)
+    found = lowered.ahead(ordered, counted)
+    in_rows = partial(_in_bands, lowered, ordered, replace(counted, outlines=True), reading.limits)
     if not _may_fit(found) and (is_whole or not _may_fit(in_rows())):
         check_bound(found.problem)
     outcome = place(strategy, found.problem, reading.limits)
     compiled = replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
-    built = Built.of(compiled, outcome)
+    built = Built.of(*_with_callers(compiled, outcome, counted))
     by_tiles = steps_by_tiles(built.compiled.program)
     banded = None if is_whole or outcome.interrupted else in_rows(by_tiles)
     if banded is not None:
@@ -211,7 +214,7 @@ def _build(
         compiled = replace(
             lowered.compiled(banded), kernels=kernels, tuning=tuning, room=built.height
         )
-        other = Built.of(compiled, outcome, built.height)
+        other = Built.of(*_with_callers(compiled, outcome, counted), built.height)
         built = other if other.is_better_than(built) else built
     check_capacity(built.compiled.source.problem, built.outcome, strategy)
     return built, found.problem
@@ -258,6 +261,19 @@ def _in_bands(
     if program.dimensions:
         counted = replace(counted, by_rows=steps_by_rows(program, may_run))
     return lowered.ahead(derive(in_rows, counted), counted)
+
+
+def _with_callers(
+    compiled: Compiled, outcome: Outcome, counted: Rules
+) -> tuple[Compiled, Outcome]:
+    """Return the program with a memory for inputs and outputs that the caller keeps, if any."""
+    if counted.boundary is Boundary.INCLUDE:
+        return compiled, outcome
+    program, problem, plan = with_callers(
+        compiled.program, compiled.source.problem, outcome.plan, counted.alignment
+    )
+    source = replace(compiled.source, program=program, problem=problem)
+    return replace(compiled, source=source), replace(outcome, plan=plan)
 
 
 def _may_fit(found: Derivation | None) -> bool:

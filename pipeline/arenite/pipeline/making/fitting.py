@@ -236,7 +236,12 @@ class Fitting:
         return sum(whole.plan.heights) - sum(fit.plan.heights)
 
     def _with_callers(self, fit: Candidate) -> Candidate:
-        return with_callers(fit, self._rules.alignment) if self.has_callers else fit
+        if not self.has_callers:
+            return fit
+        program, problem, plan = with_callers(
+            fit.program, fit.problem, fit.plan, self._rules.alignment
+        )
+        return replace(fit, program=program, problem=problem, plan=plan)
 
     def plan_file(self, fit: Candidate) -> PlanFile:
         """Return the plan of a program as a file that `arenite build --plan` takes.

@@ -18,9 +18,9 @@ from arenite.pipeline.targets.arenite import compiled_by
 from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, lower_model, rules
 from arenite.planner import (
-    Candidate,
     Memory,
     Plan,
+    Problem,
     Program,
     Source,
     UsageRecord,
@@ -144,28 +144,29 @@ CALLER = "caller"
 """Memory of inputs and outputs that are the caller's; a session takes a buffer or makes one."""
 
 
-def with_callers(fit: Candidate, alignment: int) -> Candidate:
-    """Return a candidate whose inputs and outputs, which its problem leaves out, have a memory.
+def with_callers(
+    program: Program, problem: Problem, plan: Plan, alignment: int
+) -> tuple[Program, Problem, Plan]:
+    """Return a program, its records and their plan: inputs and outputs have a memory.
 
-    There they lie end to end, as the caller's arrays would.
+    The records leave them out. There they lie end to end, as the caller's arrays would.
     """
-    outlines = fit.problem.has_outlines
-    known = {record.name: index for index, record in enumerate(fit.problem.records)}
+    known = {record.name: index for index, record in enumerate(problem.records)}
     records: list[UsageRecord] = []
     offsets: list[int] = []
     end = 0
-    for record in liveness(fit.program, alignment=alignment, outlines=outlines).records:
+    for record in liveness(program, alignment=alignment, outlines=problem.has_outlines).records:
         if record.name in known:
-            records.append(fit.problem.records[known[record.name]])
-            offsets.append(fit.plan.offsets[known[record.name]])
+            records.append(problem.records[known[record.name]])
+            offsets.append(plan.offsets[known[record.name]])
         else:
             records.append(replace(record, memory=CALLER, outline=()))
             offsets.append(end)
             end += record.size
-    memories = (*fit.problem.memories, Memory(CALLER))
-    problem = replace(fit.problem, records=tuple(records), memories=memories)
-    plan = Plan.of(problem, tuple(offsets), fit.plan.strategy, fit.plan.parameters)
-    return replace(fit, program=in_memories(fit.program, problem), problem=problem, plan=plan)
+    memories = (*problem.memories, Memory(CALLER))
+    problem = replace(problem, records=tuple(records), memories=memories)
+    plan = Plan.of(problem, tuple(offsets), plan.strategy, plan.parameters)
+    return in_memories(program, problem), problem, plan
 
 
 def held_bytes(compiled: Compiled, plan: Plan) -> SessionMemory:
