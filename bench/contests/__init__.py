@@ -51,6 +51,8 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "joint-problems": Entry("systems", "bytes, seconds", "random", "best"),
     "c-source": Entry("c_code", "bytes, instructions", "../shared", "TFLM, TiGrIS"),
     "c-onnx": Entry("c_code", "bytes, instructions", "assets, zoo", "onnx2c"),
+    "ram-table": Entry("ram_table", "bytes", "../shared",
+                       "TFLM, TinyEngine, X-CUBE-AI, Vela"),
     "c-kernels": Entry("c_code", "bytes, instructions", "../shared", "CMSIS-NN"),
     "policies": Entry("policies", "bytes, predicted time", "training steps", "policies"),
     "policies-executed": Entry("policies", "bytes, latency ratio", "training steps", "policies"),
