@@ -11,7 +11,7 @@ from bench.boards.board import Board
 
 SOURCES: Final = Path(__file__).parent / "c"
 STANDARD: Final = ("-std=c99", "-Wall", "-Wextra", "-Werror")
-OPTIMISED: Final = ("-Os",)
+OPTIMISED: Final = ("-O2",)
 """As the Makefile beside an exported model has it."""
 _FOR_ALL: Final = ("-ffunction-sections", "-fdata-sections", "-ffp-contract=off", "-g0")
 

@@ -37,7 +37,7 @@ BUDGETS: Final = {
 M4, M55 = "mps2-an386", "mps3-an547"
 _LARGE: Final = 1 << 20
 """Bytes of a model that is run on one input, not on three: emulation takes its time."""
-_OPTIMISE = option("--optimise", default="-Os", help="compiler option (default: %(default)s)")
+_OPTIMISE = option("--optimise", default="-O2", help="compiler option (default: %(default)s)")
 _TITLE = "C source on emulated boards: bytes, and instructions of an inference"
 
 

@@ -137,10 +137,23 @@ static inline void begin_pairs(int32_t *sums)
 }
 
 /* Write the results of some pairs of outputs; by now every input of them has been read. */
-static NOT_INLINED int8_t *finish_pairs(int8_t *to, const int32_t *sums, const conv_layer *k,
+static NOT_INLINED int8_t *finish_pairs(int8_t *to, int32_t *sums, const conv_layer *k,
                                         results_s8 *results, int32_t outputs)
 {
     results_s8 r = *results;
+#if HAS_VECTORS
+    if (outputs == 8) {
+        int32x4x2_t pairs = vld2q_s32(sums);
+        pairs.val[0] = vshrq_n_s32(vsubq_s32(pairs.val[0], pairs.val[1]), 7);
+        pairs.val[1] = vshlq_n_s32(pairs.val[1], 1);
+        const int32x4x2_t in_order = {{pairs.val[1], pairs.val[0]}};
+        vst2q_s32(sums, in_order);
+        write_four(to, k, &r, vldrwq_s32(sums));
+        write_four(to + 4, k, &r, vldrwq_s32(sums + 4));
+        *results = r;
+        return to + 8;
+    }
+#endif
     for (int32_t rest = outputs; rest > 1; rest -= 2, sums += 2, to += 2) {
         const int32_t both = sums[0], one = sums[1];
         to[0] = (int8_t)next_result(&r, 2 * one);

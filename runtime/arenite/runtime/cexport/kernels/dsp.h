@@ -5,6 +5,14 @@
 #define HAS_DSP 0
 #endif
 
+/* Whether it computes with vectors too, as a Cortex-M55 does, and rounds as its vectors can. */
+#if HAS_DSP && defined(__ARM_FEATURE_MVE) && !HALVES_TO_EVEN && !SINGLE_ROUNDING
+#include <arm_mve.h>
+#define HAS_VECTORS 1
+#else
+#define HAS_VECTORS 0
+#endif
+
 #if HAS_DSP
 static inline uint32_t four_bytes(const void *at)
 {

@@ -35,6 +35,22 @@ static inline int32_t next_result(results_s8 *r, int32_t doubled_sum)
     return saturated_half(doubled + r->doubled_zero);
 }
 
+#if HAS_VECTORS
+/* Write the results of the next four outputs, from twice their sums. */
+static inline void write_four(int8_t *to, const conv_layer *k, results_s8 *r, int32x4_t sums)
+{
+    const int32x4x2_t scales = vld2q_s32(r->scales);
+    const int32x4_t shifts = vnegq_s32(vldrbq_s32(r->shifts));
+    int32x4_t value = vrmulhq_s32(vaddq_s32(scales.val[0], sums), scales.val[1]);
+    value = vshlq_s32(vaddq_s32(value, vshrq_n_s32(value, 31)), shifts);
+    value = vshrq_n_s32(vaddq_n_s32(value, r->doubled_zero), 1);
+    value = vminq_s32(vmaxq_s32(value, vdupq_n_s32(k->low)), vdupq_n_s32(k->high));
+    vstrbq_s32(to, value);
+    r->scales += 8;
+    r->shifts += 4;
+}
+#endif
+
 static inline int is_narrow(const conv_layer *k)
 {
     return k->low > -128 || k->high < 127;
