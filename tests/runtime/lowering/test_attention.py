@@ -169,6 +169,49 @@ def test_what_attention_is_made_of_becomes_one_step(name, tmp_path):
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
 
 
+GUARDED = {
+    "what is not a number": "n = IsNaN(w0) w = Where(n, zero, w0) ",
+    "all scores are minus infinity": "e = Equal(o, none) i = Cast<to=7>(e) "
+    "r = ReduceMin(i, last) n = Cast<to=9>(r) w = Where(n, zero, w0) ",
+}
+_SCORES = (
+    "zero = Sub(f, f) none = Log(zero) p = MatMul(qt, kt) o = Where(h, p, none) "
+    "w0 = Softmax<axis=-1>(o) "
+)
+
+
+def guarded(guard):
+    return decomposed(
+        _SCORES + guard, inputs=", bool[2,1,6,6] h",
+        constants="float[1] f = {0.3}, int64[1] last = {-1}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_guard_of_queries_that_see_no_key_is_part_of_attention(name, tmp_path):
+    model = with_random_weights(parse(guarded(GUARDED[name]), opset=18))
+    path = save(tmp_path, model)
+    labels = [each.operator.label for each in lower_model(path).program.steps]
+    assert "Attention" in labels
+    assert not {"MatMul", "Softmax"} & {*labels}
+    with PoisonedSession(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        feeds["h"][:, :, 2] = False
+        assert not session.run(feeds)["y"][:, 2].any()
+        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+
+
+@pytest.mark.parametrize("guard", [
+    GUARDED["what is not a number"].replace("(n, zero, w0)", "(n, w0, zero)"),
+    GUARDED["what is not a number"].replace("IsNaN(w0)", "IsNaN(o)"),
+    GUARDED["all scores are minus infinity"].replace("ReduceMin", "ReduceMax"),
+    GUARDED["all scores are minus infinity"].replace("Equal(o, none)", "Equal(o, zero)"),
+], ids=["other way round", "of scores", "any", "another score"])  # fmt: skip
+def test_what_is_no_guard_stays(guard, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(guarded(guard), opset=18)))
+    assert "Softmax" in {each.operator.label for each in lower_model(path).program.steps}
+
+
 PROJECTED = (
     "(float[1,6,16] x) => (y) <float[16,96] w, float[96] b, int64[5] s = {0,0,3,4,8}, "
     "int64[3] t = {0,0,32}, int64 i = {0}, int64 j = {1}, int64 l = {2}> "

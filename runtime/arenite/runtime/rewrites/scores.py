@@ -1,21 +1,24 @@
 """Recognise the scores of attention: what a softmax reads that is made of queries and keys."""
 
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from arenite.planner import Array, DType, Program, Step, TensorKind
-from arenite.planner.sizes import same
+from arenite.planner.sizes import same, same_lengths
 from arenite.runtime.operators.elementwise import (
     Binary,
     BinaryFunction,
+    Convert,
     Select,
     Unary,
     UnaryFunction,
 )
 from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.normalisation import Softmax
+from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 
 _REPLACES = -1e8
 """A score that is replaced by at most this is that plus the score."""
@@ -26,6 +29,7 @@ class Makers:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.steps = {step.name: step for step in program.steps}
         self._makers: dict[str, Step] = {}
         written: Counter[str] = Counter()
         self.readers: dict[str, list[Step]] = {}
@@ -48,11 +52,16 @@ class Makers:
             return None
         return self._makers.get(root)
 
-    def is_private(self, name: str) -> bool:
-        """Tell whether one step alone reads a storage, and the caller does not."""
+    def is_private(self, name: str, besides: Container[str] = ()) -> bool:
+        """Tell whether one step alone reads a storage, and the caller does not.
+
+        Args:
+            besides: Names of steps that may read it too.
+        """
         root, _ = self.program.root(name)
         is_activation = self.program.tensors[root].kind is TensorKind.ACTIVATION
-        return is_activation and len(self.readers.get(root, ())) == 1 and root not in self._outputs
+        readers = [each for each in self.readers.get(root, ()) if each.name not in besides]
+        return is_activation and len(readers) == 1 and root not in self._outputs
 
     def array(self, name: str) -> Array | None:
         """Return the elements of a constant under the shape of the tensor, None of others."""
@@ -150,11 +159,11 @@ class ScoreFinder:
         """Return a step as attention, None if it is something else."""
         if not isinstance(step.operator, MatMul) or step.operator.transpose_a:
             return None
-        weights = step.inputs[0]
+        weights, guard = self._without_guard(step.inputs[0])
         softmax = self._makers.maker(weights)
         if softmax is None or not isinstance(softmax.operator, Softmax):
             return None
-        if softmax.operator.logarithm or not self._makers.is_private(weights):
+        if softmax.operator.logarithm or not self._makers.is_private(weights, guard):
             return None
         names = (*step.inputs, *step.outputs, softmax.inputs[0])
         if any(self._tensors[name].dtype is not DType.FLOAT32 for name in names):
@@ -162,7 +171,7 @@ class ScoreFinder:
         of_softmax = self._tensors[softmax.outputs[0]].shape
         if not of_softmax or not same(of_softmax[-1], self._tensors[weights].shape[-1]):
             return None
-        scores = self._scores(softmax.inputs[0])
+        scores = self._scores(softmax.inputs[0], guard)
         if scores is None:
             return None
         beta = softmax.operator.beta
@@ -170,9 +179,67 @@ class ScoreFinder:
             return None
         return Mixing(step, replace(scores, scale=scores.scale * beta))
 
-    def _scores(self, name: str) -> Scores | None:
+    def _without_guard(self, name: str) -> tuple[str, Container[str]]:
+        """Return the weights of which those of queries that see no key become zeros.
+
+        PyTorch guards a softmax so: these are not numbers, or all their scores are minus infinity.
+        The operator has the zeros by itself.
+
+        Returns:
+            The tensor and the names of the steps of the guard, which read it or the scores; the
+            tensor alone if there is no guard.
+        """
+        guard = self._makers.maker(name)
+        if guard is None or not isinstance(guard.operator, Select):
+            return name, ()
+        condition, zeros, weights = guard.inputs
+        shape, shape_of_all = (self._tensors[each].shape for each in (weights, condition))
+        softmax, array = self._makers.maker(weights), self._makers.array(zeros)
+        if softmax is None or array is None or array.any() or not self._makers.is_private(name):
+            return name, ()
+        if not same_lengths(self._tensors[name].shape, shape):
+            return name, ()
+        steps = [guard.name]
+        tested: Step | None = None
+        while self._makers.is_private(condition):
+            tested = self._makers.maker(condition)
+            if tested is None:
+                return name, ()
+            steps.append(tested.name)
+            if not isinstance(tested.operator, Convert) and not self._is_of_all(tested):
+                break
+            condition = tested.inputs[0]
+        if tested is None:
+            return name, ()
+        is_nan = (
+            isinstance(tested.operator, Unary)
+            and tested.operator.function is UnaryFunction.IS_NAN
+            and tested.inputs[0] == weights
+            and len(steps) == len({guard.name, tested.name})
+        )
+        is_hidden = (
+            isinstance(tested.operator, Binary)
+            and tested.operator.function is BinaryFunction.EQUAL
+            and tested.inputs[0] == softmax.inputs[0]
+            and self._makers.scalar(tested.inputs[1]) == -np.inf
+            and same_lengths(shape_of_all, (*shape[:-1], 1))
+            and any(self._is_of_all(self._makers.steps[each]) for each in steps)
+        )
+        # The step that multiplies the weights reads the guard, and only it.
+        return (weights, frozenset(steps[1:])) if is_nan or is_hidden else (name, ())
+
+    def _is_of_all(self, step: Step) -> bool:
+        """Tell whether a step is true where all conditions along the last axis are."""
+        if not isinstance(step.operator, Reduce):
+            return False
+        rank = len(self._tensors[step.inputs[0]].shape)
+        return step.operator.function is ReduceFunction.MINIMUM and step.operator.axes == (
+            rank - 1,
+        )
+
+    def _scores(self, name: str, besides: Container[str] = ()) -> Scores | None:
         maker = self._makers.maker(name)
-        if maker is None or not self._makers.is_private(name):
+        if maker is None or not self._makers.is_private(name, besides):
             return None
         if isinstance(maker.operator, MatMul):
             return None if maker.operator.transpose_a else Scores(maker)
