@@ -20,11 +20,10 @@ std::int64_t divide_down(std::int64_t value, std::int64_t by) {
 }  // namespace
 
 EjectionSearch::EjectionSearch(const Sections& sections)
-    : sections_(sections),
-      limits_(sections.num_records()),
-      offsets_(sections.num_records()),
-      weights_(sections.num_records(), 1),
-      is_placed_(sections.num_records()) {
+    : sections_(sections), limits_(sections.num_records()) {
+  for (const Sections::Record& record : sections.records) {
+    spots_.push_back({0, record.size, record.fixed >= 0 ? kImmovable : 1, false});
+  }
   // In order of their start, so those that meet a record follow it until they start too late.
   std::int64_t num_pairs = 0;
   for (const Sections::Record& record : sections.records) {
@@ -61,7 +60,7 @@ void EjectionSearch::begin_at(const std::vector<std::int64_t>& offsets, std::int
 void EjectionSearch::restart() {
   nodes_since_start_ = 0;
   waiting_.clear();
-  std::fill(is_placed_.begin(), is_placed_.end(), 0);
+  for (Spot& spot : spots_) spot.is_placed = false;
   for (const int record : start_order_) {
     if (find_places(record) == 0) {
       put(record, places_.front());
@@ -99,7 +98,7 @@ bool EjectionSearch::run(std::int64_t max_nodes, std::mt19937_64& random,
     // Half of the time as low as may be, for that leaves the most room above.
     put(record, random() % 2 == 0 ? places_.front() : places_[random() % places_.size()]);
     if (displaced == 0) continue;
-    ++weights_[record];
+    ++spots_[record].weight;
     if (nodes_since_start_ < kNodesPerRecordToShift * sections_.num_records()) continue;
     for (int shifts = 0; shifts < kShifts; ++shifts) shift_neighbour(record, random);
   }
@@ -108,15 +107,16 @@ bool EjectionSearch::run(std::int64_t max_nodes, std::mt19937_64& random,
 
 // Puts a record there. What is in its way has to wait.
 void EjectionSearch::put(int record, std::int64_t offset) {
-  const std::int64_t top = offset + sections_.records[record].size;
-  for (const int other : meets_[record]) {
-    if (!is_placed_[other] || offsets_[other] >= top) continue;
-    if (offset >= offsets_[other] + sections_.records[other].size) continue;
-    is_placed_[other] = 0;
-    waiting_.push_back(other);
+  Spot& own = spots_[record];
+  for (const int index : meets_[record]) {
+    Spot& other = spots_[index];
+    if (!other.is_placed || other.offset >= offset + own.size) continue;
+    if (offset >= other.offset + other.size) continue;
+    other.is_placed = false;
+    waiting_.push_back(index);
   }
-  offsets_[record] = offset;
-  is_placed_[record] = 1;
+  own.offset = offset;
+  own.is_placed = true;
 }
 
 // Moves a record beside this one to somewhere else that is free, so that the same does not
@@ -124,10 +124,10 @@ void EjectionSearch::put(int record, std::int64_t offset) {
 void EjectionSearch::shift_neighbour(int record, std::mt19937_64& random) {
   if (meets_[record].empty()) return;
   const int other = meets_[record][random() % meets_[record].size()];
-  if (!is_placed_[other]) return;
+  if (!spots_[other].is_placed) return;
   ++num_nodes_;
   ++nodes_since_start_;
-  is_placed_[other] = 0;
+  spots_[other].is_placed = false;
   find_places(other);
   put(other, places_[random() % places_.size()]);
 }
@@ -143,13 +143,16 @@ std::int64_t EjectionSearch::find_places(int record) {
   const std::int64_t first = own.fixed >= 0 ? own.fixed / own.alignment : 0;
   const std::int64_t last = own.fixed >= 0 ? first : limits_[record] / own.alignment;
   cheapest_.begin(first, last);
-  for (const int other : meets_[record]) {
-    if (!is_placed_[other]) continue;
-    const Sections::Record& in_the_way = sections_.records[other];
-    const std::int64_t below = divide_down(offsets_[other] - own.size, own.alignment);
-    const std::int64_t above =
-        divide_down(offsets_[other] + in_the_way.size + own.alignment - 1, own.alignment);
-    cheapest_.forbid(below, above, in_the_way.fixed >= 0 ? kImmovable : weights_[other]);
+  for (const int index : meets_[record]) {
+    const Spot& other = spots_[index];
+    if (!other.is_placed) continue;
+    std::int64_t below = other.offset - own.size;
+    std::int64_t above = other.offset + other.size;
+    if (own.alignment > 1) {
+      below = divide_down(below, own.alignment);
+      above = divide_down(above + own.alignment - 1, own.alignment);
+    }
+    cheapest_.forbid(below, above, other.weight);
   }
   const std::int64_t least = cheapest_.find();
   for (const std::int64_t place : cheapest_.places()) places_.push_back(place * own.alignment);

@@ -34,7 +34,7 @@ class EjectionSearch {
   bool run(std::int64_t max_nodes, std::mt19937_64& random, const ShouldStop& should_stop);
 
   // Units.
-  std::int64_t offset(int record) const { return offsets_[record]; }
+  std::int64_t offset(int record) const { return spots_[record].offset; }
   // Of the last run.
   std::int64_t num_nodes() const { return num_nodes_; }
 
@@ -44,13 +44,19 @@ class EjectionSearch {
   void shift_neighbour(int record, std::mt19937_64& random);
   std::int64_t find_places(int record);
 
+  // What others ask of a record, units: together, for it is read out of order.
+  struct Spot {
+    std::int64_t offset;
+    std::int64_t size;
+    std::int64_t weight;
+    bool is_placed;
+  };
+
   const Sections& sections_;
   std::vector<std::vector<int>> meets_;  // by record
   std::vector<int> start_order_;         // of the plan it began at, from the bottom up
   std::vector<std::int64_t> limits_;     // by record: the highest offset it may have
-  std::vector<std::int64_t> offsets_;    // by record
-  std::vector<std::int64_t> weights_;    // by record
-  std::vector<char> is_placed_;          // by record
+  std::vector<Spot> spots_;              // by record
   std::vector<int> waiting_;
   CheapestPlaces cheapest_;
   std::vector<std::int64_t> places_;  // that displace the least
