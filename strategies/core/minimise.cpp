@@ -18,6 +18,8 @@ constexpr std::int64_t kFewestNodes = 256;
 constexpr std::int64_t kLocalNodes = 4'096;  // of a turn of the local search
 constexpr std::int64_t kEjectionNodes = 4'096;
 constexpr std::int64_t kWorkOfEjection = 1;
+constexpr std::int64_t kVainNodesOfEjection = 65'536;
+constexpr std::int64_t kMostOffBound = 3;  // nodes, to those at the bound
 constexpr std::int64_t kAboveToLocal = 4;  // nodes, when neither has success
 constexpr std::int64_t kEjectionToLocal = 16;
 constexpr std::int64_t kEjectionToAbove = 1;
@@ -81,7 +83,13 @@ void Minimiser::run(const ShouldStop& should_stop) {
                           stretch.nodes_at_bound < kNodesAtTheBound &&
                           (stretch.attempts_at_bound < kAttemptsAlone ||
                            stretch.nodes_at_bound <= 2 * stretch.nodes_off_bound);
-    if (stretch.search && (is_early || stretch.nodes_at_bound <= stretch.nodes_off_bound)) {
+    // Success comes in runs: what lowered the plan lately goes on, most of the time.
+    const bool is_fruitful = stretch.ejection.is_possible() &&
+                             stretch.vain_ejection <= kVainNodesOfEjection &&
+                             stretch.nodes_off_bound <= kMostOffBound * stretch.nodes_at_bound;
+    if (!is_early && is_fruitful) {
+      search_by_ejection(stretch, should_stop);
+    } else if (stretch.search && (is_early || stretch.nodes_at_bound <= stretch.nodes_off_bound)) {
       ask_at_bound(stretch, should_stop);
     } else if (stretch.search && stretch.vain_above <= kAboveToLocal * stretch.vain_local &&
                (!stretch.ejection.is_possible() ||

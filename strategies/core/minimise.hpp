@@ -17,10 +17,11 @@
 namespace arenite {
 
 // Asks for the bound first: a tight capacity prunes most. Then it goes on asking there half
-// of the time; in the other half, capacities between the bound and the best plan, or a local
-// search from the best plan, whichever was of use last. Every attempt has its own order of
-// the records and a limit of nodes; most attempts are short, few are long, for a search that
-// begins badly seldom recovers. Stretches of time that share no record are searched apart.
+// of the time; in the other half, capacities between the bound and the best plan, or searches
+// from the best plan, locally or by ejection, whichever was of use last. While ejection lowers the
+// plan it has three quarters. Every attempt at a capacity has its own order of the records and a
+// limit of nodes; most attempts are short, few are long, for a search that begins badly seldom
+// recovers. Stretches of time that share no record are searched apart.
 class Minimiser {
  public:
   using ShouldStop = std::function<bool()>;
