@@ -7,7 +7,7 @@ import pytest
 
 from arenite.pipeline.making.programs import session_of
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.planner import TensorKind
+from arenite.planner import DType, TensorKind
 from arenite.runtime.rewrites import Hops, NotStreamedError, Padding, streamed
 from support.quantised_onnx import FORMS, quantised
 from support.running import assert_same, reference_outputs
@@ -97,6 +97,12 @@ def rows_of(shape, axis, length):
     return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
 
 
+def lowered(tmp_path, text, length=None):
+    """Return the program of a model; LENGTH stands for rows in its text."""
+    text = text if length is None else text.replace("LENGTH", str(length))
+    return lower_model(save(tmp_path, with_random_weights(parse(text)))).program
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_outputs_are_those_of_the_window_that_ends_at_the_hop(tmp_path, name):
     case = EXACT[name]
@@ -138,6 +144,8 @@ def test_integers_are_those_of_the_window(tmp_path, form):
     program = lower_model(quantised(tmp_path, FORMS[form], QUANTISED)).program
     found = streamed(program, Hops("x", 2, 4))
     assert found.program.multiply_adds * 4 < program.multiply_adds
+    states = [each for each in found.program.tensors.values() if each.kind is TensorKind.STATE]
+    assert [each.dtype for each in states].count(DType.INT16) == 1  # sums to be averaged
     x = np.random.default_rng(1).uniform(-2, 2, (1, 6, 80, 5)).astype(np.float32)
     with session_of(program) as windows, session_of(found.program) as hops:
         for end in range(4, 81, 4):
@@ -171,12 +179,7 @@ OF_THE_STREAM = {
 def test_padding_of_the_stream_is_there_once(tmp_path, name):
     text, late = OF_THE_STREAM[name]
     window, hop = 24, 4
-    program, whole = (
-        lower_model(
-            save(tmp_path, with_random_weights(parse(text.replace("LENGTH", str(rows)))))
-        ).program
-        for rows in (window, RUNS * hop)
-    )
+    program, whole = (lowered(tmp_path, text, rows) for rows in (window, RUNS * hop))
     found = streamed(program, Hops("x", 2, hop, Padding.STREAM))
     assert (found.whole, found.late, found.alters) == ((), late, True)
     x = rows_of(program.tensors["x"].shape, 2, RUNS * hop)
@@ -200,12 +203,7 @@ def test_a_recurrent_layer_of_the_stream_goes_on_from_its_state(tmp_path):
         "(float[LENGTH,1,6] x) => (y, h, c) <float[1,12,6] w, float[1,12,3] r, float[6,6] m, "
         "float[1,1,3] s> {a = MatMul(x, m) y, h, c = LSTM<hidden_size=3>(a, w, r, , , s, s)}"
     )
-    program, whole = (
-        lower_model(
-            save(tmp_path, with_random_weights(parse(text.replace("LENGTH", str(rows)))))
-        ).program
-        for rows in (12, 5 * 3)
-    )
+    program, whole = (lowered(tmp_path, text, rows) for rows in (12, 5 * 3))
     found = streamed(program, Hops("x", 0, 3, Padding.STREAM))
     assert (found.whole, found.late, found.alters) == ((), 0, True)
     x = rows_of((1, 1, 6), 0, 15)
@@ -220,7 +218,7 @@ def test_a_recurrent_layer_of_the_stream_goes_on_from_its_state(tmp_path):
 
 def test_a_reset_begins_a_new_stream(tmp_path):
     case = EXACT["convolutions"]
-    program = lower_model(save(tmp_path, with_random_weights(parse(case.text)))).program
+    program = lowered(tmp_path, case.text)
     found = streamed(program, Hops("x", case.axis, case.hop)).program
     x = rows_of((1, 6, 4), 2, case.hop)
     with session_of(found) as session:
@@ -234,7 +232,7 @@ def test_a_second_input_is_read_at_each_run(tmp_path):
     text = (
         "(float[1,6,24] x, float[1,6,1] z) => (y) <float[6,6,3] w> {a = Conv(x, w) y = Mul(a, z)}"
     )
-    program = lower_model(save(tmp_path, with_random_weights(parse(text)))).program
+    program = lowered(tmp_path, text)
     found = streamed(program, Hops("x", 2, 4))
     x, z = rows_of((1, 6, 4), 2, 8), rows_of((1, 6, 1), 2, 1)
     window = np.concatenate([np.zeros((1, 6, 16), np.float32), x], axis=2)
@@ -250,7 +248,7 @@ def test_states_keep_the_rows_of_all_readers_once(tmp_path):
         "(float[1,6,24] x) => (y, z) <float[6,6,1] u, float[6,6,5] w, float[6,6,3] v> "
         "{a = Conv(x, u) y = Conv(a, w) z = Conv(a, v)}"
     )
-    program = lower_model(save(tmp_path, with_random_weights(parse(text)))).program
+    program = lowered(tmp_path, text)
     found = streamed(program, Hops("x", 2, 4)).program
     states = [each for each in found.tensors.values() if each.kind is TensorKind.STATE]
     assert [each.shape for each in states] == [(1, 1, 4, 6)]
@@ -279,13 +277,13 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_run_on_a_stream_is_refused(tmp_path, name):
     text, hops, reason = REFUSED[name]
-    program = lower_model(save(tmp_path, with_random_weights(parse(text)))).program
+    program = lowered(tmp_path, text)
     with pytest.raises(NotStreamedError, match=reason):
         streamed(program, hops)
 
 
 def test_a_model_with_states_runs_on_a_stream_already(tmp_path):
-    program = lower_model(save(tmp_path, with_random_weights(parse(MODEL)))).program
+    program = lowered(tmp_path, MODEL)
     found = streamed(program, Hops("x", 2, 4)).program
     with pytest.raises(NotStreamedError, match="is a state: the model runs on a stream as it is"):
         streamed(found, Hops("x", 2, 2))

@@ -131,6 +131,12 @@ SOUND = {
     "instance norm": OneStep("InstanceNorm", (f32(1, 6, 4), f32(4), f32(4)), (f32(1, 6, 4),)),
     "l2 norm": OneStep("L2Norm", (f32(2, 4),), (f32(2, 4),)),
     "cumulative sum": OneStep("CumulativeSum", (f32(2, 4),), (f32(2, 4),), {"axis": 1}),
+    "partial sums": OneStep(
+        "Pool2D", (i8(1, 6, 5, 4, **SCALED),), (i16(1, 3, 1, 4, **SCALED),),
+        {"kind": "average", "window": [2, 5], "strides": [2, 5]}),
+    "average of sums": OneStep(
+        "Pool2D", (i16(1, 3, 1, 4, **SCALED),), (i8(1, 1, 1, 4, **SCALED),),
+        {"kind": "average", "window": [6, 5], "strides": [6, 5]}),
     "gather": OneStep("Gather", (f32(4, 3), i32(2)), (f32(2, 3),), {"axis": 0}),
     "gather of elements": OneStep(
         "Gather", (f32(4, 3), i32(5, 2)), (f32(5),), {"axis": 0, "num_axes": 2}),
@@ -444,6 +450,30 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a running sum of truths": (
         "cumulative sum", {"in": {0: boolean(2, 4)}, "out": {0: boolean(2, 4)}},
         "no kernel runs it"),
+    "sums of no rows": (
+        "partial sums", {"told": {"window": [0, 5]}}, "not of all groups of rows"),
+    "sums that leave rows": (
+        "partial sums", {"told": {"window": [4, 5]}}, "not of all groups of rows"),
+    "sums of parts of rows": (
+        "partial sums", {"told": {"window": [2, 4]}}, "not of whole rows"),
+    "sums beyond 16 bits": (
+        "partial sums", {"told": {"window": [2, 129]}, "in": {0: i8(1, 6, 129, 4)}},
+        "of too many for 16 bits"),
+    "a largest of sums": (
+        "partial sums", {"told": {"kind": "maximum"}}, "only an average of a window has sums"),
+    "sums of several images": (
+        "partial sums", {"in": {0: i8(2, 6, 5, 4)}}, "an operand of sums is not one image"),
+    "sums of other channels": (
+        "partial sums", {"in": {0: i8(1, 6, 5, 3)}}, "the channels differ"),
+    "sums of floats": (
+        "partial sums", {"in": {0: f32(1, 6, 5, 4)}}, "input and output differ in type"),
+    "an average of nothing": (
+        "average of sums", {"told": {"window": [0, 5]}}, "its window is not what it has sums of"),
+    "an average of too much": (
+        "average of sums", {"told": {"window": [1 << 13, 1 << 13]}},
+        "its window is not what it has sums of"),
+    "an average of several columns": (
+        "average of sums", {"in": {0: i16(1, 3, 2, 4)}}, "not one pixel of the channels"),
     "slices of no axis": ("gather", {"told": {"axis": 2}}, "the axis is out of range"),
     "batches beyond the axis": ("gather", {"told": {"batch_axes": 1}}, "the axis is out of range"),
     "batches that differ": (

@@ -7,6 +7,7 @@
 #include "registry.hpp"
 #include "sliding_window.hpp"
 #include "steps/images.hpp"
+#include "steps/partial_sums.hpp"
 #include "steps/pool_step.hpp"
 
 namespace arenite {
@@ -126,10 +127,10 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
   require(operands, attributes.kind() <= PoolKind::MAX, "its kind is unknown");
   const auto& source = *operands.inputs[0];
   const auto& target = *operands.outputs[0];
+  if (source.type != target.type) { return make_pool_by_sums(operands); }
   const SlidingWindow window = stated_window(operands, attributes, attributes.window(), 1);
   require_images(operands, window);
   require(operands, source.shape[3] == target.shape[3], "the channels differ");
-  require(operands, source.type == target.type, "input and output differ in type");
   if (operands.outputs.size() > 1) {
     const auto& places = *operands.outputs[1];
     require(operands, attributes.kind() == PoolKind::maximum, "only a maximum has indices");

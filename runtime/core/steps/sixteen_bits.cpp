@@ -392,6 +392,7 @@ std::unique_ptr<Step> make_pool(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Pool2D();
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
+  if (source.type != result.type) { return nullptr; }  // sums of bytes
   require(operands, attributes.kind() <= program::PoolKind::MAX, "its kind is unknown");
   const SlidingWindow window = stated_window(operands, attributes, attributes.window(), 1);
   require_images(operands, window);

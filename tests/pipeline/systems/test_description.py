@@ -43,6 +43,13 @@ def test_models_run_in_the_order_of_the_file_unless_there_is_a_schedule(tmp_path
         ('[models.a]\npath = "a.onnx"\nvalues = { n = true }', "expected a number"),
         ('[models.a]\npath = "a.onnx"\nweights = "much"', "weights 'much'"),
         ('[models.a]\npath = "a.onnx"\nweights = "5%,late"', "'late' is unsupported"),
+        ('[models.a]\npath = "a.onnx"\naxis = "x:1"', "axis and hop state a stream together"),
+        ('[models.a]\npath = "a.onnx"\naxis = "x:1"\nhop = "20ms"', "and a number of rows"),
+        ('[models.a]\npath = "a.onnx"\naxis = "x"\nhop = 2', "write INPUT:AXIS such as frames:1"),
+        (
+            '[models.a]\npath = "a.onnx"\naxis = "x:1"\nhop = 2\npadding = "no"',
+            "has padding 'no'; known: 'window', 'stream'",
+        ),
         (f'schedule = ["a"]\n{TWO}', "leaves out 'b'"),
         (f'schedule = ["a", "b", "c"]\n{TWO}', "names 'c'; models: 'a', 'b'"),
         (f'schedule = ["a", "b", "a"]\n{TWO}', "more than once"),

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from arenite.pipeline.making.hops import axis_of
 from arenite.planner.errors import FileError, about_file
 from arenite.planner.programs import Section, SectionKind
-from arenite.runtime.rewrites import WeightBudget
+from arenite.runtime.rewrites import Hops, Padding, WeightBudget
 
 _KINDS = {str(kind): kind for kind in SectionKind}
-_OF_MODEL = ("path", "keep", "dims", "shapes", "values", "weights")
+_OF_MODEL = (
+    "path", "keep", "dims", "shapes", "values", "weights", "axis", "hop", "padding",
+)  # fmt: skip
 _OF_SYSTEM = ("models", "schedule", "connect")
 
 
@@ -30,6 +33,7 @@ class SystemModel:
         shapes: Shapes of inputs, by name.
         values: Inputs fixed at a value, by name.
         weights: Those that may be resident in a run, the others being streamed; None for all.
+        hops: The stream that it runs on; None for whole windows.
     """
 
     path: Path
@@ -38,6 +42,7 @@ class SystemModel:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     values: Mapping[str, float] = field(default_factory=dict)
     weights: WeightBudget | None = None
+    hops: Hops | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +207,7 @@ def _model(folder: Path, name: str, stated: Any) -> SystemModel:
         {key: tuple(each) for key, each in shapes.items()},
         values,
         _weights(what, stated.get("weights")),
+        _hops(what, stated),
     )
 
 
@@ -214,6 +220,27 @@ def _weights(what: str, stated: Any) -> WeightBudget | None:
         raise SystemFileError(
             f"{what} has weights {stated!r}: {error}; expected a size or a share, such as '25%'"
         ) from error
+
+
+def _hops(what: str, stated: Mapping[str, Any]) -> Hops | None:
+    """Return the stream that a model runs on."""
+    axis, hop, padding = (stated.get(key) for key in ("axis", "hop", "padding"))
+    if axis is None and hop is None and padding is None:
+        return None
+    if axis is None or hop is None:
+        raise SystemFileError(f"{what}: axis and hop state a stream together")
+    if type(hop) is not int or not isinstance(axis, str):
+        raise SystemFileError(
+            f"{what} has axis {axis!r} and hop {hop!r}; expected text such as 'frames:1' and a "
+            "number of rows"
+        )
+    known = {str(each): each for each in Padding}
+    if padding is not None and padding not in known:
+        raise SystemFileError(f"{what} has padding {padding!r}; known: {_listed(known)}")
+    try:
+        return Hops(*axis_of(axis), hop, Padding(padding or Padding.WINDOW))
+    except ValueError as error:
+        raise SystemFileError(f"{what}: {error}") from error
 
 
 _DEEPEST = 16

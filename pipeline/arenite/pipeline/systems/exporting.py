@@ -93,8 +93,9 @@ def write_system_c(request: CRequest) -> ExportedC:
 def _lowered(request: CRequest, name: str, model: SystemModel) -> _Model:
     stated = request.reading
     reading = Reading(
-        model.dims, model.shapes, model.values, alignment=stated.alignment, limits=stated.limits
-    )
+        model.dims, model.shapes, model.values, hops=model.hops, alignment=stated.alignment,
+        limits=stated.limits,
+    )  # fmt: skip
     own = lower_model_for_c(model.path, reading)
     kernels = request.for_kernels(own)
     order = [step.name for step in in_order(reading, kernels).program.steps]
@@ -192,8 +193,11 @@ class _References:
         model = self._models[name]
         program, reading = (
             model.own.program,
-            Reading(model.stated.dims, model.stated.shapes, model.stated.values),
-        )
+            Reading(
+                model.stated.dims, model.stated.shapes, model.stated.values,
+                hops=model.stated.hops,
+            ),
+        )  # fmt: skip
         alone = Interface.alone(program)
         handed = {
             each.target.removeprefix(f"{name}."): self._made[each.source]
@@ -204,6 +208,7 @@ class _References:
             model.stated.path, program, alone,
             lambda runs: outputs_of(model.stated.path, reading, program, alone, runs),
             rounding=self._rounding, handed=handed,
+            is_rewritten=model.stated.hops is not None,
         )  # fmt: skip
         for port in program.outputs:
             self._made[f"{name}.{port.name}"] = [

@@ -73,6 +73,7 @@ class _Joining:
         }
         self._sources: dict[str, str] = {}  # outputs by the input that they are
         self._copies: dict[str, list[Step]] = {name: [] for name in self._names}
+        self._why_copied: dict[str, str] = {}  # by the step that copies
         self._tensors = {
             key: tensor for name in self._names for key, tensor in programs[name].tensors.items()
         }
@@ -117,7 +118,7 @@ class _Joining:
             (
                 *dict.fromkeys(note for program in programs for note in program.notes),
                 *(
-                    f"{step.name}, as their axes are stored in different orders"
+                    f"{step.name}, as {self._why_copied[step.name]}"
                     for copies in self._copies.values()
                     for step in copies
                 ),
@@ -133,20 +134,27 @@ class _Joining:
         )
 
     def _connect(self, connection: Connection, port: Port, output: Port) -> None:
-        """Let an input lie where an output does, or copy it if its axes are in another order."""
+        """Let an input lie where an output does.
+
+        It is copied if its axes are in another order, or older rows of a stream lie before it.
+        """
         self._sources[connection.target] = connection.source
         inner, outer = self._tensors[port.tensor], self._tensors[output.tensor]
-        alias = None
-        if port.axes == output.axes:
+        alias = inner.alias
+        if port.axes == output.axes and alias is None:
             alias = Alias(outer.name)
         else:
-            self._copies[_model_of(port.name)].append(
-                Step(
-                    f"copy of {connection.source} for {connection.target}",
-                    Copy(moves=(_move(output, outer, port, inner),)),
-                    (outer.name,),
-                    (inner.name,),
-                )
+            step = Step(
+                f"copy of {connection.source} for {connection.target}",
+                Copy(moves=(_move(output, outer, port, inner),)),
+                (outer.name,),
+                (inner.name,),
+            )
+            self._copies[_model_of(port.name)].append(step)
+            self._why_copied[step.name] = (
+                "their axes are stored in different orders"
+                if port.axes != output.axes
+                else "it lies behind older rows of the stream"
             )
         self._tensors[inner.name] = replace(inner, kind=TensorKind.ACTIVATION, alias=alias)
 
@@ -165,7 +173,7 @@ class _Joining:
         root = source.tensors[source.root(output.tensor)[0]]
         if root.kind in (*_LASTING, TensorKind.INPUT):
             raise SystemFileError(f"{what}: it is a {root.kind!s} of its model")
-        if other.alias is not None or other.kind is not TensorKind.INPUT:
+        if other.kind is not TensorKind.INPUT:
             raise SystemFileError(f"{what}: the model keeps that input")
         facts = [
             (_type(one), _shape(output, one), one.quantisation),

@@ -110,8 +110,9 @@ def _built(name: str, model: SystemModel, limits: SearchLimits) -> Built:
         SystemFileError: The budget of its weights cannot be met.
     """
     reading = Reading(
-        model.dims, model.shapes, model.values, weight_budget=model.weights, limits=limits
-    )
+        model.dims, model.shapes, model.values, hops=model.hops, weight_budget=model.weights,
+        limits=limits,
+    )  # fmt: skip
     try:
         lowered = lower_model(model.path, reading)
     except WeightBudgetError as error:

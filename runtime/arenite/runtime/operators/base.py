@@ -54,6 +54,13 @@ class RuntimeOperator(KernelOperator):
         """Tell whether the core converts operands of 16-bit floats for its kernel."""
         return not self.moves_halves and has_halves(operands)
 
+    def in_parts(self, operands: Operands, rows: int) -> "SumsOfParts | None":
+        """Return how it takes sums over so many rows each, in place of the rows.
+
+        None unless it makes one result of all rows, the same to the bit.
+        """
+        return None
+
     def scratch(self, operands: Operands) -> int:
         """Return the bytes of its kernel, or of 16-bit operands that are converted."""
         if not self.computes_halves(operands):
@@ -66,6 +73,19 @@ class RuntimeOperator(KernelOperator):
         if not self.computes_halves(operands):
             return 0
         return scratch_of_rows(self, operands) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class SumsOfParts:
+    """Sums over groups of rows of an image, which an operator takes in place of the rows.
+
+    Attributes:
+        operator: Makes the sums.
+        sums: Their tensor, a row for each group.
+    """
+
+    operator: RuntimeOperator
+    sums: Tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from arenite.runtime.operators.base import (
     Pair,
     RuntimeOperator,
     Sides,
+    SumsOfParts,
     has_16_bits,
     has_fixed_top,
     is_one_image,
@@ -37,7 +38,10 @@ class Pool2D(Clamped):
     """Maximum or average over windows; with `count_padding`, averages count padding as zeros.
 
     Of a maximum a second output, int64, is where it lies, counted over N, C, H, W: the first of
-    the largest.
+    the largest. An average of bytes may be made by way of sums of 16 bits: the sums of a scale
+    are those of the bytes, with the sum of their zero points. A pool from bytes to 16 bits makes
+    them over whole rows, and one from 16 bits to bytes, whose window is that of all bytes, their
+    average.
     """
 
     number: ClassVar[int] = 6
@@ -71,6 +75,8 @@ class Pool2D(Clamped):
 
     def makes_rows(self, operands: Operands) -> bool:
         is_image = self.sliding(operands) is not None and makes_one_image(operands)
+        if self.takes_sums(operands):
+            return False
         return is_image and not self._has_one_row(operands) and has_fixed_top(self.padding)
 
     def has_kernel_by_rows(self, operands: Operands) -> bool:
@@ -79,7 +85,9 @@ class Pool2D(Clamped):
     def accumulates_rows(self, operands: Operands) -> int:
         """Return the bytes of a sum for each element, if the result of an average has one row."""
         result = operands.result
-        if result is None or has_halves(operands) or not self._has_one_row(operands):
+        if result is None or has_halves(operands) or self.takes_sums(operands):
+            return 0
+        if not self._has_one_row(operands):
             return 0
         return FLOAT_BYTES * result.num_elements
 
@@ -90,9 +98,35 @@ class Pool2D(Clamped):
             return False
         return sliding.rows.count == 1 and makes_one_image(operands)
 
+    def in_parts(self, operands: Operands, rows: int) -> SumsOfParts | None:
+        source, result = operands.source, operands.result
+        if source is None or result is None or source.dtype is not DType.INT8:
+            return None
+        _, height, width, depth = source.shape
+        is_whole = self.window == (height, width) and result.shape[1:3] == (1, 1)
+        if not (self._has_one_row(operands) and is_whole) or self.padding != NO_PADDING:
+            return None
+        each, stated = rows * width, source.quantisation
+        if each > _MOST_IN_16_BITS or height * width > _MOST_SUMMED or self.dilations != (1, 1):
+            return None
+        sums = replace(
+            source,
+            shape=(1, height // rows, 1, depth),
+            dtype=DType.INT16,
+            quantisation=stated and replace(stated, zero_point=each * stated.zero_point),
+        )
+        return SumsOfParts(Pool2D.whole(self.kind, (rows, width)), sums)
+
+    def takes_sums(self, operands: Operands) -> bool:
+        """Tell whether it makes sums of bytes, or an average of such sums."""
+        source, result = operands.source, operands.result
+        return source is not None and result is not None and source.dtype is not result.dtype
+
 
 _MOST_SUMMED = 1 << 23
 """Most elements of 8 bits whose sum always fits 32 bits."""
+_MOST_IN_16_BITS = 256
+"""Most elements of 8 bits whose sum always fits 16 bits."""
 
 
 class ReduceFunction(StrEnum):

@@ -27,6 +27,7 @@ from arenite.runtime.operators.movement import Append, Copy
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
 from arenite.runtime.rewrites.hop_decisions import decide
+from arenite.runtime.rewrites.hop_sums import with_sums
 from arenite.runtime.rewrites.hops import Decisions, Hops, NotStreamedError, WindowStep, with_rows
 
 
@@ -78,6 +79,9 @@ def streamed(program: Program, hops: Hops) -> Streamed:
         if port.name == hops.input
     )
     made = _of_fewest_bytes(program, found)
+    summing = with_sums(program, found)
+    if len(summing.steps) > len(program.steps):
+        made = min(made, _of_fewest_bytes(summing, decide(summing, hops)), key=_least_bytes)
     if found.whole and 0 < program.multiply_adds <= made.multiply_adds:
         raise NotStreamedError(found.whole[0].name, found.whole[0].reason)
     return Streamed(made, hops, window, found.whole, found.reach, found.late, found.alters)
@@ -173,7 +177,8 @@ class _Writer:
                 name, older if name in self._in_place else replace(older, alias=None)
             )
             if name not in self._in_place:
-                steps.append(self._copy(f"{name}/take", state.name, older, f"{name}/older"))
+                taken = self._add(replace(older, kind=TensorKind.ACTIVATION), f"{name}/older")
+                steps.append(self._copy(f"{name}/take", state.name, taken))
             self._rows[name], self._states[name] = rows.name, state
             new = replace(new, alias=Alias(rows.name, older.size))
         self._new[name] = self._add(new, f"{name}/new").name
@@ -207,9 +212,8 @@ class _Writer:
             return self._store(name, self._rows[name], state, new.num_elements)
         if new.num_elements > state.num_elements:
             return self._store(name, new.name, state, new.num_elements - state.num_elements)
-        stored = self._add(_in_place_of(state), f"{name}/stored")
         step_name = self._step_names.take(f"{name}/append")
-        return Step(step_name, Append(), (state.name, new.name), (stored.name,))
+        return Step(step_name, Append(), (state.name, new.name), (state.name,))
 
     def _storage(self, name: str) -> str:
         while alias := self._tensors[name].alias:
@@ -231,14 +235,14 @@ class _Writer:
 
     def _store(self, name: str, source: str, state: Tensor, start: int = 0) -> Step:
         """Return the step that copies elements of a tensor, from one on, to a state."""
-        return self._copy(f"{name}/store", source, _in_place_of(state), f"{name}/stored", start)
+        return self._copy(f"{name}/store", source, state, start)
 
-    def _copy(self, step: str, source: str, target: Tensor, name: str, start: int = 0) -> Step:
-        """Return a step that copies elements of a tensor, from one on, to a new one."""
-        count = target.num_elements
-        move = Move(shape=(count,), input_start=start, input_strides=(1,), output_strides=(1,))
-        made = self._add(replace(target, kind=TensorKind.ACTIVATION), name)
-        return Step(self._step_names.take(step), Copy(moves=(move,)), (source,), (made.name,))
+    def _copy(self, step: str, source: str, target: Tensor, start: int = 0) -> Step:
+        """Return a step that copies elements of a tensor, from one on, to another."""
+        shape = (target.num_elements,)
+        move = Move(shape=shape, input_start=start, input_strides=(1,), output_strides=(1,))
+        name = self._step_names.take(step)
+        return Step(name, Copy(moves=(move,)), (source,), (target.name,))
 
     def _carry(
         self, step: Step, carried: Sequence[tuple[int, int]], inputs: tuple[str, ...]
@@ -297,11 +301,6 @@ class _Writer:
         added = replace(tensor, name=self._names.take(wanted))
         self._tensors[added.name] = added
         return added
-
-
-def _in_place_of(state: Tensor) -> Tensor:
-    """Return what is written in the place of a state."""
-    return replace(state, kind=TensorKind.ACTIVATION, alias=Alias(state.name))
 
 
 def _row_bytes(tensor: Tensor, axis: int) -> int:

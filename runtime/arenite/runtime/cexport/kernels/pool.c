@@ -115,3 +115,46 @@ KERNEL BY_ROWS(const POOL_LAYER *k, uint8_t *sums_place, in_rows in, out_rows ou
         }
     }
 }
+
+/* The sum of the bytes of each channel in groups of `count` pixels. */
+KERNEL partial_sums_s8(int32_t groups, int32_t count, int32_t depth, const uint8_t *in,
+                       uint8_t *out)
+{
+    const int8_t *from = (const int8_t *)in;
+    int16_t *to = (int16_t *)(void *)out;
+    for (int32_t group = 0; group < groups; ++group, from += count * depth)
+        for (int32_t c = 0; c < depth; ++c) {
+            int32_t sum = 0;
+            for (int32_t i = 0; i < count; ++i)
+                sum += from[i * depth + c];
+            *to++ = (int16_t)sum;
+        }
+}
+
+/* One for each column of
+   AVERAGE_SUMS  | average_sums_s8 | average_sums_even_s8
+   AVERAGE_LAYER | average_layer   | average_even_layer
+   LIMITS        | int32_t low, high
+                 | int32_t in_zero, out_zero, low, high; float ratio
+   START         | 0               | -k->in_zero * k->groups
+   AVERAGE       | rounded_average(sum, k->count)
+                 | nearest_even((float)sum * k->ratio / (float)k->count) + k->out_zero */
+
+/* An average of `count` bytes, whose sums come in groups. */
+typedef struct {
+    int32_t groups, depth, count;
+    LIMITS;
+} AVERAGE_LAYER;
+
+/* The average of each channel. */
+KERNEL AVERAGE_SUMS(const AVERAGE_LAYER *k, const uint8_t *in, uint8_t *out)
+{
+    const int16_t *from = (const int16_t *)(const void *)in;
+    int8_t *to = (int8_t *)out;
+    for (int32_t c = 0; c < k->depth; ++c) {
+        int32_t sum = START;
+        for (int32_t group = 0; group < k->groups; ++group)
+            sum += from[group * k->depth + c];
+        to[c] = (int8_t)clamped(AVERAGE, k->low, k->high);
+    }
+}

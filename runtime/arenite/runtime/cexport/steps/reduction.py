@@ -1,11 +1,11 @@
 """Pools, reductions and softmax: many elements become one."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from arenite.planner import Tensor
+from arenite.planner import DType, Tensor
 from arenite.planner.sizes import depends
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
@@ -31,6 +31,10 @@ def pool_2d(t: StepWriter) -> None:
     operator = t.operator
     assert isinstance(operator, Pool2D)
     source, result = t.input(), t.output()
+    if source.dtype is not result.dtype:
+        write = _sums_of_rows if source.dtype is DType.INT8 else _average_of_sums
+        write(t, operator)
+        return
     kind = t.types("int8", "float32")
     if len(t.step.outputs) > 1:
         raise NotWrittenError("output Indices is unsupported")
@@ -77,6 +81,40 @@ def pool_2d(t: StepWriter) -> None:
         clamp = Unary(function=UnaryFunction.CLAMP, alpha=operator.min, beta=operator.max)
         table = tables.unary(clamp, source, result, t.file.rounding)
         look_up(t, table, source=result)
+
+
+def _sums_of_rows(t: StepWriter, operator: Pool2D) -> None:
+    """Write sums over groups of rows."""
+    source, result = t.input(), t.output()
+    count = math.prod(operator.window)
+    geometry = result.shape[1], count, result.shape[3]
+    t.call("partial_sums_s8", *geometry, t.address(source), t.address(result))
+
+
+def _average_of_sums(t: StepWriter, operator: Pool2D) -> None:
+    """Write an average of bytes of which there are sums, rounded as that of a pool."""
+    source, result = t.input(), t.output()
+    groups, depth, count = source.shape[1], source.shape[3], math.prod(operator.window)
+    geometry = {"groups": groups, "depth": depth, "count": count}
+    assert source.quantisation is not None
+    of_bytes = replace(source.quantisation, zero_point=zero_of(source) * groups // count)
+    moves = of_bytes != result.quantisation and not t.is_even
+    # Of another scale, the result is clamped by the table that follows.
+    low, high = (-128, 127) if moves else t.clamp(operator.min, operator.max)
+    if t.is_even:
+        ratio = float(np.float32(scale_of(source)) / np.float32(scale_of(result)))
+        layer = t.layer(
+            "average_even_layer", **geometry, in_zero=zero_of(source), out_zero=zero_of(result),
+            low=low, high=high, ratio=ratio,
+        )  # fmt: skip
+    else:
+        layer = t.layer("average_layer", **geometry, low=low, high=high)
+    even = "even_" if t.is_even else ""
+    t.call(f"average_sums_{even}s8", layer, t.address(source), t.address(result))
+    if moves:
+        clamp = Unary(function=UnaryFunction.CLAMP, alpha=operator.min, beta=operator.max)
+        averages = replace(source, dtype=DType.INT8, quantisation=of_bytes)
+        look_up(t, tables.unary(clamp, averages, result, t.file.rounding), source=result)
 
 
 R = ReduceFunction
