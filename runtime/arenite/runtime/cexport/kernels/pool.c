@@ -6,6 +6,21 @@ static inline int32_t rounded_average(int32_t sum, int32_t count)
     return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }
 
+/* The sum of the bytes of each channel in groups of `count` pixels. */
+KERNEL partial_sums_s8(int32_t groups, int32_t count, int32_t depth, const uint8_t *in,
+                       uint8_t *out)
+{
+    const int8_t *from = (const int8_t *)in;
+    int16_t *to = (int16_t *)(void *)out;
+    for (int32_t group = 0; group < groups; ++group, from += count * depth)
+        for (int32_t c = 0; c < depth; ++c) {
+            int32_t sum = 0;
+            for (int32_t i = 0; i < count; ++i)
+                sum += from[i * depth + c];
+            *to++ = (int16_t)sum;
+        }
+}
+
 /* One for each column of
    MAX_POOL     | max_pool_s8     | max_pool_f32     | max_pool_even_s8
    AVERAGE_POOL | average_pool_s8 | average_pool_f32 | average_pool_even_s8
@@ -114,21 +129,6 @@ KERNEL BY_ROWS(const POOL_LAYER *k, uint8_t *sums_place, in_rows in, out_rows ou
             }
         }
     }
-}
-
-/* The sum of the bytes of each channel in groups of `count` pixels. */
-KERNEL partial_sums_s8(int32_t groups, int32_t count, int32_t depth, const uint8_t *in,
-                       uint8_t *out)
-{
-    const int8_t *from = (const int8_t *)in;
-    int16_t *to = (int16_t *)(void *)out;
-    for (int32_t group = 0; group < groups; ++group, from += count * depth)
-        for (int32_t c = 0; c < depth; ++c) {
-            int32_t sum = 0;
-            for (int32_t i = 0; i < count; ++i)
-                sum += from[i * depth + c];
-            *to++ = (int16_t)sum;
-        }
 }
 
 /* One for each column of
