@@ -57,8 +57,7 @@ std::unique_ptr<Step> make_average(const Operands& operands, std::size_t count) 
   const Scale in = Scale::of(source);
   const Scale out = Scale::of(result);
   const Rounding<std::int8_t> rounding(out.quantise<std::int8_t>(attributes.min()),
-                                       out.quantise<std::int8_t>(attributes.max()),
-                                       out.zero_point);
+                                       out.quantise<std::int8_t>(attributes.max()), out.zero_point);
   return make_plain_step([from = source.as<std::int16_t>(), to = result.as<std::int8_t>(),
                           channels = source.shape[3], num_groups = source.shape[1], rounding,
                           zeros = static_cast<std::int64_t>(source.shape[1]) * in.zero_point,
