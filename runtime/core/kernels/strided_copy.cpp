@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/turned_square.hpp"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -70,6 +72,27 @@ void gather_elements(const std::byte* source, std::byte* target, std::size_t cou
   }
 }
 
+// The same as loops over rows and columns of elements of 32 bits, whose numbers are multiples of 4,
+// for rows of the source that become columns of the target.
+void turn_squares(const std::byte* source, std::byte* target, std::size_t rows, std::size_t columns,
+                  std::int64_t source_stride, std::int64_t target_stride) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(std::uint32_t));
+  const auto num_rows = static_cast<std::int64_t>(rows);
+  const auto num_columns = static_cast<std::int64_t>(columns);
+  constexpr auto kStep = static_cast<std::int64_t>(kSquare);
+  for (std::int64_t row = 0; row < num_rows; row += kStep) {
+    for (std::int64_t column = 0; column < num_columns; column += kStep) {
+      const Square turned = turned_square(source + column * source_stride + row * kSize,
+                                          static_cast<std::ptrdiff_t>(source_stride));
+      std::byte* to = target + row * target_stride + column * kSize;
+      for (const SquareRow& each : turned.rows) {
+        std::memcpy(to, &each, sizeof each);
+        to += target_stride;
+      }
+    }
+  }
+}
+
 // Tiles in which source and target are both accessed along their rows.
 template <typename T>
 void transpose_elements(const std::byte* source, std::byte* target, const StridedCopy::Axis& middle,
@@ -92,6 +115,8 @@ void transpose_elements(const std::byte* source, std::byte* target, const Stride
     }
     return;
   }
+  const bool are_rows =
+      sizeof(T) == sizeof(std::uint32_t) && inner.target == size && middle.source == size;
   for (std::size_t i = 0; i < middle.length; i += kTile) {
     const std::size_t rows = std::min(kTile, middle.length - i);
     for (std::size_t j = 0; j < inner.length; j += kTile) {
@@ -100,6 +125,10 @@ void transpose_elements(const std::byte* source, std::byte* target, const Stride
                               static_cast<std::int64_t>(j) * inner.source;
       std::byte* to = target + static_cast<std::int64_t>(i) * middle.target +
                       static_cast<std::int64_t>(j) * inner.target;
+      if (are_rows && rows % kSquare == 0 && columns % kSquare == 0) {
+        turn_squares(from, to, rows, columns, inner.source, middle.target);
+        continue;
+      }
       for (std::size_t row = 0; row < rows; ++row) {
         const auto r = static_cast<std::int64_t>(row);
         copy_elements<T>(from + r * middle.source, to + r * middle.target, columns, inner.source,

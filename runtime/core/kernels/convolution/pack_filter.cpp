@@ -5,36 +5,20 @@
 
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/turned_square.hpp"
 
 namespace arenite {
 
 namespace {
 
-constexpr std::size_t kSquare = 4;
-typedef float Four __attribute__((vector_size(16)));
-
-Four load_four(const float* from) {
-  Four value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
 // Weights of four outputs from `first` on, of which four lie side by side in each: to[i] takes the
 // i-th of all outputs.
 void turn_square(const float* first, std::size_t output_stride, float* const* to) {
-  const Four a = load_four(first);
-  const Four b = load_four(first + output_stride);
-  const Four c = load_four(first + 2 * output_stride);
-  const Four d = load_four(first + 3 * output_stride);
-  const Four low_ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-  const Four high_ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Four low_cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  const Four high_cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  const Four turned[kSquare] = {__builtin_shufflevector(low_ab, low_cd, 0, 1, 4, 5),
-                                __builtin_shufflevector(low_ab, low_cd, 2, 3, 6, 7),
-                                __builtin_shufflevector(high_ab, high_cd, 0, 1, 4, 5),
-                                __builtin_shufflevector(high_ab, high_cd, 2, 3, 6, 7)};
-  for (std::size_t i = 0; i < kSquare; ++i) { std::memcpy(to[i], &turned[i], sizeof turned[i]); }
+  const auto stride = static_cast<std::ptrdiff_t>(output_stride * sizeof(float));
+  const Square turned = turned_square(first, stride);
+  for (std::size_t i = 0; i < kSquare; ++i) {
+    std::memcpy(to[i], &turned.rows[i], sizeof turned.rows[i]);
+  }
 }
 
 // A whole panel of a filter whose weights lie by outputs, inputs and taps without gaps. A few
