@@ -289,6 +289,9 @@ ARENITE_API arenite_status arenite_session_load_states(arenite_session* session,
  * what is not there, and by feed and run, if it was not started; nothing has changed then. An
  * output stays while it is kept, or read by a model that has neither run nor been skipped.
  *
+ * Of a model for a range of sizes call arenite_session_resize before it is started, with the sizes
+ * of all models of the file; it changes those of the models that do not run at once with it, too.
+ *
  * Only models that the schedule lets run at once may be called from several threads at a time.
  * arenite_session_reset, and saved states, are for the states of all models. */
 ARENITE_API arenite_status arenite_system_create(const arenite_model* model,

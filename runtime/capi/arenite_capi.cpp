@@ -232,12 +232,16 @@ arenite_session::arenite_session(std::shared_ptr<arenite::Session> of, arenite_s
       stage(number),
       ranges(arenite::stages_of(session.program())[number]),
       sizes(session.sizes()) {
-  find_ports(session, *session.program().inputs(), ranges.inputs, prefix_of(*this), inputs);
+  find_ports();
+}
+
+void arenite_session::find_ports() {
+  ::find_ports(session, *session.program().inputs(), ranges.inputs, prefix_of(*this), inputs);
   find_outputs();
 }
 
 void arenite_session::find_outputs() {
-  find_ports(session, *session.program().outputs(), ranges.outputs, prefix_of(*this), outputs);
+  ::find_ports(session, *session.program().outputs(), ranges.outputs, prefix_of(*this), outputs);
 }
 
 const char* arenite_version(void) { return ARENITE_VERSION; }
@@ -431,10 +435,12 @@ arenite_status arenite_session_resize(arenite_session* session, const size_t* si
     if (session->system == nullptr) {  // a subrange has turns of its own
       session->ranges.turns.end = std::max<std::size_t>(session->session.num_turns(), 1);
       session->has_begun = false;
+      session->find_ports();
+      return ARENITE_OK;
     }
-    find_ports(session->session, *session->session.program().inputs(), session->ranges.inputs, 0,
-               session->inputs);
-    session->find_outputs();
+    for (const auto& model : session->system->models) {
+      if (model->shared == session->shared) { model->find_ports(); }
+    }
     return ARENITE_OK;
   });
 }

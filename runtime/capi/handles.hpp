@@ -29,6 +29,8 @@ struct arenite_session {
 
   arenite_session(std::shared_ptr<arenite::Session> of, arenite_system* owner, std::size_t number);
 
+  // Fills in the structs of inputs and outputs, at the present sizes.
+  void find_ports();
   void find_outputs();
 
   std::shared_ptr<arenite::Session> shared;

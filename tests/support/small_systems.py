@@ -64,3 +64,28 @@ def write_system(
     path = folder / "system.toml"
     path.write_text("\n".join((*lines, more)), encoding="utf-8")
     return path
+
+
+RANGED = """
+[models.short]
+path = "short.onnx"
+dims = { n = "1..40" }
+keep = ["y"]
+
+[models.long]
+path = "long.onnx"
+shapes = { x = [1, 4, "2..60:2", 6] }
+"""
+
+
+def write_ranged_system(folder: Path, kind: str) -> Path:
+    """Write a system of two models for ranges of sizes, in a section of a kind."""
+    text = (
+        "(float[1,4,n,6] x) => (y) <float[8,4,3,3] w, float[8,8,1,1] v> "
+        "{ a = Conv<pads=[1,1,1,1]>(x, w) b = Relu(a) c = Conv(b, v) y = Sigmoid(c) }"
+    )
+    for seed, name in enumerate(("short", "long")):
+        save(folder, with_random_weights(parse(text), seed)).rename(folder / f"{name}.onnx")
+    path = folder / "system.toml"
+    path.write_text(f'schedule = [{{ {kind} = ["short", "long"] }}]{RANGED}', encoding="utf-8")
+    return path

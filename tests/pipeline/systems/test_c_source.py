@@ -17,7 +17,7 @@ from arenite.runtime.cexport.export import CExport
 from arenite.strategies import find
 from support import tflite_networks as networks
 from support.exported_c import Machine, best_order, compiled, drawn, exported
-from support.small_systems import CONNECTED, write_system
+from support.small_systems import CONNECTED, write_ranged_system, write_system
 from support.tiny_onnx import parse, save
 
 
@@ -174,6 +174,11 @@ def test_plans_that_do_not_hold_for_the_schedule_are_refused(tmp_path, monkeypat
     with pytest.raises(SharedAtOnceError):
         system_of(path)
     assert not (tmp_path / "c").exists()
+
+
+def test_ranges_of_sizes_are_refused(tmp_path):
+    with pytest.raises(OptionsError, match=r"x:2=2\.\.60:2: C source of a system has"):
+        system_of(write_ranged_system(tmp_path, "any_order"))
 
 
 def test_weights_are_not_streamed(tmp_path):

@@ -39,7 +39,9 @@ def test_models_run_in_the_order_of_the_file_unless_there_is_a_schedule(tmp_path
         ("[models.a]\nkeep = []", "'a' has no path"),
         ('[models."a.b"]\npath = "a.onnx"', "use no dot"),
         ('[models.a]\npath = "a.onnx"\nkeep = [1]', "expected names of outputs"),
-        ('[models.a]\npath = "a.onnx"\ndims = { n = "1..4" }', "expected a whole number"),
+        ('[models.a]\npath = "a.onnx"\ndims = { n = 0.5 }', "expected a whole number"),
+        ('[models.a]\npath = "a.onnx"\ndims = { n = "4..1" }', "a range needs"),
+        ('[models.a]\npath = "a.onnx"\ndims = { n = "0..4+" }', "which grows: unsupported"),
         ('[models.a]\npath = "a.onnx"\nvalues = { n = true }', "expected a number"),
         ('[models.a]\npath = "a.onnx"\nweights = "much"', "weights 'much'"),
         ('[models.a]\npath = "a.onnx"\nweights = "5%,late"', "'late' is unsupported"),
@@ -72,6 +74,23 @@ def test_what_is_no_system_is_refused(tmp_path, text, reason):
     with pytest.raises(SystemFileError) as error:
         described(tmp_path, text)
     assert reason in str(error.value)
+
+
+def test_ranges_have_the_name_of_their_model(tmp_path):
+    text = 'dims = { n = "1..4" }\nshapes = { x = [1, "2..8:2"] }\n'
+    found = described(tmp_path, f"{TWO}{text}").models["b"]
+    assert str(found.dims["n"]) == "b.n=1..4"
+    assert [str(each) for each in found.shapes["x"]] == ["1", "b.x:1=2..8:2"]
+
+
+def test_what_is_handed_on_has_one_size(tmp_path):
+    for name in ("a", "b"):
+        save(tmp_path, parse("(float[n] x) => (y) {y = Neg(x)}")).rename(tmp_path / f"{name}.onnx")
+    path = tmp_path / "system.toml"
+    ranged = TWO.replace("[models.b]", 'dims = { n = "1..4" }\n[models.b]\ndims = { n = 4 }')
+    path.write_text(ranged + CONNECT, encoding="utf-8")
+    with pytest.raises(SystemFileError, match="its size differs from run to run"):
+        plan_system(path)
 
 
 def test_a_missing_file_is_refused(tmp_path):

@@ -8,9 +8,9 @@ import pytest
 from arenite.pipeline.making.programs import random_array
 from arenite.pipeline.session import Session
 from arenite.pipeline.systems import SystemFileError, plan_system
-from arenite.runtime import ProgramError, StageOrderError, System
+from arenite.runtime import InputShapeError, ProgramError, SizeRangeError, StageOrderError, System
 from arenite.runtime.operators import Copy
-from support.small_systems import CONNECTED, write_system
+from support.small_systems import CONNECTED, write_ranged_system, write_system
 from support.tiny_onnx import parse, save, with_random_weights
 
 THREE = '"detector", { maybe = ["landmarks"] }, { maybe = ["iris"] }'
@@ -182,6 +182,47 @@ def test_models_at_once_run_in_slices_and_on_threads(tmp_path):
             found = system.run(given)
             np.testing.assert_array_equal(found["speech"]["words"], words)
             np.testing.assert_array_equal(found["detector"]["boxes"], boxes)
+
+
+@pytest.mark.parametrize("kind", ["any_order", "at_once"])
+def test_models_have_sizes_of_their_own(tmp_path, kind):
+    path = write_ranged_system(tmp_path, kind)
+    planned = plan_system(path)
+    planned.write(tmp_path / "system.arena")
+    assert kind == "at_once" or planned.height < sum(planned.alone.values())
+    generator = np.random.default_rng(0)
+
+    def given(length):
+        return {"x": generator.standard_normal((1, 4, length, 6)).astype(np.float32)}
+
+    with (
+        Session(tmp_path / "short.onnx", dims={"n": "1..40"}) as short,
+        Session(tmp_path / "long.onnx", dims={"n": "2..60:2"}) as long,
+        System(tmp_path / "system.arena", poison=0xFF) as system,
+    ):
+        alone = {"short": short, "long": long}
+        for order in (("short", "long"), ("long", "short")):
+            for lengths in ({"short": 40, "long": 60}, {"short": 1, "long": 44},
+                            {"short": 7, "long": 2}):  # fmt: skip
+                system.finish()
+                for name in order:
+                    inputs = given(lengths[name])
+                    expected = alone[name].run(inputs)["y"]
+                    np.testing.assert_array_equal(system[name].run(inputs)["y"], expected)
+                    if name == "short":
+                        kept = expected
+                np.testing.assert_array_equal(system["short"].outputs["y"].view, kept)
+        with pytest.raises(SizeRangeError, match=r"long\.x:2"):
+            system["long"].start(given(3))
+        with pytest.raises(InputShapeError):
+            system["long"].start({"x": np.zeros((1, 4, 6), np.float32)})
+        if kind == "any_order":  # a refused start leaves the sizes as they are
+            system.finish()
+            system["long"].run(given(60))
+            system["long"].start(given(60))
+            with pytest.raises(StageOrderError):
+                system["short"].start(given(5))
+            assert system["short"].inputs["x"].shape == (1, 4, 7, 6)
 
 
 LAYERS = """(float[1,32,8,8] x) => (y) <float[64,32,3,3] w, float[32,64,3,3] v>

@@ -12,10 +12,10 @@ from arenite.pipeline.systems import plan_system
 from arenite.runtime import StageOrderError, System
 from support.c_library import install
 from support.running import build
-from support.small_systems import CONNECTED, write_system
+from support.small_systems import CONNECTED, write_ranged_system, write_system
 from support.tiny_onnx import parse, save
 
-OK, ARGUMENT, UNSUPPORTED, ORDER = 0, 1, 5, 11
+OK, ARGUMENT, UNSUPPORTED, SIZE, ORDER = 0, 1, 5, 9, 11
 
 
 class Tensor(ctypes.Structure):
@@ -212,6 +212,24 @@ def test_models_at_once_run_in_slices_and_on_threads(library, tmp_path):
             assert len(arrays) == 20
             for each in arrays:
                 assert_same(each, expected[name])
+
+
+@pytest.mark.parametrize("kind", ["any_order", "at_once"])
+def test_models_have_sizes_of_their_own(library, tmp_path, kind):
+    path = tmp_path / "system.arena"
+    plan_system(write_ranged_system(tmp_path, kind)).write(path)
+    sizes = (ctypes.c_size_t * 2)(7, 44)
+    generator = np.random.default_rng(0)
+    with System(path) as system, InC(library, path) as in_c:
+        for name, length in (("short", 7), ("long", 44)):
+            session = in_c.session(name)
+            assert library.arenite_session_resize(session, sizes, ctypes.c_size_t(2)) == OK
+            given = {"x": generator.standard_normal((1, 4, length, 6)).astype(np.float32)}
+            assert_same(in_c.run(name, given), system[name].run(given))
+        assert in_c.outputs("short")["y"].shape == (1, 8, 7, 6)
+        assert library.arenite_session_resize(session, sizes, ctypes.c_size_t(1)) == ARGUMENT
+        sizes[0] = 41
+        assert library.arenite_session_resize(session, sizes, ctypes.c_size_t(2)) == SIZE
 
 
 def test_each_kind_of_file_is_opened_in_its_way(library, tmp_path):

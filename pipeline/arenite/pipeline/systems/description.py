@@ -2,13 +2,15 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from arenite.pipeline.making.hops import axis_of
-from arenite.planner.errors import FileError, about_file
+from arenite.planner import Dims, RangedShapes
+from arenite.planner.errors import FileError, SizeError, about_file
 from arenite.planner.programs import Section, SectionKind
+from arenite.planner.sizes import Dimension
 from arenite.runtime.rewrites import Hops, Padding, WeightBudget
 
 _KINDS = {str(kind): kind for kind in SectionKind}
@@ -29,8 +31,9 @@ class SystemModel:
     Attributes:
         path: An ONNX or TFLite file.
         keep: Outputs that stay until the schedule ends.
-        dims: Values of free dimensions, by name.
-        shapes: Shapes of inputs, by name.
+        dims: Values or ranges of free dimensions, by name. No two models may have ranges of the
+            same name: those read from a file have the name of the model before theirs.
+        shapes: Shapes of inputs, by name, ranges among them.
         values: Inputs fixed at a value, by name.
         weights: Those that may be resident in a run, the others being streamed; None for all.
         hops: The stream that it runs on; None for whole windows.
@@ -38,8 +41,8 @@ class SystemModel:
 
     path: Path
     keep: tuple[str, ...] = ()
-    dims: Mapping[str, int] = field(default_factory=dict)
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dims: Dims = field(default_factory=dict)
+    shapes: RangedShapes = field(default_factory=dict)
     values: Mapping[str, float] = field(default_factory=dict)
     weights: WeightBudget | None = None
     hops: Hops | None = None
@@ -187,12 +190,7 @@ def _model(folder: Path, name: str, stated: Any) -> SystemModel:
     path = stated.get("path")
     if not isinstance(path, str) or not path:
         raise SystemFileError(f"{what} has no path")
-    dims, shapes = (_table(f"{key} of {what}", stated.get(key, {})) for key in ("dims", "shapes"))
-    for value in (*dims.values(), *(each for shape in shapes.values() for each in _list(shape))):
-        if type(value) is not int or value < 1:
-            raise SystemFileError(
-                f"{what} has a size {value!r}; expected a whole number from 1 on"
-            )
+    dims, shapes = _lengths(name, stated)
     values = _table(f"values of {what}", stated.get("values", {}))
     for value in values.values():
         if type(value) not in (int, float):
@@ -201,13 +199,39 @@ def _model(folder: Path, name: str, stated: Any) -> SystemModel:
     if not all(isinstance(each, str) for each in keep):
         raise SystemFileError(f"{what} keeps {keep!r}; expected names of outputs")
     return SystemModel(
-        folder / path,
-        tuple(keep),
-        dims,
-        {key: tuple(each) for key, each in shapes.items()},
-        values,
-        _weights(what, stated.get("weights")),
+        folder / path, tuple(keep), dims, shapes, values, _weights(what, stated.get("weights")),
         _hops(what, stated),
+    )  # fmt: skip
+
+
+def _lengths(model: str, stated: Mapping[str, Any]) -> tuple[Dims, RangedShapes]:
+    """Return the dimensions and shapes of a model; its ranges have names of their own."""
+    what = f"model {model!r}"
+    dims, shapes = (_table(f"{key} of {what}", stated.get(key, {})) for key in ("dims", "shapes"))
+
+    def length(name: str, value: Any) -> int | Dimension:
+        if isinstance(value, str):
+            try:
+                value = Dimension.parse(name, value)
+            except SizeError as error:
+                raise SystemFileError(f"{what} has a size {error}") from error
+        if isinstance(value, Dimension):
+            if value.grows:
+                raise SystemFileError(f"{what} has a size {value}, which grows: unsupported")
+            return replace(value, name=f"{model}.{value.name}")
+        if type(value) is not int or value < 1:
+            raise SystemFileError(
+                f"{what} has a size {value!r}; expected a whole number from 1 on, or a range "
+                "such as '1..128'"
+            )
+        return value
+
+    return (
+        {name: length(name, value) for name, value in dims.items()},
+        {
+            name: tuple(length(f"{name}:{axis}", each) for axis, each in enumerate(_list(shape)))
+            for name, shape in shapes.items()
+        },
     )
 
 

@@ -75,6 +75,11 @@ def write_system_c(request: CRequest) -> ExportedC:
     reading = request.reading
     models = {name: _lowered(request, name, each) for name, each in system.models.items()}
     joined = join(system, {name: each.program for name, each in models.items()})
+    if joined.dimensions:
+        raise OptionsError(
+            f"the models have ranges of sizes, {', '.join(map(str, joined.dimensions))}: C source "
+            "of a system has one size; give each a number"
+        )
     derivation = derive(joined, _rules([each.lowered.rules for each in models.values()]))
     whole = LoweredForC(
         system.name, digest_of(system), derivation.program,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from arenite.pipeline.systems.description import Connection, SystemDescription, SystemFileError
 from arenite.planner import Alias, Array, Port, Program, Step, Tensor, TensorKind
 from arenite.planner.programs import Section, SectionKind, Stage, System
+from arenite.planner.sizes import depends
 from arenite.runtime.operators import Copy, Move
 
 _LASTING = (TensorKind.STATE, TensorKind.CONSTANT)
@@ -83,10 +84,11 @@ class _Joining:
         begun = 0
         for name in self._names:
             count = len(self._copies[name]) + len(programs[name].steps)
-            if programs[name].dimensions:
+            counted = [str(each) for each in programs[name].dimensions if each.counted_by]
+            if counted:
                 raise SystemFileError(
-                    f"model {name!r} has sizes that differ from run to run, "
-                    f"{', '.join(map(str, programs[name].dimensions))}; a system has one size"
+                    f"model {name!r} has sizes that a run counts, {', '.join(counted)}: "
+                    "unsupported in a system"
                 )
             if not programs[name].steps:
                 raise SystemFileError(f"model {name!r} has no step that runs")
@@ -130,6 +132,7 @@ class _Joining:
                 name: (numbered[span.start], numbered[span.stop - 1])
                 for name, span in self._spans(tensors).items()
             },
+            dimensions=tuple(each for program in programs for each in program.dimensions),
             system=System(stages, self._description.schedule),
         )
 
@@ -175,6 +178,8 @@ class _Joining:
             raise SystemFileError(f"{what}: it is a {root.kind!s} of its model")
         if other.kind is not TensorKind.INPUT:
             raise SystemFileError(f"{what}: the model keeps that input")
+        if any(map(depends, (*one.shape, *other.shape))):
+            raise SystemFileError(f"{what}: its size differs from run to run; give it one size")
         facts = [
             (_type(one), _shape(output, one), one.quantisation),
             (_type(other), _shape(port, other), other.quantisation),

@@ -10,10 +10,10 @@ import numpy as np
 
 from arenite.planner.programs import Section, SectionKind
 from arenite.runtime import _core
-from arenite.runtime.errors import InputShapeError, ProgramError, StageOrderError
+from arenite.runtime.errors import ProgramError, StageOrderError
 from arenite.runtime.session.closing import Closing
 from arenite.runtime.session.session import Session
-from arenite.runtime.session.stated import Array, SessionPort, SessionStage, misfit, require_inputs
+from arenite.runtime.session.stated import Array, SessionPort, SessionStage, require_inputs
 
 _SLACK = 128
 """Bytes behind each memory that kernels may read."""
@@ -74,13 +74,16 @@ class SystemStage:
 
     def start(self, inputs: Arrays | None = None) -> None:
         """Begin a run, for `advance` to continue. Arguments and errors are those of `run`."""
-        inputs, ports = inputs or {}, self.inputs
-        require_inputs(inputs, ports)
-        port = misfit(inputs, ports)
-        if port is not None:
-            raise InputShapeError(port.name, np.shape(inputs[port.name]), port.shape)
-        self._shared.begin(self._number)
-        for name, its in ports.items():
+        inputs = inputs or {}
+        require_inputs(inputs, self.inputs)
+        before = self._session.sizes
+        self._session.fit_to({f"{self.name}.{name}": array for name, array in inputs.items()})
+        try:
+            self._shared.begin(self._number)
+        except StageOrderError:
+            self._session.resize(before)
+            raise
+        for name, its in self.inputs.items():
             np.copyto(its.view, inputs[name])
         self._next = self._stage.turns.start
 

@@ -375,12 +375,12 @@ class Session(Closing):
         """Set the sizes that the shapes of the inputs and the rows of states say.
 
         Args:
-            inputs: An array for each input.
+            inputs: An array for each input; the others have the shapes that they have now.
             port: One that has another shape now, if that is known.
         """
         if port is not None and not self._dimensions:
             raise InputShapeError(port.name, np.shape(inputs[port.name]), port.shape)
-        shapes = [np.shape(inputs[each.name]) for each in self._inputs]
+        shapes = [np.shape(inputs.get(each.name, each.view)) for each in self._inputs]
         try:
             sizes = self._native.sizes_of(shapes)
         except _core.SizeRangeError as error:
@@ -396,7 +396,7 @@ class Session(Closing):
         ]
         self._resize(sizes)
         try:
-            other = misfit(inputs, self._inputs_by_name)
+            other = misfit(inputs, {name: self._inputs_by_name[name] for name in inputs})
             if other is not None:
                 raise InputShapeError(other.name, np.shape(inputs[other.name]), other.shape)
         except (InputShapeError, InputTypeError):
@@ -498,6 +498,21 @@ class Session(Closing):
         self._check_process()
         with self._turn:
             self._run_turns(turns)
+
+    def fit_to(self, inputs: Mapping[str, Array]) -> None:
+        """Set the sizes that the shapes of some inputs say, before these are written.
+
+        Raises:
+            InputShapeError: An array has another shape than any size gives it.
+            InputTypeError: An array has another element type.
+            SizeRangeError: A length is outside of the range of its dimension; nothing has changed.
+            SessionBusyError: Another thread is using the session.
+        """
+        self._check_process()
+        with self._turn:
+            port = misfit(inputs, {name: self._inputs_by_name[name] for name in inputs})
+            if port is not None:
+                self._fit_to(inputs, port)
 
     def guard(self) -> _core.StageGuard:
         """Return what tells which stages may run now. It is for one thread at a time."""
