@@ -58,8 +58,8 @@ def ram_table(asked: Asked) -> Iterator[Row]:
     """Arenas of exported C, in bytes, beside arenas of other tools and what these publish.
 
     Each export was compiled and its outputs compared before its arena counts. *Whole* and *in
-    bands* include graph inputs and outputs, *caller's* leaves them out; none has the stack, about
-    300 B. TensorFlow Lite Micro's smallest arena is measured in its 64-bit interpreter. Columns
+    bands* include graph inputs and outputs, *caller's* leaves them out; none has the stack.
+    TensorFlow Lite Micro's smallest arena is measured in its 64-bit interpreter. Columns
     with units are published: TinyEngine, X-CUBE-AI and TFLM of mcunet-vww1 are peaks of SRAM that
     TinyEngine's README states for an STM32H743; X-CUBE-AI of MobileNet v2 is the total RAM that
     ST's model zoo states, input and output inside. Vela's is the arena of its NPU.
