@@ -20,7 +20,8 @@ from arenite.pipeline.base.ranges import along, sizes_text
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.making.programs import random_array
-from arenite.planner import Program
+from arenite.pipeline.targets.compiling import Compiled
+from arenite.planner import Plan, Program
 from arenite.planner.operators import Band
 from arenite.planner.placement import size_at
 from arenite.planner.programs.outlines import apart_of, pieces_of
@@ -404,7 +405,8 @@ def touched_pages(asked: Asked) -> Iterator[Row]:
 
 def _touched(built: Built, sizes: dict[str, int]) -> int:
     """Return the bytes of the pages that hold tensors at some sizes."""
-    program, plan = built.compiled.program, built.plan
+    compiled, plan = _for(built, sizes)
+    program = compiled.program
     values = {**highest_sizes(program.dimensions), **sizes}  # of what a run counts: the most
     used = {name for step in program.steps for name in (*step.reads, *step.writes)}
     # Tensors lie inside the storage that they share, and so do most rows.
@@ -417,7 +419,7 @@ def _touched(built: Built, sizes: dict[str, int]) -> int:
     apart = apart_of(program)
     rows = _rows_of_pieces(program, values)
     pages: set[tuple[str, int]] = set()
-    for record, offset in zip(built.compiled.source.problem.records, plan.offsets, strict=True):
+    for record, offset in zip(compiled.source.problem.records, plan.offsets, strict=True):
         parts = [(0, size_at(record, values))] if not record.tensors else []
         for name in record.tensors:
             if name not in left_out:
@@ -430,6 +432,14 @@ def _touched(built: Built, sizes: dict[str, int]) -> int:
                 taken = range((offset + begin) // _PAGE, last // _PAGE + 1)
                 pages.update((record.memory, page) for page in taken)
     return len(pages) * _PAGE
+
+
+def _for(built: Built, sizes: Mapping[str, int]) -> tuple[Compiled, Plan]:
+    """Return the program that runs these sizes, and its plan."""
+    for part, plan in built.subranges:
+        if all(sizes[each.name] <= each.high for each in part.program.dimensions):
+            return part, plan
+    return built.compiled, built.plan
 
 
 def _rows_of_pieces(program: Program, values: Mapping[str, int]) -> dict[str, int]:

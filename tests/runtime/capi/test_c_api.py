@@ -12,6 +12,7 @@ from arenite.pipeline.making.building import build_model
 from arenite.pipeline.targets.compiling import lower_model
 from arenite.planner.placement import strategy
 from arenite.planner.programs.costs import LEAST
+from arenite.planner.sizes import Dimension
 from arenite.runtime import Session
 from arenite.runtime.program import write_assembly
 from arenite.runtime.rewrites import Activations
@@ -297,6 +298,25 @@ def test_a_session_is_resized_without_allocations(check, tmp_path):
     }  # fmt: skip
     assert found["above"][1] == "dimension 'n' is 41; its range is 2 to 40"
     assert found["none"][1] == "the model has 1 dimensions; 0 sizes are given"
+
+
+def test_a_session_takes_the_turns_of_a_subrange(check, tmp_path):
+    model = parse("""(float[1,3,h,h] x) => (y) <float[32,3,3,3] a, float[8,32,3,3] b> {
+        p = Conv<pads=[1,1,1,1]>(x, a) q = Relu(p)
+        y = Conv<pads=[1,1,1,1], strides=[2,2]>(q, b) }""")
+    dims = {"h": Dimension("h", 9, 249)}
+    built = build_model(save(tmp_path, with_random_weights(model)), Reading(dims=dims))
+    assert built.subranges
+    path = tmp_path / "both.arena"
+    built.write(path)
+    with Session(path) as session:
+        session.resize(h=9)
+        x = random_image(session)
+        x.tofile(tmp_path / "in")
+        expected = session.run({"x": x})["y"]
+    found = lines(check("resize", path, 9, tmp_path / "in", tmp_path / "out"))
+    assert (tmp_path / "out").read_bytes() == expected.tobytes()
+    assert found["allocations"] == (0, "0")
 
 
 def test_states_grow_without_allocations_and_are_saved(check, tmp_path):
