@@ -37,7 +37,8 @@ def built(model):
 
 @pytest.fixture(scope="module")
 def ceiling(built):
-    ((dimensions, _),) = built.parts
+    """The highest size at which every step runs whole."""
+    (dimensions, _), *_ = built.parts
     return dimensions[0].high
 
 
@@ -52,12 +53,13 @@ def turns_at(session, size):
 
 def test_lower_sizes_run_whole_in_the_arena_of_bands(built, ceiling):
     assert RANGE.low < ceiling < RANGE.high
-    ((_, height),) = built.parts
-    assert height <= built.arena_bytes < built.height
+    assert all(height <= built.arena_bytes < built.height for _, height in built.parts)
     with Session.of_pieces(list(program_pieces(built.assemble())), "chain") as session:
         steps = turns_at(session, RANGE.low)
         assert turns_at(session, ceiling) == steps
-        assert turns_at(session, ceiling + RANGE.step) > steps
+        turns = [turns_at(session, size) for size in RANGE.values]
+        assert len({*turns}) == 3
+        assert turns.count(steps) == turns.index(turns_at(session, ceiling + RANGE.step))
         assert session.arena_bytes == built.arena_bytes
 
 

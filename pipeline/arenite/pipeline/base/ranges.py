@@ -1,6 +1,6 @@
 """Plans for a range of sizes: what they take at single sizes of it.
 
-A range has one plan; a program in bands of rows may have another for its lower sizes. The height
+A range has one plan; a program in bands of rows may have others for its lower sizes. The height
 is the lowest of the highest sizes, and a process that has run at these keeps their pages. In the
 middle of a range one plan touches at most twice the pages of a plan for that size alone (`bench
 run touched-pages`). Of storage with parts at places that depend on sizes all pages count, so what

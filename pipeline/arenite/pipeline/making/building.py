@@ -1,6 +1,6 @@
 """From a model to a placed program: whole, or in bands of rows where they cost nothing."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,12 @@ from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import Outcome, check_bound, check_capacity, may_fit, place
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import compile_by_plan, with_callers, write_loaded
-from arenite.pipeline.making.subranges import may_have_subranges, whole_within
+from arenite.pipeline.making.subranges import (
+    may_have_subranges,
+    middle_above,
+    narrowed,
+    whole_within,
+)
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.compiling import (
     Compiled,
@@ -101,11 +106,13 @@ class Built:
             outcome.plan.height if height is None else height,
         )
 
-    def with_subrange(self, compiled: Compiled, plan: Plan) -> Self:
-        """Return the program with one for the lower part of its range, if that adds no weights."""
-        made = replace(self, subranges=((compiled, plan),))
-        alone = self.compiled.assemble(self.plan).weights_size
-        return self if made.assemble().weights_size > alone else made
+    def with_subranges(self, parts: Iterable[tuple[Compiled, Plan]]) -> Self:
+        """Return the program with those for lower sizes, ascending, that add no weights."""
+        made, size = self, self.compiled.assemble(self.plan).weights_size
+        for part in parts:
+            more = replace(made, subranges=(*made.subranges, part))
+            made = made if more.assemble().weights_size > size else more
+        return made
 
     def is_better_than(self, other: Self) -> bool:
         """Tell whether the arena is smaller or convolutions are quicker, and neither is worse."""
@@ -158,11 +165,40 @@ def build_model(
     )  # fmt: skip
     if not may_have_subranges(built.compiled) or built.outcome.interrupted:
         return built
-    part = whole_within(
-        model, reading, whole, built.compiled, built.arena_bytes,
-        strategy=strategy, kernels=kernels,
-    )  # fmt: skip
-    return built if part is None else built.with_subrange(part[0], part[1].plan)
+    return _with_subranges(model, reading, built, whole, strategy, kernels)
+
+
+def _with_subranges(
+    model: Path,
+    reading: Reading,
+    built: Built,
+    whole: Problem,
+    strategy: Strategy,
+    kernels: Kernels,
+) -> Built:
+    """Return a program in bands with others for its lower sizes, which fit into its arena.
+
+    The first runs whole; one behind it, up to the middle of the sizes above, in bands of its own.
+
+    Args:
+        whole: The records if every step runs whole.
+    """
+    banded, room = built.compiled, built.arena_bytes
+    index, part = whole_within(
+        model, reading, whole, banded, room, strategy=strategy, kernels=kernels
+    )
+    parts = [] if part is None else [part]
+    dimensions, tuning = banded.program.dimensions, banded.tuning
+    middle = middle_above(index, dimensions)
+    part_reading = narrowed(reading, dimensions, middle) if middle > index else None
+    if part_reading is not None:
+        other, _ = _build(
+            lower_model(model, part_reading), part_reading, strategy=strategy, capacity=None,
+            kernels=kernels, tune=None if tuning is None else lambda _: tuning, is_whole=False,
+        )  # fmt: skip
+        if other.arena_bytes <= room:
+            parts.append((other.compiled, other.plan))
+    return built.with_subranges(parts)
 
 
 def build_lowered(

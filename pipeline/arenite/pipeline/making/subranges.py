@@ -2,9 +2,10 @@
 
 Bands of rows are chosen for the highest sizes. At lower ones the same arena may hold all tensors
 whole: they then lie closer together, and steps run in one turn each, as in a program for the size
-alone.
+alone. Between them and the highest, other bands may be better.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from arenite.pipeline.base.placing import Outcome, place
 from arenite.pipeline.base.ranges import problem_at
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import Compiled, Lowered, lower_model, rules
-from arenite.planner import Problem, Strategy, TensorKind, derive
+from arenite.planner import Plan, Problem, Strategy, TensorKind, derive
 from arenite.planner.operators import Band
 from arenite.planner.programs import COMPUTE
 from arenite.planner.sizes import Dimension, Length, Size, Sizes, at
@@ -51,7 +52,7 @@ def whole_within(
     *,
     strategy: Strategy,
     kernels: Kernels,
-) -> tuple[Compiled, Outcome] | None:
+) -> tuple[int, tuple[Compiled, Plan] | None]:
     """Return the program of the lower sizes at which every step runs whole, and its plan.
 
     Args:
@@ -61,7 +62,7 @@ def whole_within(
         room: Bytes of its arena.
 
     Returns:
-        None where the lowest sizes alone have room, or their program would have other weights.
+        The number of its highest sizes (`narrowed`), and it; None where there is none.
 
     Raises:
         PlanError: There is no plan.
@@ -69,18 +70,50 @@ def whole_within(
     dimensions = banded.program.dimensions
     index = _highest(whole, dimensions, room)
     for lower in range(index, max(0, index - _ATTEMPTS), -1):
-        sizes = _along(dimensions, lower)
-        if any(sizes[each.name] == each.low for each in dimensions):
-            return None
-        part = _narrowed(reading, sizes)
-        lowered = lower_model(model, part)
-        compiled, outcome = _placed(lowered, part.limits, part.order_name, strategy)
+        part = narrowed(reading, dimensions, lower)
+        if part is None:
+            break
+        compiled, outcome = _placed(
+            lower_model(model, part), part.limits, part.order_name, strategy
+        )
         if outcome.plan.height > room:
             continue
         compiled = replace(compiled, kernels=kernels, tuning=banded.tuning, room=room)
-        compiled, plan = compiled.tiled(outcome.plan)
-        return compiled, replace(outcome, plan=plan)
-    return None
+        return lower, compiled.tiled(outcome.plan)
+    return 0, None
+
+
+def middle_above(index: int, dimensions: Sequence[Dimension]) -> int:
+    """Return the number of the sizes in the middle between some and the highest."""
+    return (index + max(map(len, dimensions)) - 1) // 2
+
+
+def narrowed(reading: Reading, dimensions: Sequence[Dimension], index: int) -> Reading | None:
+    """Return how the model is read for sizes up to some that are not the highest.
+
+    Args:
+        reading: How it is read for all sizes.
+        index: Number of the highest of them, all dimensions growing together from 0, the lowest.
+
+    Returns:
+        None if a dimension would have one value.
+    """
+    highest = _along(dimensions, index)
+    if any(highest[each.name] == each.low for each in dimensions):
+        return None
+
+    def lower(length: Length) -> Length:
+        if isinstance(length, Dimension):
+            return replace(length, high=highest[length.name])
+        if isinstance(length, Size):
+            return Size.of(length.expression, at(length, highest))
+        return length
+
+    return replace(
+        reading,
+        dims={name: lower(each) for name, each in reading.dims.items()},
+        shapes={name: tuple(map(lower, shape)) for name, shape in reading.shapes.items()},
+    )
 
 
 def _placed(
@@ -91,7 +124,7 @@ def _placed(
     return lowered.compiled(found), place(strategy, found.problem, limits)
 
 
-def _highest(whole: Problem, dimensions: tuple[Dimension, ...], room: int) -> int:
+def _highest(whole: Problem, dimensions: Sequence[Dimension], room: int) -> int:
     """Return the number of the highest sizes, below the last, that may fit; 0 if none do."""
     low, high = 0, max(map(len, dimensions)) - 2
     while low < high:
@@ -103,24 +136,7 @@ def _highest(whole: Problem, dimensions: tuple[Dimension, ...], room: int) -> in
     return max(low, 0)
 
 
-def _along(dimensions: tuple[Dimension, ...], index: int) -> Sizes:
+def _along(dimensions: Sequence[Dimension], index: int) -> Sizes:
     """Return sizes from the lowest on, all dimensions growing together."""
     last = max(map(len, dimensions)) - 1
     return {each.name: each.values[(len(each) - 1) * index // last] for each in dimensions}
-
-
-def _narrowed(reading: Reading, highest: Sizes) -> Reading:
-    """Return how the model is read for sizes up to some that are not the highest."""
-
-    def narrowed(length: Length) -> Length:
-        if isinstance(length, Dimension):
-            return replace(length, high=highest[length.name])
-        if isinstance(length, Size):
-            return Size.of(length.expression, at(length, highest))
-        return length
-
-    return replace(
-        reading,
-        dims={name: narrowed(each) for name, each in reading.dims.items()},
-        shapes={name: tuple(map(narrowed, shape)) for name, shape in reading.shapes.items()},
-    )
