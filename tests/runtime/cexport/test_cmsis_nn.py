@@ -132,7 +132,7 @@ def test_a_row_that_ends_before_its_last_column_is_left_to_ours_on_vectors(tmp_p
     def row() -> bytes:
         return conv(size=(1, 10), window=(1, 3), depth=(4, 6), stride=2, padding=1)
 
-    assert of(row(), tmp_path, MVE).kernels == ("conv_s8",)
+    assert of(row(), tmp_path, MVE).kernels == ("conv_pairs_s8",)
     assert of(row(), tmp_path, DSP).kernels == ("cmsis_conv_s8",)
 
 
