@@ -71,6 +71,18 @@ def test_what_is_wanted_dear_or_read_once_is_not_repeated(text, tmp_path):
     assert repeat_cheap_steps(program) == (program, {})
 
 
+def test_a_step_that_reads_the_result_of_a_repeated_one_stays_where_it_is(tmp_path):
+    text = (
+        "(float[1,8,16] x) => (y) {n = Softmax(x) m = Softmax(n) a = Abs(m) b = Neg(m) "
+        "c = Add(a, b) y = Add(c, n)}"
+    )
+    program = lower_model(save(tmp_path, parse(text))).program
+    steps = {step.outputs[0]: step.name for step in program.steps}
+    repeated, copies = repeat_cheap_steps(program)
+    assert list(copies.values()) == [steps["n"]]
+    assert [step.name for step in repeated.steps].count(steps["m"]) == 1
+
+
 def test_every_step_of_a_block_runs_by_rows_at_any_number_of_tokens(tmp_path):
     text = GRAPH.replace(f"float[1,{TOKENS}", "float[1,N")
     path = save(tmp_path, with_random_weights(parse(text, microsoft=True)))

@@ -18,20 +18,22 @@ def repeat_cheap_steps(program: Program) -> tuple[Program, dict[str, str]]:
     Readers that follow one another and whose results are needed whole share a copy.
 
     Cheap is a step without multiply-adds that can run row by row and reads, apart from constants,
-    one tensor, no state. The names of the copies are those of the result, and what they are copies
+    one tensor, no state, and not the result of another cheap step with several readers. The names of the copies are those of the result, and what they are copies
     of is given by name; of nothing if there is no cheap step with several readers.
     """
     readers = Counter(name for step in program.steps for name in step.reads)
     viewed = {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
     kept = {*program.output_tensors, *viewed}
-    repeated = {
-        step.outputs[0]: step
-        for step in program.steps
-        if len(step.writes) == 1
-        and readers[step.outputs[0]] > 1
-        and step.outputs[0] not in kept
-        and _is_cheap(program, step)
-    }
+    repeated: dict[str, Step] = {}
+    for step in program.steps:
+        if (
+            len(step.writes) == 1
+            and readers[step.outputs[0]] > 1
+            and step.outputs[0] not in kept
+            and repeated.keys().isdisjoint(step.reads)
+            and _is_cheap(program, step)
+        ):
+            repeated[step.outputs[0]] = step
     if not repeated:
         return program, {}
     names = Names([*program.tensors, *(step.name for step in program.steps)])
