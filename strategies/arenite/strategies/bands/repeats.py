@@ -18,8 +18,9 @@ def repeat_cheap_steps(program: Program) -> tuple[Program, dict[str, str]]:
     Readers that follow one another and whose results are needed whole share a copy.
 
     Cheap is a step without multiply-adds that can run row by row and reads, apart from constants,
-    one tensor, no state, and not the result of another cheap step with several readers. The names of the copies are those of the result, and what they are copies
-    of is given by name; of nothing if there is no cheap step with several readers.
+    one tensor, no state, and not the result of another cheap step with several readers. The names
+    of the copies are those of the result, and what they are copies of is given by name; of nothing
+    if there is no cheap step with several readers.
     """
     readers = Counter(name for step in program.steps for name in step.reads)
     viewed = {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
