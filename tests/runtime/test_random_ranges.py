@@ -9,3 +9,12 @@ from support.range_fuzz import WAYS, check
 @pytest.mark.parametrize("seed", [3, 21])
 def test_a_random_network_is_right_at_its_sizes(way, seed, tmp_path):
     assert check(seed, tmp_path, way).startswith(way)
+
+
+@pytest.mark.parametrize(
+    ("seed", "way"),
+    [(811149, "in bands"), (910108, "quick")],
+    ids=["a cheap step behind another", "a part of 16-bit floats that is an output"],
+)
+def test_a_network_that_was_refused_once_is_right(seed, way, tmp_path):
+    assert check(seed, tmp_path, way).startswith(way)

@@ -229,9 +229,8 @@ class _Halves:
             return result is not None and result.dtype in (DType.FLOAT16, DType.FLOAT32)
         if operator.moves_halves:
             moves_all = isinstance(operator, Copy)
-            return all(map(is_half, operands.inputs if moves_all else (source,))) and is_half(
-                result
-            )
+            moved = (*operands.inputs, *operands.outputs) if moves_all else (source, result)
+            return all(map(is_half, moved))
         taken, scratch = _bytes_of(operands), operator.scratch(operands)
         saved = _bytes_of(self._program.operands(step)) - taken
         return taken + scratch <= self._limit or scratch <= saved * _WORTH_IT
