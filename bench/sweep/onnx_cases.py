@@ -122,6 +122,8 @@ TEXTS: dict[str, str] = {
     "ConcatFromSequence": "(float[2,3] x) => (float[4,3] y) "
     "{q = SequenceConstruct(x, x) y = ConcatFromSequence<axis=0>(q)}",
     "CumSum": "(float[2,6] x) => (y) <int64 a = {1}> {y = CumSum(x, a)}",
+    "Einsum": "(float[2,3,4] x, float[2,4,5] z) => (y) "
+    '{y = Einsum<equation="bij,bjk->bik">(x, z)}',
     "GlobalLpPool": "(float[1,3,4,5] x) => (float[1,3,1,1] y) {y = GlobalLpPool(x)}",
     "LayerNormalization": "(float[2,4] x) => (y) <float[4] g = {1,2,3,4}> "
     "{y = LayerNormalization(x, g)}",

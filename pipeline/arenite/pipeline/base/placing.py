@@ -120,7 +120,7 @@ def place(strategy: Strategy, problem: Problem, limits: SearchLimits = UNLIMITED
             plan = run_strategy(strategy, problem)
     seconds = time.perf_counter() - started
     logger.info("%s: height %d B in %.3f s", strategy.name, plan.height, seconds)
-    if plan is not verified:
+    if plan != verified:
         _verify(boundless, plan, strategy.name)
     return Outcome(plan, seconds, interrupted=found.was_stopped)
 
@@ -217,7 +217,7 @@ class _Watcher:
 
     def __call__(self, best: Plan | None, lower_bound: int) -> bool:
         stops = self.search.should_stop()
-        is_new = best is not None and best is not self.verified
+        is_new = best is not None and best != self.verified
         if best is not None and is_new and len(best.offsets) >= _SLOW_TO_VERIFY:
             _verify(self.problem, best, self.strategy)
             self.verified = best
