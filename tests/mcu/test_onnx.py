@@ -18,14 +18,14 @@ from support.quantised_onnx import FORMS, assert_within_few_quanta, floats, outp
 from support.tiny_onnx import parse, save, with_random_weights
 
 RUNS = 3
-STACK = 300
+STACK = 512
 M0, M3, M4, M7, M55, RISCV = (
     "microbit", "lm3s6965evb", "mps2-an386", "mps2-an500", "mps3-an547", "virt",
 )  # fmt: skip
 
 
 def on_board(export, inputs, board, folder, sizes=None):
-    """The outputs of all runs on a board, within the arena and 300 B of stack."""
+    """The outputs of all runs on a board, within the arena and 512 B of stack."""
     subject = subject_of(written(export, folder / "c"), sizes=sizes)
     program = build(board_named(board), subject, folder / "b")
     arrays = [[each[port.port.name] for port in export.interface.inputs] for each in inputs]
