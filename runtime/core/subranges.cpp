@@ -47,7 +47,8 @@ void require_below(const Program& part, const Program& above, const std::string&
     is_lower = is_lower || one.high() < other.high();
   }
   if (!is_below || !is_lower) {
-    refuse(label + " has other dimensions, or no lower sizes, than what follows it");
+    refuse(label +
+           " has other dimensions than the program of the next higher sizes, or no lower sizes");
   }
 }
 

@@ -451,8 +451,9 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
     }
     all = rows;
     is_spread = is_spread || is_there(&source);
-    const RowJoinStep::Source found{move->input(), source.data, rows->length * element,
-                                    begin * element};
+    const RowJoinStep::Source found{move->input(), source.data,
+                                    static_cast<std::size_t>(rows->length * element),
+                                    static_cast<std::size_t>(begin * element)};
     sources.insert(is_there(&source) ? sources.begin() : sources.end(), found);
     begin += rows->length;
   }

@@ -36,11 +36,9 @@ class GruStep final : public Step {
 
   void run() override {
     begin_states(sizes_, initial_, hidden_);
-    for (std::size_t d = 0; d < sizes_.directions; ++d) {
-      lengths_.clear_rest(d, target_);
-      sums_.each_time(lengths_.longest(), d, is_reverse_ || d == 1,
-                      [&](std::size_t time, float* sums) { advance(time, d, sums); });
-    }
+    each_time_and_direction(
+        sizes_, sums_, lengths_, is_reverse_, target_,
+        [&](std::size_t time, std::size_t d, float* sums) { advance(time, d, sums); });
   }
 
  private:

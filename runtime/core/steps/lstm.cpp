@@ -39,11 +39,9 @@ class LstmStep final : public Step {
       begin_states(sizes_, initial_hidden_, hidden_);
       begin_states(sizes_, initial_cell_, cell_);
     }
-    for (std::size_t d = 0; d < sizes_.directions; ++d) {
-      lengths_.clear_rest(d, target_);
-      sums_.each_time(lengths_.longest(), d, is_reverse_ || d == 1,
-                      [&](std::size_t time, float* sums) { advance(time, d, sums); });
-    }
+    each_time_and_direction(
+        sizes_, sums_, lengths_, is_reverse_, target_,
+        [&](std::size_t time, std::size_t d, float* sums) { advance(time, d, sums); });
   }
 
  private:

@@ -269,4 +269,17 @@ class GateSums {
   float* sums_ = nullptr;
 };
 
+// Calls advance(time, direction, sums) for the times that some sequence has, of each direction and
+// in its order; the second one is backward. y is zero at the others.
+template <typename Advance>
+void each_time_and_direction(const RecurrentSizes& sizes, const GateSums& sums,
+                             const SequenceLengths& lengths, bool is_reverse, float* target,
+                             const Advance& advance) {
+  for (std::size_t d = 0; d < sizes.directions; ++d) {
+    lengths.clear_rest(d, target);
+    sums.each_time(lengths.longest(), d, is_reverse || d == 1,
+                   [&](std::size_t time, float* made) { advance(time, d, made); });
+  }
+}
+
 }  // namespace arenite
