@@ -1,5 +1,6 @@
 """The C library, built and installed once for the tests, without Python."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -30,13 +31,16 @@ def install() -> Path:
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
     prefix = _BUILD / "installed"
-    run(
-        ["cmake", "-S", CHECKOUT / "runtime" / "capi", "-B", _BUILD,
-         f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib",
-         f"-DCMAKE_CXX_COMPILER_LAUNCHER={sys.executable};-IS;{reuse_objects.__file__}"]
-    )  # fmt: skip
-    run(["cmake", "--build", _BUILD, "-j2"])
-    run(["cmake", "--install", _BUILD])
+    _BUILD.mkdir(parents=True, exist_ok=True)
+    with (_BUILD / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers of the tests build in the same folder
+        run(
+            ["cmake", "-S", CHECKOUT / "runtime" / "capi", "-B", _BUILD,
+             f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCMAKE_INSTALL_LIBDIR=lib",
+             f"-DCMAKE_CXX_COMPILER_LAUNCHER={sys.executable};-IS;{reuse_objects.__file__}"]
+        )  # fmt: skip
+        run(["cmake", "--build", _BUILD, "-j2"])
+        run(["cmake", "--install", _BUILD])
     return prefix
 
 
