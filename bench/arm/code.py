@@ -13,7 +13,10 @@ KINDS: Final = ("multiplies", "other vector", "loads", "stores", "branches", "sc
 _LLVM: Final = "19"
 """A release that has a model of Neoverse N1; Debian 12 and 13 have the package `llvm-19`."""
 _ITERATIONS: Final = 100
-_ATTRIBUTES: Final = {"aarch64": "--mattr=+v8.2a,+dotprod,+fullfp16,+crypto", "x86_64": "--mattr="}
+_ATTRIBUTES: Final = {
+    "aarch64": "--mattr=+v8.2a,+dotprod,+fullfp16,+crypto", "x86_64": "--mattr=",
+    "thumbv7em": "--mattr=+dsp,+fp-armv8d16sp", "thumbv8.1m.main": "--mattr=+dsp,+mve.fp,+fp-armv8d16",
+}  # fmt: skip
 _MULTIPLIES: Final[Sequence[tuple[int, int]]] = (
     (0x9F20FC00, 0x0E209400), (0x9F20FC00, 0x0E209C00), (0x9F20FC00, 0x0E20B400),
     (0xBF20FC00, 0x0E20CC00), (0xBF20FC00, 0x2E20DC00), (0xBF60F400, 0x0E400400),
@@ -55,13 +58,21 @@ def kind_of(word: int) -> str:
 
 
 @cache
-def cycles_of(codes: tuple[bytes, ...], arch: str, processor: str) -> list[float]:
+def cycles_of(
+    codes: tuple[bytes, ...], arch: str, processor: str, options: tuple[str, ...] = ()
+) -> list[float]:
     """Return the cycles of each piece of code, repeated, with all data in the first cache.
+
+    Args:
+        codes: The pieces.
+        arch: As LLVM names it.
+        processor: Also.
+        options: Further options of `llvm-mca`.
 
     Raises:
         MissingInputsError: LLVM is not installed, or does not understand the code.
     """
-    listings = [_listing(code, arch) for code in codes]
+    listings = [listing(code, arch, processor) for code in codes]
     regions = "".join(
         f"# LLVM-MCA-BEGIN {index}\n{listing}# LLVM-MCA-END\n"
         for index, listing in enumerate(listings)
@@ -69,7 +80,7 @@ def cycles_of(codes: tuple[bytes, ...], arch: str, processor: str) -> list[float
     said = _llvm(
         "llvm-mca", f"--mtriple={arch}-linux-gnu", f"--mcpu={processor}", _ATTRIBUTES[arch],
         f"--iterations={_ITERATIONS}", "--all-views=false", "--summary-view",
-        "--skip-unsupported-instructions=lack-sched", text=regions,
+        "--skip-unsupported-instructions=lack-sched", *options, text=regions,
     )  # fmt: skip
     found = re.findall(r"^Total Cycles: +(\d+)$", said, re.MULTILINE)
     assert len(found) == len(codes), "one summary for each region"
@@ -77,10 +88,11 @@ def cycles_of(codes: tuple[bytes, ...], arch: str, processor: str) -> list[float
 
 
 @cache
-def _listing(code: bytes, arch: str) -> str:
-    """Return code in assembly language."""
+def listing(code: bytes, arch: str, processor: str) -> str:
+    """Return code in assembly language, an instruction a line."""
     said = _llvm(
-        "llvm-mc", "--disassemble", f"--triple={arch}-linux-gnu", _ATTRIBUTES[arch],
+        "llvm-mc", "--disassemble", f"--triple={arch}-linux-gnu", f"--mcpu={processor}",
+        _ATTRIBUTES[arch],
         text=" ".join(f"0x{each:02x}" for each in code),
     )  # fmt: skip
     return "".join(f"{line}\n" for line in said.splitlines() if not line.startswith("\t."))

@@ -64,13 +64,19 @@ class Report:
             raise BoardError(f"{self.canaries_harmed} B round the arena were overwritten")
 
 
-def run(program: Program, inputs: bytes, time_limit_s: float = TIME_LIMIT_S) -> Report:
+def run(
+    program: Program,
+    inputs: bytes,
+    time_limit_s: float = TIME_LIMIT_S,
+    options: Sequence[str] = (),
+) -> Report:
     """Run the model on all inputs, one inference after the other.
 
     Args:
         program: For the board; files are written beside it.
         inputs: Bytes of all inputs of every inference, one behind the other.
         time_limit_s: Seconds after which it is ended.
+        options: Further options of the emulator.
 
     Raises:
         BoardError: It did not come to its end.
@@ -83,7 +89,7 @@ def run(program: Program, inputs: bytes, time_limit_s: float = TIME_LIMIT_S) -> 
     command = [
         board.emulator, "-M", board.name, *board.options, "-display", "none", "-serial", "none",
         "-monitor", "none", "-icount", "shift=0", "-semihosting-config",
-        "enable=on,target=native", "-kernel", str(program.path.resolve()),
+        "enable=on,target=native", *options, "-kernel", str(program.path.resolve()),
     ]  # fmt: skip
     try:
         done = subprocess.run(

@@ -50,6 +50,7 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "systems": Entry("systems", "bytes", "zoo, ../shared", "TFLM"),
     "joint-problems": Entry("systems", "bytes, seconds", "random", "best"),
     "c-source": Entry("c_code", "bytes, instructions", "../shared", "TFLM, TiGrIS"),
+    "c-cycles": Entry("c_cycles", "estimated cycles", "../shared", "X-CUBE-AI"),
     "c-onnx": Entry("c_code", "bytes, instructions", "assets, zoo", "onnx2c"),
     "ram-table": Entry("ram_table", "bytes", "../shared",
                        "TFLM, TinyEngine, X-CUBE-AI, Vela"),
