@@ -15,7 +15,8 @@ _LLVM: Final = "19"
 _ITERATIONS: Final = 100
 _ATTRIBUTES: Final = {
     "aarch64": "--mattr=+v8.2a,+dotprod,+fullfp16,+crypto", "x86_64": "--mattr=",
-    "thumbv7em": "--mattr=+dsp,+fp-armv8d16sp", "thumbv8.1m.main": "--mattr=+dsp,+mve.fp,+fp-armv8d16",
+    "thumbv7em": "--mattr=+dsp,+fp-armv8d16sp",
+    "thumbv8.1m.main": "--mattr=+dsp,+mve.fp,+fp-armv8d16",
 }  # fmt: skip
 _MULTIPLIES: Final[Sequence[tuple[int, int]]] = (
     (0x9F20FC00, 0x0E209400), (0x9F20FC00, 0x0E209C00), (0x9F20FC00, 0x0E20B400),

@@ -1,4 +1,4 @@
-"""Estimated cycles of inferences on Cortex-M boards, from the blocks of instructions that QEMU ran.
+"""Estimated cycles of inferences on Cortex-M boards, from blocks of instructions that QEMU ran.
 
 Of a Cortex-M4 the technical reference manual states the cycles of every instruction, and the sum
 of them is the estimate. Of a Cortex-M7 and M55 no such table is published: `llvm-mca` has models
@@ -205,4 +205,6 @@ def _symbols(program: Program, path: Path) -> list[tuple[int, str]]:
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     rows = (line.split() for line in listed.splitlines())
-    return [(int(at, 16) & ~1, name) for at, kind, name in rows if kind in "TtWw" and "$" not in name]
+    return [
+        (int(at, 16) & ~1, name) for at, kind, name in rows if kind in "TtWw" and "$" not in name
+    ]
