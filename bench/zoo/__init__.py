@@ -10,10 +10,13 @@ from bench.zoo.classic import densenet121, inception_v3, resnet50, unet
 from bench.zoo.decoders import language_model
 from bench.zoo.detecting import detector
 from bench.zoo.edge import bert_mini, deit_tiny, efficientnet_b0, mobilenet_v3, yolov8n
+from bench.zoo.encoders import bert, vit
+from bench.zoo.llama import smollm
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
 from bench.zoo.mobilenets import deeplab_v3, mobilenet_v1, mobilenet_v2, posenet
 from bench.zoo.opened import opened
 from bench.zoo.sequences import espcn, recurrent, temporal, transformer, vocoder, wake_word
+from bench.zoo.speech import moonshine_encoder, whisper_decoder, whisper_encoder
 
 NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v1": mobilenet_v1,
@@ -93,3 +96,26 @@ OPEN: dict[str, Callable[[], onnx.ModelProto]] = {
     ),
 }
 """Networks whose length is left open: tokens, pixels, frames or samples."""
+
+_MINILM = partial(bert, layers=6, features=384, heads=12)
+_BERT_TINY = partial(bert, layers=2, features=128, heads=2)
+_SMOLLM_360M = partial(smollm, layers=32, features=960, heads=15, key_heads=5, inner=2560)
+
+TRANSFORMERS: dict[str, Callable[[], onnx.ModelProto]] = {
+    "bert-tiny": _BERT_TINY,
+    "bert-tiny-fused": partial(_BERT_TINY, fused=True),
+    "bert-mini-embedded": bert,
+    "bert-mini-embedded-fused": partial(bert, fused=True),
+    "minilm": _MINILM,
+    "minilm-fused": partial(_MINILM, fused=True),
+    "vit-tiny": vit,
+    "vit-tiny-fused": partial(vit, fused=True),
+    "smollm-135m": smollm,
+    "smollm-135m-fused": partial(smollm, fused=True),
+    "smollm-360m": _SMOLLM_360M,
+    "smollm-360m-fused": partial(_SMOLLM_360M, fused=True),
+    "whisper-tiny-encoder": whisper_encoder,
+    "whisper-tiny-decoder": whisper_decoder,
+    "moonshine-tiny-encoder": moonshine_encoder,
+}
+"""Transformers of the sizes that edge devices run, written out by operators or fused."""

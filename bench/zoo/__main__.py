@@ -6,9 +6,9 @@ from pathlib import Path
 
 import onnx
 
-from bench.zoo import CELLS, EDGE, MEDIAPIPE, NETWORKS, OPEN, SEQUENCES, SMALL
+from bench.zoo import CELLS, EDGE, MEDIAPIPE, NETWORKS, OPEN, SEQUENCES, SMALL, TRANSFORMERS
 
-_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE, **SMALL, **EDGE, **SEQUENCES, **OPEN}
+_NAMED = {**NETWORKS, **CELLS, **MEDIAPIPE, **SMALL, **EDGE, **SEQUENCES, **OPEN, **TRANSFORMERS}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

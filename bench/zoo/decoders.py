@@ -1,12 +1,10 @@
 """A decoder of tokens with a cache, whose lengths are open, as tools export it for generation."""
 
-from typing import Any
-
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
-from bench.zoo.builder import IR_VERSION
+from bench.zoo.writer import GraphWriter
 
 _SEQUENCE, _PAST, _TOTAL = "sequence_length", "past_sequence_length", "total_sequence_length"
 
@@ -28,105 +26,68 @@ def language_model(
     return _Decoder(layers, features, heads, vocabulary, most).build()
 
 
-class _Decoder:
+class _Decoder(GraphWriter):
     def __init__(self, layers: int, features: int, heads: int, vocabulary: int, most: int) -> None:
-        self._features, self._heads, self._vocabulary = features, heads, vocabulary
-        self._random = np.random.default_rng(0)
-        self._nodes: list[onnx.NodeProto] = []
-        self._weights: dict[str, onnx.TensorProto] = {}
-        self._inputs = [
-            _info("input_ids", TensorProto.INT64, 1, _SEQUENCE),
-            _info("attention_mask", TensorProto.INT64, 1, _TOTAL),
-            _info("position_ids", TensorProto.INT64, 1, _SEQUENCE),
-        ]
-        self._outputs: list[onnx.ValueInfoProto] = []
-        words = self._weight(vocabulary, features, scale=0.3, name="words")
-        places = self._weight(most, features, scale=0.3, name="places")
-        x = self._node(
+        super().__init__("language_model")
+        self._features, self._heads = features, heads
+        for name, length in (
+            ("input_ids", _SEQUENCE), ("attention_mask", _TOTAL), ("position_ids", _SEQUENCE)
+        ):  # fmt: skip
+            self.input(name, 1, length, kind=TensorProto.INT64)
+        words = self.weight(vocabulary, features, scale=0.3, name="words")
+        places = self.weight(most, features, scale=0.3, name="places")
+        x = self.node(
             "Add",
-            self._node("Gather", words, "input_ids"),
-            self._node("Gather", places, "position_ids"),
+            self.node("Gather", words, "input_ids"),
+            self.node("Gather", places, "position_ids"),
         )
         self._mask = self._masked()
         for layer in range(layers):
-            x = self._node("Add", x, self._attention(self._norm(x), layer))
-            inner = self._linear(self._norm(x), features, 4 * features)
-            inner = self._node("Mul", inner, self._node("Sigmoid", inner))
-            x = self._node("Add", x, self._linear(inner, 4 * features, features))
-        logits = self._node("Transpose", words, perm=[1, 0])
-        self._nodes.append(helper.make_node("MatMul", [self._norm(x), logits], ["logits"]))
-        self._outputs.insert(0, _info("logits", TensorProto.FLOAT, 1, _SEQUENCE, vocabulary))
-
-    def build(self) -> onnx.ModelProto:
-        graph = helper.make_graph(
-            self._nodes, "language_model", self._inputs, self._outputs, [*self._weights.values()]
-        )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-        model.ir_version = IR_VERSION
-        onnx.checker.check_model(model)
-        return model
+            x = self.node("Add", x, self._attention(self._norm(x), layer))
+            inner = self.linear(self._norm(x), features, 4 * features)
+            inner = self.node("Mul", inner, self.node("Sigmoid", inner))
+            x = self.node("Add", x, self.linear(inner, 4 * features, features))
+        logits = self.node("Transpose", words, perm=[1, 0])
+        y = self.node("MatMul", self._norm(x), logits)
+        self.output(y, "logits", 1, _SEQUENCE, vocabulary, first=True)
 
     def _masked(self) -> str:
         """Return what is added to scores: much less than 0 where a token is not to be seen."""
-        total = self._node("Gather", self._node("Shape", "attention_mask"), self._constant(1))
-        keys = self._node("Range", self._constant(0), total, self._constant(1))
-        queries = self._node("Unsqueeze", "position_ids", self._constant([1, 3]))
-        seen = self._node("LessOrEqual", keys, queries)
-        given = self._node("Unsqueeze", "attention_mask", self._constant([1, 2]))
-        seen = self._node("And", seen, self._node("Cast", given, to=TensorProto.BOOL))
-        none, much = (self._constant(np.float32(each)) for each in (0, -1e9))
-        return self._node("Where", seen, none, much)
+        total = self.node("Gather", self.node("Shape", "attention_mask"), self.constant(1))
+        keys = self.node("Range", self.constant(0), total, self.constant(1))
+        queries = self.node("Unsqueeze", "position_ids", self.constant([1, 3]))
+        seen = self.node("LessOrEqual", keys, queries)
+        given = self.node("Unsqueeze", "attention_mask", self.constant([1, 2]))
+        seen = self.node("And", seen, self.node("Cast", given, to=TensorProto.BOOL))
+        none, much = (self.number(each) for each in (0, -1e9))
+        return self.node("Where", seen, none, much)
 
     def _attention(self, x: str, layer: int) -> str:
         size = self._features // self._heads
-        split = self._constant([0, 0, self._heads, size])
+        split = self.constant([0, 0, self._heads, size])
 
         def part() -> str:
-            whole = self._linear(x, self._features, self._features)
-            return self._node("Transpose", self._node("Reshape", whole, split), perm=[0, 2, 1, 3])
+            whole = self.linear(x, self._features, self._features)
+            return self.node("Transpose", self.node("Reshape", whole, split), perm=[0, 2, 1, 3])
 
         query, key, value = part(), part(), part()
         key, value = (
             self._cached(new, layer, name, size) for new, name in ((key, "key"), (value, "value"))
         )
-        scores = self._node("MatMul", query, self._node("Transpose", key, perm=[0, 1, 3, 2]))
-        scores = self._node("Mul", scores, self._constant(np.float32(size**-0.5)))
-        weights = self._node("Softmax", self._node("Add", scores, self._mask), axis=-1)
-        y = self._node("Transpose", self._node("MatMul", weights, value), perm=[0, 2, 1, 3])
-        joined = self._constant([0, 0, self._features])
-        return self._linear(self._node("Reshape", y, joined), self._features, self._features)
+        scores = self.node("MatMul", query, self.node("Transpose", key, perm=[0, 1, 3, 2]))
+        scores = self.node("Mul", scores, self.constant(np.float32(size**-0.5)))
+        weights = self.node("Softmax", self.node("Add", scores, self._mask), axis=-1)
+        y = self.node("Transpose", self.node("MatMul", weights, value), perm=[0, 2, 1, 3])
+        joined = self.constant([0, 0, self._features])
+        return self.linear(self.node("Reshape", y, joined), self._features, self._features)
 
     def _cached(self, new: str, layer: int, name: str, size: int) -> str:
         """Return the keys or values of past tokens and of the new ones."""
         past, present = f"past_key_values.{layer}.{name}", f"present.{layer}.{name}"
-        self._inputs.append(_info(past, TensorProto.FLOAT, 1, self._heads, _PAST, size))
-        self._outputs.append(_info(present, TensorProto.FLOAT, 1, self._heads, _TOTAL, size))
-        self._nodes.append(helper.make_node("Concat", [past, new], [present], axis=2))
+        self.input(past, 1, self._heads, _PAST, size)
+        self.output(self.node("Concat", past, new, axis=2), present, 1, self._heads, _TOTAL, size)
         return present
 
-    def _linear(self, x: str, depth: int, features: int) -> str:
-        y = self._node("MatMul", x, self._weight(depth, features, scale=depth**-0.5))
-        return self._node("Add", y, self._weight(features, scale=0.01))
-
     def _norm(self, x: str) -> str:
-        scale = self._constant(np.ones(self._features, np.float32))
-        return self._node("LayerNormalization", x, scale, axis=-1)
-
-    def _node(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        name = f"{operator.lower()}_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(operator, inputs, [name], **attributes))
-        return name
-
-    def _weight(self, *shape: int, scale: float, name: str = "weight") -> str:
-        values = scale * self._random.standard_normal(shape, np.float32)
-        return self._constant(values.astype(np.float32), name)
-
-    def _constant(self, value: object, name: str = "constant") -> str:
-        array = np.asarray(value)
-        name = f"{name}_{len(self._weights)}"
-        self._weights[name] = numpy_helper.from_array(array, name)
-        return name
-
-
-def _info(name: str, kind: int, *shape: int | str) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, kind, shape)
+        scale = self.constant(np.ones(self._features, np.float32))
+        return self.node("LayerNormalization", x, scale, axis=-1)

@@ -7,7 +7,7 @@ channels) are folded into its step.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -78,6 +78,7 @@ class ProgramBuilder:
         self._constants: dict[str, Array] = {}
         self._constant_shapes: dict[str, Shape] = {}  # of those whose front is taken
         self._quantisations: dict[str, Quantisation] = {}
+        self._shared: dict[str, StoredValue] = {}
         self._drafts: list[DraftStep] = []
         self._states: dict[str, StoredValue] = {}
         self._assigned: dict[str, StoredValue] = {}
@@ -336,6 +337,12 @@ class ProgramBuilder:
             operator, inputs, [output], dtype=dtype, step=step, quantisation=quantisation
         )
         return made
+
+    def made_once(self, name: str, make: Callable[[], StoredValue]) -> StoredValue:
+        """Return what steps of several operators read, made where the first of them needs it."""
+        if name not in self._shared:
+            self._shared[name] = make()
+        return self._shared[name]
 
     def bind(self, name: str, value: StoredValue) -> None:
         """Make a tensor of the model stand for an existing value."""

@@ -12,14 +12,12 @@ from arenite.runtime.lowering import moves
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue, as_written, same_bytes, strides
 from arenite.runtime.lowering.onnx.elementwise import combine
+from arenite.runtime.lowering.onnx.heads import TOKENS_FIRST, by_heads, joined, split
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.operators.attention import LARGEST_HEAD, Attention
 from arenite.runtime.operators.elementwise import BinaryFunction, Convert, Select
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.moves import Move
-
-TOKENS_FIRST = (0, 2, 1, 3)
-"""Batches, tokens, heads and elements among batches, heads, tokens and elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,31 +110,6 @@ def _placed(
     if addend is not None:
         mask = combine(t, BinaryFunction.ADD, addend, mask, f"{t.target}/masks")
     return replace(form, causal=False, window=0), None, mask
-
-
-def by_heads(t: OnnxTranslation, value: StoredValue, heads: int) -> StoredValue:
-    """Return a value as batches, heads, tokens and elements; of three axes the last has heads."""
-    if len(value.shape) == 4:
-        return value
-    if len(value.shape) != 3:
-        raise unsupported("rank of queries, keys and values", len(value.shape), 3, 4)
-    if heads < 1 or depends(value.shape[2]) or value.shape[2] % heads:
-        raise NotLoweredError(f"{heads} heads do not divide {value.shape[2]} columns")
-    return t.builder.transposed(split(t, value, heads), TOKENS_FIRST)
-
-
-def split(t: OnnxTranslation, value: StoredValue, heads: int) -> StoredValue:
-    """Return batches, tokens, heads and elements of a value whose last axis has the heads."""
-    batch, tokens, columns = value.shape
-    return t.builder.reshaped(value, (batch, tokens, heads, columns // heads), t.target)
-
-
-def joined(t: OnnxTranslation, value: StoredValue) -> StoredValue:
-    """Return batches, tokens and columns of batches, heads, tokens and elements."""
-    batch, heads, tokens, size = value.shape
-    by_tokens = t.builder.in_order(value, TOKENS_FIRST, t.target)
-    by_tokens = t.builder.transposed(by_tokens, TOKENS_FIRST)
-    return t.builder.reshaped(by_tokens, (batch, tokens, heads * size), t.target)
 
 
 def with_past(

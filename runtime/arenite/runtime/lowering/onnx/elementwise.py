@@ -12,6 +12,7 @@ from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsup
 from arenite.runtime.lowering.layout import StoredValue, broadcast
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.lowering.onnx.written_out import translate_norm, translate_product
+from arenite.runtime.lowering.onnx.written_rotary import translate_rotary
 from arenite.runtime.lowering.translation import InputLayout, fold_channels, fold_clamp
 from arenite.runtime.operators.elementwise import (
     Binary,
@@ -158,6 +159,8 @@ def binary(t: OnnxTranslation) -> None:
     if function in (B.MULTIPLY, B.DIVIDE) and translate_norm(t, function):
         return
     if function is B.MULTIPLY and translate_product(t):
+        return
+    if function is B.ADD and translate_rotary(t):
         return
     if _fold_constant(t, function):
         return

@@ -11,16 +11,9 @@ from arenite.planner.sizes import depends, same, same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, strides, without_axes
 from arenite.runtime.lowering.moves import joined, picked
-from arenite.runtime.lowering.onnx.attention import (
-    Form,
-    attend,
-    by_heads,
-    hidden,
-    is_cache,
-    with_past,
-)
+from arenite.runtime.lowering.onnx.attention import Form, attend, hidden, is_cache, with_past
 from arenite.runtime.lowering.onnx.elementwise import combine
-from arenite.runtime.lowering.onnx.rotary import rotated
+from arenite.runtime.lowering.onnx.heads import by_heads, rotated
 from arenite.runtime.lowering.onnx.transformer import with_vector
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction

@@ -6,10 +6,9 @@ from arenite.planner import DType
 from arenite.planner.sizes import depends, same
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue
-from arenite.runtime.lowering.onnx.attention import TOKENS_FIRST, joined, split
 from arenite.runtime.lowering.onnx.elementwise import combine
+from arenite.runtime.lowering.onnx.heads import TOKENS_FIRST, joined, rotated, split
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
-from arenite.runtime.operators.attention import Rotary
 from arenite.runtime.operators.elementwise import BinaryFunction
 from arenite.runtime.operators.movement import Gather
 
@@ -67,38 +66,6 @@ def gathered(t: OnnxTranslation, table: StoredValue, places: StoredValue) -> Sto
     return t.emit(
         Gather(axis=0), [table, places], shape=shape, dtype=table.dtype, name=f"{t.target}/angles"
     )
-
-
-def rotated(
-    t: OnnxTranslation,
-    value: StoredValue,
-    angles: tuple[StoredValue, StoredValue],
-    *,
-    interleaved: bool,
-    hint: str,
-) -> StoredValue:
-    """Return a value of batches, heads, tokens and elements, rotated.
-
-    Args:
-        t: The operator.
-        value: The value.
-        angles: Cosines and sines of batches, tokens and pairs.
-        interleaved: Whether an element is paired with the next one.
-        hint: Name of the result, behind that of the operator's.
-    """
-    require_type(value.dtype, DType.FLOAT32)
-    _, heads, tokens, size = value.shape
-    cosines, sines = angles
-    if depends(heads) or not same(cosines.shape[1], tokens) or cosines.shape[2] > size // 2:
-        raise NotLoweredError(
-            f"angles {list(cosines.shape)} do not fit tokens and elements {[tokens, size]}"
-        )
-    flat = joined(t, value)
-    made = t.emit(
-        Rotary(heads=int(heads), interleaved=interleaved), [flat, cosines, sines],
-        shape=flat.shape, name=f"{t.target}/{hint}",
-    )  # fmt: skip
-    return t.builder.transposed(split(t, made, int(heads)), TOKENS_FIRST)
 
 
 def _rotate(t: OnnxTranslation, cosines: StoredValue, sines: StoredValue) -> None:
