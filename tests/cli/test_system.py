@@ -50,7 +50,7 @@ def test_a_system_is_exported_as_c(tmp_path, run_json):
         (("--to", "tflm"), "takes one model; a system is for --to c"),
         (("--to", "c", "--dim", "n=1"), "a system states them for each"),
         (("--to", "c", "--order", "given"), "for one model, not for a system"),
-        (("--to", "c", "--budget", "1KiB"), "the models of a system run whole"),
+        (("--to", "c", "--budget", "1KiB"), "the budget is 1,024 B, the least arena that bands"),
     ],
 )
 def test_options_of_single_models_are_refused(tmp_path, run, options, words):

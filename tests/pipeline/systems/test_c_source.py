@@ -12,16 +12,20 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.exporting import CRequest
 from arenite.pipeline.making.schedule_checks import OverwrittenOutputError, SharedAtOnceError
 from arenite.pipeline.systems import exporting, write_system_c
+from arenite.planner import Budget
 from arenite.planner.programs import Section, SectionKind
+from arenite.planner.sizes import Dimension
 from arenite.runtime.cexport.export import CExport
-from arenite.strategies import find
+from arenite.strategies import BandsLimitError, find
 from support import tflite_networks as networks
 from support.exported_c import Machine, best_order, compiled, drawn, exported
 from support.small_systems import CONNECTED, write_ranged_system, write_system
 from support.tiny_onnx import parse, save
 
 
-def system_of(path: Path, **options) -> CExport:
+def system_of(path: Path, budget: str | None = None, **options) -> CExport:
+    if budget is not None:
+        options["budget"] = Budget.parse(budget)
     request = CRequest(path, path.with_name("c"), Reading(), find("best"), None, **options)
     return write_system_c(request).export
 
@@ -107,9 +111,10 @@ def test_models_run_in_any_order(tmp_path, order):
     running.assert_there("iris")
 
 
-def test_one_model_runs_between_the_steps_of_another(tmp_path):
+@pytest.mark.parametrize("budget", [None, "60%"])
+def test_one_model_runs_between_the_steps_of_another(tmp_path, budget):
     path = write_system(tmp_path, '{ at_once = ["speech", "detector"] }', "speech", "detector")
-    export = system_of(path)
+    export = system_of(path, budget)
     count = export.component.models[0].num_steps
     hook = f"-DSYSTEM_STEP(i)=(void)((i) < {count} && system_detector_run(arena))"
     running = Running(path, export, tmp_path / "made", 0xFF, hook)
@@ -176,9 +181,54 @@ def test_plans_that_do_not_hold_for_the_schedule_are_refused(tmp_path, monkeypat
     assert not (tmp_path / "c").exists()
 
 
-def test_ranges_of_sizes_are_refused(tmp_path):
-    with pytest.raises(OptionsError, match=r"x:2=2\.\.60:2: C source of a system has"):
-        system_of(write_ranged_system(tmp_path, "any_order"))
+def test_each_model_runs_at_sizes_of_its_own(tmp_path):
+    path = write_ranged_system(tmp_path, "any_order")
+    export = system_of(path)  # its own test has passed, at three sizes
+    machine = Machine.of(export, compiled(export, tmp_path / "all"))
+    readings = {
+        "short": Reading(dims={"n": Dimension("n", 1, 40)}),
+        "long": Reading(shapes={"x": (1, 4, Dimension("x:2", 2, 60, 2), 6)}),
+    }
+    alone = {}
+    for name, reading in readings.items():
+        made = exported(tmp_path / f"{name}.onnx", order=best_order(), reading=reading)
+        alone[name] = Machine.of(made, compiled(made, tmp_path / name))
+    random = np.random.default_rng(3)
+    names = [each.stage.name for each in export.component.models]
+    kept = None
+    for name, size in [("short", 17), ("long", 60), ("long", 2), ("short", 40), ("long", 24)]:
+        interface = export.component.models[names.index(name)]
+        ours, theirs = (
+            {each.name: size for each in dimensions}
+            for dimensions in (interface.dimensions, alone[name].export.interface.dimensions)
+        )
+        given = {"x": random.standard_normal((1, size, 6, 4)).astype(np.float32)}
+        found = machine.run(given, ours, names.index(name))["y"]
+        assert found.tobytes() == alone[name].run(given, theirs)["y"].tobytes(), (name, size)
+        if name == "short":
+            kept = interface.at(ours), found
+        else:
+            assert machine.outputs(kept[0])["y"].tobytes() == kept[1].tobytes()
+
+
+def test_models_run_in_bands_to_meet_a_budget(tmp_path):
+    path = write_system(
+        tmp_path, '"detector", { maybe = ["landmarks"] }, "speech"', "detector", "landmarks",
+        "speech", more="\n".join(CONNECTED.splitlines()[:4]),
+    )  # fmt: skip
+    whole = system_of(path, is_tested=False)
+    export = system_of(path, "62%", is_tested=False)
+    assert export.arena_bytes <= 0.62 * whole.arena_bytes
+    tables = [name for name in ("detector", "speech")
+              if f"system_{name}_turns[]" in export.files["system.c"].decode()]  # fmt: skip
+    assert tables == ["detector", "speech"]
+    running = Running(path, export, tmp_path / "made", 0xFF)
+    for seed in range(2):
+        running.run("detector", seed)
+        running.run("landmarks", seed, crop=running.made["detector"]["crop"])
+        running.run("speech", seed)
+    with pytest.raises(BandsLimitError, match="the budget is 100 B, the least arena that bands"):
+        system_of(path, "100")
 
 
 def test_weights_are_not_streamed(tmp_path):

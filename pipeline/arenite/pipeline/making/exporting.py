@@ -1,6 +1,7 @@
 """A model for another runtime: C source, or our plan inside the model."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -232,6 +233,14 @@ def write_planned_c(
 
 def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[CompiledForC, Plan]:
     """Return the program in bands of rows whose plan fits a budget."""
+    with bands_for_c(request, lowered) as search:
+        banded = search.within(size)
+    return lowered.compiled(banded.derivation), banded.plan
+
+
+@contextmanager
+def bands_for_c(request: CRequest, lowered: LoweredForC) -> Iterator[StripsSearch]:
+    """Yield the search of the bands of rows in which a model may run; it is watched meanwhile."""
     order = order_finder(request.reading.order_name or "best", request.reading.limits)
     program = derive(lowered.program, lowered.rules_in_bands, order)
     ordered = lowered.program.reordered([step.name for step in program.program.steps])
@@ -247,15 +256,14 @@ def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[Compile
             verify(problem, plan)
             return plan
 
-        banded = StripsSearch(
+        yield StripsSearch(
             ordered,
             lowered.rules_in_bands,
             MICROCONTROLLER,
             placed,
             should_stop,
             partial(has_kernel_by_rows, ordered, lowered.shifted),
-        ).within(size)
-    return lowered.compiled(banded.derivation), banded.plan
+        )
 
 
 def outputs_of(

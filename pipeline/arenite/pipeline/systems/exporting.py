@@ -1,16 +1,25 @@
 """A system as C source: its models in one arena, kernels and equal weights once."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.exporting import CRequest, ExportedC, outputs_of, write_planned_c
+from arenite.pipeline.making.exporting import (
+    CRequest,
+    ExportedC,
+    bands_for_c,
+    outputs_of,
+    write_planned_c,
+)
 from arenite.pipeline.making.schedule_checks import check_stages
 from arenite.pipeline.systems.apart import place_apart
+from arenite.pipeline.systems.banding import PlacedModels, in_bands
 from arenite.pipeline.systems.description import SystemDescription, SystemModel
 from arenite.pipeline.systems.joining import join, prefixed
 from arenite.pipeline.systems.planning import digest_of
@@ -63,8 +72,6 @@ def write_system_c(request: CRequest) -> ExportedC:
         OutputError: The folder cannot be written.
     """
     request.check()
-    if request.budget is not None:
-        raise OptionsError("--budget is for a single model; the models of a system run whole")
     system = SystemDescription.read(request.model)
     for name, model in system.models.items():
         if model.weights is not None:
@@ -72,27 +79,19 @@ def write_system_c(request: CRequest) -> ExportedC:
                 f"model {name!r} has weights={str(model.weights)!r}: C source streams none; leave "
                 "it out"
             )
-    reading = request.reading
     models = {name: _lowered(request, name, each) for name, each in system.models.items()}
-    joined = join(system, {name: each.program for name, each in models.items()})
-    if joined.dimensions:
-        raise OptionsError(
-            f"the models have ranges of sizes, {', '.join(map(str, joined.dimensions))}: C source "
-            "of a system has one size; give each a number"
-        )
-    derivation = derive(joined, _rules([each.lowered.rules for each in models.values()]))
-    whole = LoweredForC(
-        system.name, digest_of(system), derivation.program,
-        frozenset(name for each in models.values() for name in each.lowered.shifted),
-        _rules([each.lowered.rules for each in models.values()]), _rounding(request, models),
-    )  # fmt: skip
-    compiled = whole.compiled(derivation)
-    plan = place_apart(
-        request.strategy, compiled.program, compiled.source.problem, reading.limits
-    ).plan
+    whole = _System(request, system, models)
+    placed = whole.placed({name: each.program for name, each in models.items()})
+    if request.budget is not None:
+        size = request.budget.bytes_of(placed.plan.height)
+        assert size is not None
+        if placed.plan.height > size:
+            placed = whole.within(size)
+    compiled, plan = whole.lowered.compiled(placed.derivation), placed.plan
     _check(compiled, plan)
-    references = _References(request, system, models, whole.rounding)
-    return write_planned_c(request, compiled, plan, whole.rounding, references.of)
+    rounding = whole.lowered.rounding
+    references = _References(request, system, models, rounding)
+    return write_planned_c(request, compiled, plan, rounding, references.of)
 
 
 def _lowered(request: CRequest, name: str, model: SystemModel) -> _Model:
@@ -109,6 +108,44 @@ def _lowered(request: CRequest, name: str, model: SystemModel) -> _Model:
         shifted=frozenset(f"{name}/{each}" for each in kernels.shifted),
     )  # fmt: skip
     return _Model(model, own, lowered, prefixed(kernels.program.reordered(order), name))
+
+
+class _System:
+    """All models, joined and placed, whole or in bands of rows."""
+
+    def __init__(
+        self, request: CRequest, system: SystemDescription, models: Mapping[str, _Model]
+    ) -> None:
+        self._request, self._system, self._models = request, system, models
+        programs = {name: each.program for name, each in models.items()}
+        self.lowered = LoweredForC(
+            system.name, digest_of(system), join(system, programs),
+            frozenset(name for each in models.values() for name in each.lowered.shifted),
+            _rules([each.lowered.rules for each in models.values()]), _rounding(request, models),
+        )  # fmt: skip
+
+    def placed(self, programs: Mapping[str, Program], rules: Rules | None = None) -> PlacedModels:
+        """Return the models joined and placed."""
+        derivation = derive(join(self._system, programs), rules or self.lowered.rules)
+        outcome = place_apart(
+            self._request.strategy, derivation.program, derivation.problem,
+            self._request.reading.limits,
+        )  # fmt: skip
+        return PlacedModels(derivation, outcome.plan)
+
+    def within(self, size: int) -> PlacedModels:
+        """Return the models in bands of rows, so that all fit a budget.
+
+        Raises:
+            BandsLimitError: They do not fit.
+        """
+        with ExitStack() as stack:
+            searches = {
+                name: stack.enter_context(bands_for_c(self._request, each.lowered))
+                for name, each in self._models.items()
+            }
+            rules = replace(self.lowered.rules_in_bands, outlines=True)
+            return in_bands(searches, partial(self.placed, rules=rules), size)
 
 
 def _rules(found: list[Rules]) -> Rules:
@@ -203,7 +240,7 @@ class _References:
                 hops=model.stated.hops,
             ),
         )  # fmt: skip
-        alone = Interface.alone(program)
+        alone = Interface.alone(program).at(interface.sizes)
         handed = {
             each.target.removeprefix(f"{name}."): self._made[each.source]
             for each in self._system.connections

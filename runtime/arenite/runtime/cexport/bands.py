@@ -146,7 +146,7 @@ class Turns:
         if not any(_THIRD_ROWS in call for call in calls):
             self.cases.append([f"/* {title} */", *map(self._sizes.filled, calls)])
             return
-        name, arguments = f"turn_{len(self.cases)}", self.interface.arena_parameter
+        name, arguments = f"{self._turn}_{len(self.cases)}", self.interface.arena_parameter
         given = "arena"
         if any("first, end" in call for call in calls):
             arguments, given = f"{arguments}, int32_t first, int32_t end", "arena, first, end"
@@ -159,6 +159,16 @@ class Turns:
             "{", *(f"    {call}" for call in calls), "}",
         ]  # fmt: skip
         self.cases.append([f"/* {title} */", f"{name}({', '.join([given, *more])});"])
+
+    @property
+    def _turn(self) -> str:
+        """What the names of the functions of turns begin with, or are."""
+        return "turn" if self.interface.stage is None else f"{self.interface.name}_turn"
+
+    @property
+    def table_name(self) -> str:
+        """Name of the table of the turns."""
+        return f"{self._turn}s"
 
     def _variables(self) -> SizeVariables:
         """Return the sizes in a function that is handed its dimensions, and pointers to counts."""
@@ -187,7 +197,7 @@ class Turns:
             [*self._sizes.lines, *(line for each in self.cases for line in each)]
         )
         given = [f"&{name}" if "*" in text else name for name, text in used.items()]
-        return f"run_turn({', '.join(['arena', 'turn', *given])});"
+        return f"run_{self._turn}({', '.join(['arena', 'turn', *given])});"
 
     def calls(self, number: int, step: Step) -> list[str]:
         """Return what a turn of a banded step calls.
@@ -216,7 +226,7 @@ class Turns:
         yield "/* For each turn its step, its first row, and the row after its last. */"
         yield "static const struct {"
         yield f"    {'uint16_t' if largest < 1 << 16 else 'int32_t'} step, first, end;"
-        yield "} turns[] = {"
+        yield f"}} {self.table_name}[] = {{"
         line = "   "
         for turn in self.table:
             item = "{" + ", ".join(map(str, turn)) + "},"
@@ -229,11 +239,12 @@ class Turns:
         yield ""
         more = self._parameters(self._lines()).values()
         arguments = [self.interface.arena_parameter, "int32_t turn", *more]
-        yield f"static void run_turn({', '.join(arguments)})"
+        table = f"{self.table_name}[turn]"
+        yield f"static void run_{self._turn}({', '.join(arguments)})"
         yield "{"
-        yield "    const int32_t first = turns[turn].first, end = turns[turn].end;"
+        yield f"    const int32_t first = {table}.first, end = {table}.end;"
         yield from (f"    {line}" for line in self._sizes.lines)
-        yield "    switch (turns[turn].step) {"
+        yield f"    switch ({table}.step) {{"
         last = len(self.cases) - 1
         for number, (title, *calls) in enumerate(self.cases):
             yield "    default:" if number == last else f"    case {number}:"

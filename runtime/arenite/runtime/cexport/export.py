@@ -85,12 +85,14 @@ def export_c(
     written = CFileParts(FlashConstants(name), rounding, is_mostly_narrow(constants.values()))
     component = Component.of(name, layout, compiled.alignment)
     models = [_written_model(layout, written, each) for each in component.models]
+    if program.dimensions:
+        check_sizes(_with_rows(layout, written, component.models), written)
     digest = plan_digest(compiled.source.problem, plan)
     about = source.Provenance(
         compiled.source.name, compiled.source.digest, digest, rounding,
         extension_of(compiled.program),
     )  # fmt: skip
-    checks = [[(each, vectors(each)) for each in some] for some in _tested(component.models)]
+    checks = [[(each, vectors(each)) for each in some] for some in _tested(component)]
     files = {
         f"{name}.h": source.header(component, about, written.constants.num_bytes),
         f"{name}.c": source.text(component, about, layout, written, models),
@@ -121,21 +123,29 @@ def _written_model(
     """
     counted = [each.name for each in interface.dimensions if each.counted_by]
     variables = SizeVariables(interface.dimensions, interface.variables, counted)
-    layout = replace(layout, counts=_counts(layout.program, interface.variables))
+    layout = replace(layout, counts=_counts(layout.program, interface))
     _check_ports(layout, interface, variables)
     calls = _written_steps(layout, written, interface, variables)
-    if interface.dimensions:
-        check_sizes(Turns.of(layout, written, interface).layout, written)
     return source.ModelCalls(interface, tuple(calls), tuple(variables.lines))
+
+
+def _with_rows(
+    layout: ArenaLayout, written: CFileParts, models: Sequence[Interface]
+) -> ArenaLayout:
+    """Return a layout with the rows that lie apart, and the counts of the steps of all models."""
+    counts = {
+        name: each for model in models for name, each in _counts(layout.program, model).items()
+    }
+    return Turns.of(replace(layout, counts=counts), written, models[0]).layout
 
 
 def _bytes(content: str | bytes) -> bytes:
     return content.encode("utf-8") if isinstance(content, str) else content
 
 
-def _tested(models: Sequence[Interface]) -> list[Sequence[Interface]]:
+def _tested(component: Component) -> list[Sequence[Interface]]:
     """Return the interfaces at each of the sizes that are tested: the highest ones first."""
-    dimensions = models[0].dimensions
+    models, dimensions = component.models, component.dimensions
     if not dimensions:
         return [models]
     highest = highest_sizes(dimensions)
@@ -149,13 +159,14 @@ def _tested(models: Sequence[Interface]) -> list[Sequence[Interface]]:
     ]
 
 
-def _counts(program: Program, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def _counts(program: Program, interface: Interface) -> dict[str, tuple[str, str]]:
     """Return the dimension that each step counts and its name in C, by the name of the step."""
+    known = dict(zip(interface.dimensions, interface.variables, strict=True))
     return {
         step.name: (dimension.name, name)
         for step in program.steps
         if isinstance(step.operator, RuntimeOperator) and step.operator.counts
-        for dimension, name in zip(program.dimensions, names, strict=True)
+        for dimension, name in known.items()
         if dimension.counted_by and same(program.tensors[step.outputs[0]].shape[0], dimension.size)
     }
 
@@ -202,6 +213,8 @@ def _written_steps(
     known = writers()
     turns = Turns.of(layout, written, interface)
     layout = replace(layout, has_tables=turns.layout.has_tables, counts=turns.layout.counts)
+    steps = layout.program.steps[interface.steps.start : interface.steps.stop]
+    is_in_turns = any(isinstance(step.operator, Band) for step in steps)
     for number in interface.steps:
         step = layout.program.steps[number]
         writer = StepWriter(layout, step, number, written)
@@ -213,7 +226,7 @@ def _written_steps(
             if write is None:
                 raise NotWrittenError("no C kernel for this operator")
             write(writer)
-            if layout.has_tables:
+            if is_in_turns:
                 turns.add_whole(step, writer.calls)
                 continue
             calls = [variables.filled(each) for each in writer.calls]
@@ -229,7 +242,8 @@ def _written_steps(
     written.layers += turns.definitions()
     if not turns.table:
         return found
-    return [source.StepCalls(layout.program.steps[0], (turns.call(),), len(turns.table))]
+    first = layout.program.steps[interface.steps.start]
+    return [source.StepCalls(first, (turns.call(),), len(turns.table), turns.table_name)]
 
 
 def plan_digest(problem: Problem, plan: Plan) -> str:

@@ -262,8 +262,8 @@ class Interface:
         alignment: Of the arena, in bytes.
         states: Names of the tensors that are kept from one run to the next.
         steps: Its steps among those of the program.
-        dimensions: Those that the sizes of a run depend on, the counted ones last; tensors are at
-            the highest sizes.
+        dimensions: Those that the sizes of a run of it depend on, the counted ones last; tensors
+            are at the highest sizes.
         sizes: Values of the dimensions where tensors are at other sizes.
         stage: Which model of a system it is; None for a single model.
         memories: What the caller hands a run, if that is more than an arena.
@@ -341,7 +341,9 @@ class Interface:
     def parameters(self) -> tuple[str, ...]:
         """Names of the dimensions in C."""
         taken = "arena", "dims"
-        return distinct([*taken, *(each.name for each in self.dimensions)], "size")[len(taken) :]
+        prefix = "" if self.stage is None else f"{self.stage.name}."
+        names = (each.name.removeprefix(prefix) for each in self.dimensions)
+        return distinct([*taken, *names], "size")[len(taken) :]
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -409,6 +411,11 @@ class Component:
         return self.models[0].memories
 
     @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """Those of all models, each once."""
+        return tuple(dict.fromkeys(d for model in self.models for d in model.dimensions))
+
+    @property
     def num_steps(self) -> int:
         """Number of steps of all models."""
         return sum(each.num_steps for each in self.models)
@@ -436,8 +443,19 @@ def _stages(layout: ArenaLayout, whole: Interface, stages: Sequence[Stage]) -> I
             outputs=_ports(program, layout, its_outputs, "output"),
             states=layout.states(steps),
             steps=steps,
+            dimensions=_dimensions(program, steps, (*its_inputs, *its_outputs)),
             stage=stage,
         )
+
+
+def _dimensions(program: Program, steps: range, ports: Sequence[Port]) -> tuple[Dimension, ...]:
+    """Return the dimensions that the sizes of some steps and ports depend on."""
+    some = program.steps[steps.start : steps.stop]
+    named = {name for step in some for name in (*step.reads, *step.writes)}
+    named.update(port.tensor for port in ports)
+    lengths = [each for name in named for each in program.tensors[name].shape if depends(each)]
+    names = {name for each in lengths for name in Expression.of(each).names}
+    return tuple(each for each in program.dimensions if each.name in names)
 
 
 def _ports(

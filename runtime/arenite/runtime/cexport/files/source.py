@@ -61,11 +61,13 @@ class StepCalls:
         step: The step; the first of a run of turns.
         calls: Calls of kernels.
         turns: How many there are; 0 if it is a step.
+        table: Name of the table of the turns.
     """
 
     step: Step
     calls: tuple[str, ...]
     turns: int = 0
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,8 @@ def _run(macro: str, model: ModelCalls) -> Iterator[str]:
         if each.turns:
             yield f"    for (int32_t turn = 0; turn < {each.turns}; ++turn) {{"
             yield from (f"        {call}" for call in each.calls)
-            yield f"        {macro}_STEP(turns[turn].step);"
+            first = f"{interface.steps.start} + " if interface.steps.start else ""
+            yield f"        {macro}_STEP({first}{each.table}[turn].step);"
             yield "    }"
             continue
         yield f"    /* {index}: {each.step.operator.label} {comment(each.step.name)} */"
