@@ -213,7 +213,8 @@ def test_in_bands_a_network_fits_a_chip_that_it_does_not_whole(sources, tmp_path
 
 def macro(folder: Path, name: str) -> str:
     """The value of a macro of the header."""
-    (header,) = (each for each in folder.glob("*.h") if not each.stem.endswith("_serial"))
+    others = ("_serial", "_external")
+    (header,) = (each for each in folder.glob("*.h") if not each.stem.endswith(others))
     lines = header.read_text().splitlines()
     (value,) = (line.split()[2] for line in lines if line.startswith("#define") and
                 f"_{line.split()[1]}".endswith(f"_{name}"))  # fmt: skip
@@ -313,6 +314,21 @@ def test_a_system_runs_its_models_in_one_arena(sources, tmp_path, board):
     found = measured(board, tested, inputs, tmp_path / "board")
     found.report.require_sound()
     assert found.footprint.variables == 0
+
+
+@pytest.mark.parametrize("board", [M4, M55])
+def test_fetched_weights_give_the_reference_outputs(sources, tmp_path, board):
+    model, _ = sources("classifier")
+    options = ["--to", "c", "-o", str(tmp_path / "c"), "--weights", "80%"]
+    assert main(["export", str(model), *options]) == 0
+    (tmp_path / "c/external.c").write_text('#include "classifier_external.h"\n')
+    subject = exported(tmp_path / "c")
+    fetching = replace(subject, sources=[*subject.sources, tmp_path / "c/external.c"])
+    inputs = random_inputs(model, RUNS)
+    found = measured(board, fetching, joined(inputs), tmp_path / "board")
+    assert found.report.outputs == joined(tflm_outputs(model, inputs))
+    assert_small(found)
+    assert int(macro(tmp_path / "c", "EXTERNAL_BYTES")) > 300
 
 
 @pytest.mark.parametrize(("name", "board"), REAL)

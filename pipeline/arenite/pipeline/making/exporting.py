@@ -47,6 +47,7 @@ from arenite.runtime.cexport import (
     Vectors,
     check_folder,
     export_c,
+    fetch_weights,
     for_cmsis_nn,
     has_kernel_by_rows,
     identifier,
@@ -105,11 +106,29 @@ class CRequest:
                 f"--memory and --boundary exclude take one size: {self.reading.ranges[0]} is a "
                 "range"
             )
+        if self.reading.weight_budget is not None:
+            excluded = {
+                "--budget": self.budget, "--kernels cmsis-nn": self.extension,
+                "ranges": self.reading.ranges, "streams": self.reading.hops,
+            }  # fmt: skip
+            for option, value in excluded.items():
+                if value:
+                    raise OptionsError(
+                        f"--weights is for our own kernels, whole layers and one "
+                        f"size: it excludes {option}"
+                    )
         if self.memories and self.budget is not None:
             raise OptionsError("--memory states capacities; leave out --budget")
 
     def for_kernels(self, lowered: LoweredForC) -> LoweredForC:
-        """Return a lowered model as its kernels take it: those of CMSIS-NN, if asked for."""
+        """Return a lowered model as its kernels take it: those of CMSIS-NN, if asked for.
+
+        Raises:
+            WeightBudgetError: The budget of weights cannot be met.
+        """
+        if self.reading.weight_budget is not None:
+            program = fetch_weights(lowered.program, self.reading.weight_budget)
+            return replace(lowered, program=program)
         if self.extension is None:
             return lowered
         return replace(

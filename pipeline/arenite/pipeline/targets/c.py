@@ -1,11 +1,21 @@
 """Programs of exported C; results may overlap the operands they consume."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.reading import Reading, read_graph
 from arenite.pipeline.targets.compiling import Compiled, Lowered, on_stream, rules
-from arenite.planner import AliasKind, FindOrder, Program, Rules, TensorKind, derive, model_format
+from arenite.planner import (
+    AliasKind,
+    Derivation,
+    FindOrder,
+    Program,
+    Rules,
+    TensorKind,
+    derive,
+    model_format,
+)
 from arenite.planner.errors import UnsupportedModelError, about_file
 from arenite.planner.files import model_digest
 from arenite.runtime.cexport import (
@@ -17,7 +27,13 @@ from arenite.runtime.cexport import (
     lower_hybrid_for_runtime,
     signed,
 )
-from arenite.runtime.rewrites import pack_filters
+from arenite.runtime.rewrites import (
+    Loading,
+    derive_ahead,
+    loads_beside,
+    loads_in_turn,
+    pack_filters,
+)
 
 ALIGNMENT = 4
 """Bytes: the widest load of a 32-bit core."""
@@ -49,7 +65,20 @@ def in_order(reading: Reading, lowered: LoweredForC) -> CompiledForC:
 
 def _ordered(reading: Reading, lowered: LoweredForC, order_name: str) -> CompiledForC:
     order = order_finder(order_name, reading.limits)
-    return lowered.compiled(derive(lowered.program, lowered.rules, order))
+    found = derive(lowered.program, lowered.rules, order)
+    budget = reading.weight_budget
+    if budget is not None and budget.loading is not Loading.IN_TURN:
+        found = _ahead(found, lowered.rules)
+    return lowered.compiled(found)
+
+
+def _ahead(found: Derivation, rules: Rules) -> Derivation:
+    """Return a program with fetches of weights as early as there is room in the same arena."""
+    beside = replace(found, program=loads_beside(found.program))
+    ahead = derive_ahead(beside, rules, found.problem.lower_bound)
+    if ahead.problem.lower_bound > found.problem.lower_bound:
+        return found
+    return replace(ahead, program=loads_in_turn(ahead.program))
 
 
 def compile_for_c(

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from arenite.runtime.cexport.reference import rounds, vectors
     from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
     from arenite.runtime.cexport.steps.hybrid import QuantiseRows
+    from arenite.runtime.cexport.windows import fetch_weights
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "CExport", "CMemory", "COptions", "CompiledForC", "Extension", "FailedExportError", "HostTest",
     "Interface", "LoweredForC", "NotExportedError", "QuantiseRows", "Rounding", "Vectors",
-    "check_folder", "export_c", "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c",
-    "lower_hybrid_for_runtime", "rounds", "run_on_host", "signed", "vectors", "write_folder",
+    "check_folder", "export_c", "fetch_weights", "for_cmsis_nn", "has_kernel_by_rows",
+    "identifier", "lower_for_c", "lower_hybrid_for_runtime", "rounds", "run_on_host", "signed",
+    "vectors", "write_folder",
 ]  # fmt: skip

@@ -31,7 +31,8 @@ class CExport:
         name: Prefix of its names in C.
         files: What to write, by path in the folder.
         component: What callers see.
-        weight_bytes: Bytes of the constants.
+        weight_bytes: Bytes of the constants in addressable flash.
+        external_bytes: Bytes of the weights that a run fetches.
         digest: Of the plan.
         kernels: Names of the kernels in it.
         rounding: How products of integers are rounded.
@@ -44,6 +45,7 @@ class CExport:
     digest: str
     kernels: tuple[str, ...]
     rounding: Rounding = "double"
+    external_bytes: int = 0
 
     @property
     def interface(self) -> Interface:
@@ -94,10 +96,11 @@ def export_c(
     )  # fmt: skip
     checks = [[(each, vectors(each)) for each in some] for some in _tested(component)]
     files = {
-        f"{name}.h": source.header(component, about, written.constants.num_bytes),
+        f"{name}.h": source.header(component, about, written),
         f"{name}.c": source.text(component, about, layout, written, models),
         **weights.files(name, written.constants, options),
-        **test_program.files(component, checks),
+        **weights.external_files(name, written.external),
+        **test_program.files(component, checks, is_fetching=written.external.is_used),
         **serial.files(component),
         **storage.files(component),
         **packages.files(component, about.extension, options.version),
@@ -110,6 +113,7 @@ def export_c(
         digest,
         tuple(sorted(written.kernels)),
         rounding,
+        written.external.num_bytes,
     )
 
 
@@ -225,6 +229,7 @@ def _written_steps(
             write = known.get(type(step.operator))
             if write is None:
                 raise NotWrittenError("no C kernel for this operator")
+            writer.calls += written.external.awaited(*step.reads)
             write(writer)
             if is_in_turns:
                 turns.add_whole(step, writer.calls)
@@ -241,7 +246,9 @@ def _written_steps(
         raise NotExportedError(refused)
     written.layers += turns.definitions()
     if not turns.table:
-        return found
+        return [
+            replace(each, calls=tuple(map(written.external.filled, each.calls))) for each in found
+        ]
     first = layout.program.steps[interface.steps.start]
     return [source.StepCalls(first, (turns.call(),), len(turns.table), turns.table_name)]
 

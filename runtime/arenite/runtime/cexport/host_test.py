@@ -44,8 +44,9 @@ def run_on_host(name: str, files: Mapping[str, bytes], flags: Sequence[str] = ()
             for path in (f"{name}{suffix}" for suffix in (".h", ".c", "_weights.c", "_test.c")):
                 (folder / path).write_bytes(files[path])
             weights = f"{name}_weights.bin"
-            if weights in files:
-                (folder / weights).write_bytes(files[weights])
+            for path in (weights, f"{name}_external.h"):
+                if path in files:
+                    (folder / path).write_bytes(files[path])
             command = [
                 compiler, "-std=c99", "-O1", "-ffp-contract=off", *flags,
                 f'-D{name.upper()}_WEIGHTS_FILE="{folder / weights}"', "-o", "test",

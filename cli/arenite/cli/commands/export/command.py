@@ -15,7 +15,7 @@ from arenite.cli.options.common import json_option, seed_option, strategy_option
 from arenite.cli.options.model import boundary_option, memories_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.stream import stream_options
-from arenite.cli.options.types import ALIGNMENT, BUDGET
+from arenite.cli.options.types import ALIGNMENT, BUDGET, WEIGHT_BUDGET
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
 from arenite.pipeline.base import (
@@ -33,6 +33,7 @@ from arenite.planner.importers import model_format
 from arenite.planner.programs import CostedMemory
 from arenite.planner.quiet_onnxruntime import silence_default_logger
 from arenite.runtime.cexport import CMemory, Extension, Rounding
+from arenite.runtime.rewrites import WeightBudget
 from arenite.runtime.targets import OnnxruntimeExport, c_header, export_onnxruntime
 from arenite.strategies import ORDERS, find, find_order
 
@@ -129,6 +130,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
             "rounding",
             "alignment",
             "budget",
+            "weight_budget",
             "memories",
             "boundary",
             "kernels",
@@ -220,6 +222,14 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     help="Compile the exported test for this machine and run it; without a passed test nothing is "
     "written. CMSIS-NN is not tested here.  [default: --test]",
 )
+@click.option(
+    "--weights",
+    "weight_budget",
+    type=WEIGHT_BUDGET,
+    metavar="SIZE|N%",
+    help="Keep at most this many bytes of the model's weights in addressable flash; the others "
+    "are fetched into the arena by functions of yours.  [default: all]",
+)
 @memories_option
 @boundary_option
 @sizes_options
@@ -236,6 +246,7 @@ def export(
     c_name: str | None,
     rounding: Rounding | None,
     budget: Budget | None,
+    weight_budget: WeightBudget | None,
     memories: Sequence[CostedMemory],
     boundary: str,
     kernels: str,
@@ -273,7 +284,7 @@ def export(
             raise click.UsageError("--header is for --to tflm; C source has a header of its own")
         reading = replace(
             reading, alignment=alignment, order_name=order_name, limits=watched(time_limit_s),
-            boundary=Boundary(boundary),
+            boundary=Boundary(boundary), weight_budget=weight_budget,
         )  # fmt: skip
         strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
         write = write_c
@@ -292,6 +303,8 @@ def export(
         return
     if c_name is not None or rounding is not None or alignment is not None or budget is not None:
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
+    if weight_budget is not None:
+        raise click.UsageError("--weights is for --to c")
     if memories or boundary != Boundary.INCLUDE:
         raise click.UsageError("--memory and --boundary are for --to c")
     if kernels != _OWN or extension is not None:
@@ -323,8 +336,10 @@ def _check_for_system(reading: Reading, memories: Sequence[CostedMemory]) -> Non
         )
     if reading.hops is not None or reading.order_name is not None:
         raise click.UsageError("--order, --axis and --hop are for one model, not for a system")
-    if memories or reading.boundary is not Boundary.INCLUDE:
-        raise click.UsageError("--memory and --boundary are for one model, not for a system")
+    if memories or reading.boundary is not Boundary.INCLUDE or reading.weight_budget is not None:
+        raise click.UsageError(
+            "--weights, --memory and --boundary are for one model, not for a system"
+        )
 
 
 def _cmsis_nn(
@@ -372,6 +387,7 @@ def _c_as_json(exported: ExportedC) -> dict[str, object]:
         "name": exported.export.name,
         "arena_bytes": exported.export.arena_bytes,
         "weight_bytes": exported.export.weight_bytes,
+        "external_bytes": exported.export.external_bytes,
         "alignment": exported.export.interface.alignment,
         "memories": {each.region: each.size for each in _memories(exported)},
         "plan_digest": exported.export.digest,
@@ -396,6 +412,8 @@ def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     for each in _memories(exported):
         yield each.region, both(each.size)
     yield "weights", both(exported.export.weight_bytes)
+    if exported.export.external_bytes:
+        yield "fetched weights", both(exported.export.external_bytes)
     yield "lower bound", both(exported.plan.lower_bound)
     yield "strategy", Text(exported.plan.strategy)
     yield "kernels", Text(", ".join(exported.export.kernels))

@@ -10,6 +10,7 @@ from arenite.planner import Array, Plan, Port, Problem, Program, Tensor, TensorK
 from arenite.planner.programs import Section, Stage
 from arenite.planner.sizes import Dimension, Expression, Sizes, at, depends
 from arenite.runtime.cexport.base.text import TYPES, distinct
+from arenite.runtime.operators.movement import LoadWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class ArenaLayout:
         working: First byte of the working memory of steps that have some, by their number.
         counts: The dimension that a step counts and its name in C, by the name of the step.
         memories: What the caller hands a run, if that is more than an arena.
+        windows: Names of the weights that a run brings into the arena, by the tensor there.
     """
 
     program: Program
@@ -58,6 +60,7 @@ class ArenaLayout:
     working: Mapping[int, int] = field(default_factory=dict)
     counts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     memories: tuple[CMemory, ...] = ()
+    windows: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -76,7 +79,7 @@ class ArenaLayout:
         working = {record.start: offset for record, offset in records if not record.tensors}
         return cls(
             program, offsets, plan.height, shifted, working=working,
-            memories=_named(program, memories),
+            memories=_named(program, memories), windows=_windows(program),
         )  # fmt: skip
 
     def with_rows(
@@ -90,6 +93,10 @@ class ArenaLayout:
         """Tell whether a tensor lies among the weights, not in the arena."""
         root, _ = self.program.root(name)
         return self.program.tensors[root].kind is TensorKind.CONSTANT
+
+    def is_weights(self, name: str) -> bool:
+        """Tell whether a tensor lies among the weights, or is a window with some."""
+        return name in self.windows or self.is_constant(name)
 
     def offset(self, name: str) -> int:
         """Return the first byte of a tensor in the arena.
@@ -125,6 +132,14 @@ class ArenaLayout:
         some = self.program.steps[steps.start : steps.stop]
         touched = {self.program.root(n)[0] for each in some for n in (*each.reads, *each.writes)}
         return tuple(name for name in names if name in touched)
+
+
+def _windows(program: Program) -> dict[str, str]:
+    return {
+        step.outputs[0]: step.inputs[0]
+        for step in program.steps
+        if isinstance(step.operator, LoadWeights)
+    }
 
 
 def _memories(

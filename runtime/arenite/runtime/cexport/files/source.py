@@ -128,7 +128,7 @@ def _lines(
     yield from written.layers
     for model, reset in zip(models, resets, strict=True):
         yield ""
-        yield from _run(macro, model)
+        yield from _run(component, model, is_fetching=written.external.is_used)
         yield ""
         yield f"void {model.interface.name}_reset({model.interface.arena_parameter})"
         yield "{"
@@ -136,14 +136,15 @@ def _lines(
         yield "}"
 
 
-def _run(macro: str, model: ModelCalls) -> Iterator[str]:
+def _run(component: Component, model: ModelCalls, *, is_fetching: bool) -> Iterator[str]:
     """Yield the function that runs a model once.
 
     Args:
-        macro: What macros of the component begin with.
+        component: What it belongs to.
         model: The model.
+        is_fetching: Whether it fetches weights.
     """
-    interface = model.interface
+    interface, macro = model.interface, component.macro
     pairs = list(zip(interface.dimensions, interface.variables, strict=True))
     arguments = _arguments(interface, interface.variables, "to_")
     yield f"int {interface.name}_run({interface.arena_parameter}{arguments})"
@@ -157,6 +158,8 @@ def _run(macro: str, model: ModelCalls) -> Iterator[str]:
     counts = [variable for dimension, variable in pairs if dimension.counted_by]
     yield from (f"    int32_t {variable} = 0;" for variable in counts)
     yield from (f"    {line}" for line in model.sizes)
+    if is_fetching:
+        yield f"    {component.name}_fetch_init();"
     for index, each in enumerate(model.steps, interface.steps.start):
         if each.turns:
             yield f"    for (int32_t turn = 0; turn < {each.turns}; ++turn) {{"
@@ -268,16 +271,26 @@ CMSIS_NN_STACK = 1024
 """The same where steps run in CMSIS-NN."""
 
 
-def header(component: Component, about: Provenance, weight_bytes: int) -> str:
+def header(component: Component, about: Provenance, written: CFileParts) -> str:
     """Return NAME.h: sizes, places of inputs and outputs, and the functions."""
-    return "\n".join(_header_lines(component, about, weight_bytes)) + "\n"
+    return "\n".join(_header_lines(component, about, written)) + "\n"
 
+
+_FETCHING = """\
+/* Functions of yours, by which a run fetches weights from external flash, one fetch at a time. It
+   calls `init` when it begins, `start` for the bytes [offset, offset + count) of the file
+   modelname_external.bin, and `wait` before it reads them: `start` copies them, or begins a
+   transfer that `wait` awaits. `to` is in the arena, aligned to 4 bytes. */
+void modelname_fetch_init(void);
+void modelname_fetch_start(uint8_t *to, uint32_t offset, uint32_t count);
+void modelname_fetch_wait(void);
+"""
 
 _COUNTS = """
    Counts of the run are written to where pointers show; NULL for one that you do not need."""
 
 
-def _header_lines(component: Component, about: Provenance, weight_bytes: int) -> Iterator[str]:
+def _header_lines(component: Component, about: Provenance, written: CFileParts) -> Iterator[str]:
     macro = component.macro
     yield from about.banner()
     yield f"#ifndef {macro}_H"
@@ -291,7 +304,10 @@ def _header_lines(component: Component, about: Provenance, weight_bytes: int) ->
     yield "/* The stack of a run, compiled with -Os: at most so many bytes. */"
     yield f"#define {macro}_STACK_BYTES {STACK if about.extension is None else CMSIS_NN_STACK}"
     yield "/* Constants in flash; kernels, steps and their layers add a few KiB. */"
-    yield f"#define {macro}_WEIGHT_BYTES {weight_bytes}"
+    yield f"#define {macro}_WEIGHT_BYTES {written.constants.num_bytes}"
+    if written.external.is_used:
+        yield f"/* Weights in external flash: {component.name}_external.bin. */"
+        yield f"#define {macro}_EXTERNAL_BYTES {written.external.num_bytes}"
     yield f"#define {macro}_NUM_STEPS {component.num_steps}"
     yield f'#define {macro}_PLAN_DIGEST "{about.plan_digest}"'
     yield f'#define {macro}_ROUNDING "{about.rounding}"'
@@ -310,6 +326,8 @@ def _header_lines(component: Component, about: Provenance, weight_bytes: int) ->
             yield ""
     yield from storage.stated(component)
     yield from ("#ifdef __cplusplus", 'extern "C" {', "#endif", "")
+    if written.external.is_used:
+        yield from _FETCHING.replace("modelname", component.name).splitlines()
     if component.schedule is not None:
         yield from _schedule(component, component.schedule)
     for interface in component.models:

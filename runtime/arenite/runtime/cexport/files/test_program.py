@@ -15,17 +15,23 @@ Check: TypeAlias = tuple[Interface, Vectors | None]
 """A model, and what is checked of it."""
 
 
-def files(component: Component, checks: Sequence[Sequence[Check]]) -> dict[str, str]:
+def files(
+    component: Component, checks: Sequence[Sequence[Check]], *, is_fetching: bool = False
+) -> dict[str, str]:
     """Return the test program.
 
     Args:
         component: What it runs.
         checks: For each of the sizes that are tested, the models in the order that they run in.
+        is_fetching: Whether a run fetches weights: the test does so from an array.
     """
-    return {f"{component.name}_test.c": "\n".join(_lines(component, checks)) + "\n"}
+    lines = _lines(component, checks, is_fetching=is_fetching)
+    return {f"{component.name}_test.c": "\n".join(lines) + "\n"}
 
 
-def _lines(component: Component, checks: Sequence[Sequence[Check]]) -> Iterator[str]:
+def _lines(
+    component: Component, checks: Sequence[Sequence[Check]], *, is_fetching: bool
+) -> Iterator[str]:
     name, macro = component.name, component.macro
     all_checks = [check for some in checks for check in some]
     references = dict.fromkeys(each.reference for _, each in all_checks if each is not None)
@@ -46,6 +52,10 @@ def _lines(component: Component, checks: Sequence[Sequence[Check]]) -> Iterator[
     yield "#include <stdio.h>"
     yield "#endif"
     yield "#include <string.h>"
+    if is_fetching:
+        yield f"#ifndef {macro}_TEST_NO_MAIN"
+        yield f'#include "{name}_external.h"'
+        yield "#endif"
     yield ""
     for index, some in enumerate(checks):
         for at, found in some:

@@ -1,5 +1,8 @@
 """NAME_weights.c: the constants, as text or, where they are large, beside a binary file."""
 
+import numpy as np
+
+from arenite.runtime.cexport.base.external import ExternalWeights
 from arenite.runtime.cexport.base.layout import FlashConstants
 from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.base.text import TYPES, elements
@@ -38,6 +41,25 @@ def files(name: str, constants: FlashConstants, options: COptions) -> dict[str, 
         *definitions,
     ]
     return {f"{name}_weights.c": "\n".join(parts)}
+
+
+def external_files(name: str, weights: ExternalWeights) -> dict[str, str | bytes]:
+    """Return what belongs into external flash, and an array of it with which a test does."""
+    if not weights.is_used:
+        return {}
+    array = np.frombuffer(bytes(weights.data), np.uint8)
+    lines = [
+        f"/* The bytes of {name}_external.bin as an array for tests, with functions that copy",
+        "   from it. A firmware has functions of its own. */",
+        f'#include "{name}.h"\n',
+        "#include <string.h>\n",
+        f"static const uint8_t {name}_external[{array.size}] = {{\n{elements(array)}\n}};\n",
+        f"void {name}_fetch_init(void)\n{{\n}}\n",
+        f"void {name}_fetch_start(uint8_t *to, uint32_t offset, uint32_t count)\n{{\n"
+        f"    memcpy(to, {name}_external + offset, count);\n}}\n",
+        f"void {name}_fetch_wait(void)\n{{\n}}\n",
+    ]
+    return {f"{name}_external.h": "\n".join(lines), f"{name}_external.bin": bytes(weights.data)}
 
 
 def _binary(name: str, constants: FlashConstants) -> dict[str, str | bytes]:

@@ -63,7 +63,7 @@ def fully_connected(t: StepWriter) -> None:
     assert isinstance(operator, FullyConnected)
     source, result, (outputs, depth) = t.input(), t.output(), t.input(1).shape
     rows = source.num_elements // depth
-    if not t.layout.is_constant(t.input(1).name) and t.types("int8", "float32") == "int8":
+    if not t.layout.is_weights(t.input(1).name) and t.types("int8", "float32") == "int8":
         bias = (
             t.constant(per_output(t.array(2), np.int32, outputs), "bias") if t.has(2) else "NULL"
         )
@@ -289,7 +289,7 @@ def _layer_s8(
         low=low,
         high=high,
         factor_step=int(len(factors) > 1),
-        filter=t.constant(handed.weights, "weights"),
+        filter=t.filter(handed.weights),
         bias=t.constant(handed.bias, "bias"),
         factors=t.constant(handed.factors, "factors") if handed.factors.size else "NULL",
         shifts="NULL" if t.is_even else t.constant(handed.shifts, "shifts"),

@@ -10,7 +10,7 @@ from arenite.planner.sizes import Expression, depends, every_value, same
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
-from arenite.runtime.operators.movement import Append, Copy, Gather, Resize2D
+from arenite.runtime.operators.movement import Append, Copy, Gather, LoadWeights, Resize2D
 from arenite.runtime.operators.moves import Move
 
 _DIMENSIONS = 4
@@ -18,6 +18,12 @@ _MOST_AXES = 6
 """Axes of indices of a gather."""
 _MOST_SPLIT = 64
 """Calls that a copy of more dimensions is split into."""
+
+
+@writes(LoadWeights)
+def load_weights(t: StepWriter) -> None:
+    """Write the beginning of a fetch into a window."""
+    t.calls += t.file.external.started(t.output().name, t.address(t.output()))
 
 
 @writes(Copy)

@@ -12,6 +12,7 @@ from arenite.planner.operators import Operator
 from arenite.planner.sizes import Size, bounds, depends
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.errors import NotWrittenError
+from arenite.runtime.cexport.base.external import ExternalWeights
 from arenite.runtime.cexport.base.fixed_point import clamp_of
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants
 from arenite.runtime.cexport.base.options import Rounding
@@ -39,6 +40,7 @@ class CFileParts:
         features: Macros that must be 1.
         layers: Definitions of the structures of layers.
         functions: Definitions of functions that kernels are handed.
+        external: Weights that a run fetches.
         rounding: How products of integers are rounded.
         is_narrow: Whether weights that 16 bits hold exactly take 16 bits.
         is_compared: Whether the text is only compared with that of other sizes: all structures of
@@ -53,6 +55,10 @@ class CFileParts:
     features: set[str] = field(default_factory=set)
     layers: list[str] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
+    external: ExternalWeights = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.external = ExternalWeights(self.constants.prefix)
 
     @classmethod
     def empty(cls, prefix: str, rounding: Rounding = "double") -> "CFileParts":
@@ -125,7 +131,8 @@ class StepWriter:
             NotWrittenError: It is not, or is left out.
         """
         tensor = self.input(position)
-        root, inside = self.layout.program.root(tensor.name)
+        name = self.layout.windows.get(tensor.name, tensor.name)
+        root, inside = self.layout.program.root(name)
         found = self.layout.program.constants.get(root)
         if found is None:
             raise NotWrittenError(f"input {tensor.name!r} is not constant")
@@ -228,6 +235,20 @@ class StepWriter:
             raise NotWrittenError("an empty constant is unsupported")
         return self.file.constants.add(array, hint)
 
+    def filter(self, array: Array) -> str:
+        """Return where the weights of a layer lie, its second input: in flash, or in a window.
+
+        Raises:
+            NotWrittenError: The window is for other weights.
+        """
+        window = self.input(1)
+        if window.name not in self.layout.windows:
+            return self.constant(array, "weights")
+        if array.nbytes != window.size:
+            raise NotWrittenError(f"a window of {window.size} B for {array.nbytes} B of weights")
+        self.file.external.add(window.name, array)
+        return self.address(window)
+
     def weights(self, *arrays: Array) -> tuple[str, tuple[Array, ...]]:
         """Return the type of float weights as kernels name it, and the weights in that type.
 
@@ -243,7 +264,8 @@ class StepWriter:
     def layer(self, structure: str, **values: float | str) -> str:
         """Return the address of a structure with these fields.
 
-        It lies in flash, or on the stack round its call if a field depends on the size of a run.
+        It lies in flash, or on the stack round its call if a field depends on the size of a run or
+        on where the arena is.
         """
         order = kernels.fields(structure)
         assert set(order) == set(values), sorted(set(order) ^ set(values))
@@ -265,7 +287,8 @@ class StepWriter:
             name = f"step_{self.number}{suffix}"
             self._layers[key] = name
             definition = f"const {structure} {name} = {text};"
-            if has_symbols(text) or self.file.is_compared:
+            is_placed = any(each.startswith("arena") for _, each in stated)
+            if is_placed or has_symbols(text) or self.file.is_compared:
                 self._local_layers[f"&{name}"] = definition
             else:
                 self.file.layers.append(f"static {definition}")
