@@ -179,11 +179,11 @@ def mean(dtype: str, axes: tuple[int, ...], *, keep: bool, scale: float = 0.05) 
     )
 
 
-def largest(kind: str, axes: tuple[int, ...]) -> bytes:
+def largest(kind: str, axes: tuple[int, ...], dtype: str = F32) -> bytes:
     return operator_model(
         kind,
-        [act(F32, 1, 7, 6, 4), weights(np.array(axes, np.int32))],
-        [act(F32, *(n for i, n in enumerate((1, 7, 6, 4)) if i not in axes))],
+        [act(dtype, 1, 7, 6, 4), weights(np.array(axes, np.int32))],
+        [act(dtype, *(n for i, n in enumerate((1, 7, 6, 4)) if i not in axes))],
         ("ReducerOptions", {"keepDims": False}),
     )
 

@@ -17,9 +17,10 @@ _SAME, _VALID = 0, 1
 
 
 class NetworkMaker:
-    """Makes a network of one type of element, `int8`, `uint8` or `float32`, layer by layer.
+    """Makes a network of one type of element, layer by layer.
 
-    Layers take and return indexes of tensors.
+    The type is `int8`, `uint8`, `float32`, or `int16` with weights of 8 bits. Layers take and return
+    indexes of tensors.
     """
 
     def __init__(self, dtype: str = "int8", seed: int = 0) -> None:
@@ -194,18 +195,19 @@ class NetworkMaker:
             result = self._add(Given(made))
             self._steps.append((code, read, [result], options))
             return result
-        per_channel = axis is not None and self._dtype == "int8"
+        per_channel = axis is not None and self._dtype != "uint8"
         # Results are then about as large as operands.
         spread = 1 / (73 * np.sqrt(fan_in))
         scales = spread * self._random.uniform(0.5, 1.5, channels if per_channel else 1)
         told = tuple(float(np.float32(scale)) for scale in scales)
-        zero_point = 0 if self._dtype == "int8" else 121
+        zero_point = 121 if self._dtype == "uint8" else 0
         products = tuple(self._scale(x) * scale for scale in told)
-        size = float(np.mean(products)) * 73 * 60 * np.sqrt(fan_in)
+        size = float(np.mean(products)) * 73 * 60 * self._steps_each * np.sqrt(fan_in)
         bias = self._random.normal(0, 0.3 * size, channels) / np.asarray(products)
         kernel = weights(self._drawn(shape), scales=told, zero_point=zero_point,
                          axis=(axis or 0) if per_channel else 0)  # fmt: skip
-        biases = weights(bias.astype(np.int32), scales=products)
+        wide = np.int64 if self._dtype == "int16" else np.int32
+        biases = weights(bias.astype(wide), scales=products)
         read = [x, self._add(kernel), self._add(biases)]
         result = self._add(self._activation(made, size / 50, -9))
         self._steps.append((code, read, [result], options))
@@ -224,8 +226,10 @@ class NetworkMaker:
         return scales[0] if scales else 1.0
 
     def _drawn(self, shape: Sequence[int]) -> np.ndarray:
-        lowest, beyond = (-127, 128) if self._dtype == "int8" else (0, 256)
-        return self._random.integers(lowest, beyond, shape).astype(self._dtype)
+        lowest, beyond = (0, 256) if self._dtype == "uint8" else (-127, 128)
+        return self._random.integers(lowest, beyond, shape).astype(
+            "uint8" if self._dtype == "uint8" else "int8"
+        )
 
     def _floats(self, shape: Sequence[int], fan_in: int) -> Given:
         return weights(self._random.normal(0, fan_in**-0.5, shape).astype(np.float32))
@@ -236,9 +240,17 @@ class NetworkMaker:
         """Return a tensor that is computed; a zero point of int8 unless it is exact."""
         if self._dtype == "float32":
             return Given(shape)
+        if self._dtype == "int16":
+            told = (2.0**-15 if exact else float(np.float32(scale / self._steps_each)),)
+            return Given(shape, "int16", None, told, 0)
         shift = 128 if self._dtype == "uint8" and not exact else 0
         told = (float(np.float32(scale)),)
         return Given(shape, self._dtype, None, told, zero_point + shift)
+
+    @property
+    def _steps_each(self) -> int:
+        """Integers of its activations for one of 8 bits."""
+        return 256 if self._dtype == "int16" else 1
 
     def _like(self, given: Given, shape: Sequence[int]) -> Given:
         return Given(shape, given.dtype, None, given.scales, given.zero_point)

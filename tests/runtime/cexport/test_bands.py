@@ -30,7 +30,7 @@ NETWORKS: dict[str, Callable[[], bytes]] = {
     **{
         f"{network.__name__}_{dtype}": partial(network, dtype)
         for network in (classifier, tower, pooled)
-        for dtype in ("int8", "uint8", "float32")
+        for dtype in ("int8", "int16", "uint8", "float32")
     },
 }
 

@@ -42,6 +42,7 @@ from support.operator_models import (
     transpose_conv,
     unary,
 )
+from support.sixteen_bits import CASES as OF_16_BITS
 from support.tflite_layers import integer_lstm
 from support.tflite_operator import Given, Reference, operator_model
 
@@ -96,6 +97,8 @@ MICRO: dict[str, Callable[[], bytes]] = {
     "leaky": lambda: unary("LEAKY_RELU", S8, 0.06, 5, ("LeakyReluOptions", {"alpha": 0.3})),
     "hard swish": lambda: unary("HARD_SWISH", S8, 0.06, -100),
     "hard swish of a small scale": lambda: unary("HARD_SWISH", S8, 0.03, 5, None, 0.02),
+    "the largest": lambda: largest("REDUCE_MAX", (1, 2), S8),
+    "the smallest of channels": lambda: largest("REDUCE_MIN", (3,), S8),
     "mean of an image": lambda: mean(S8, (1, 2), keep=True),
     "mean, another scale": lambda: mean(S8, (1, 2), keep=False, scale=0.021),
     "mean of channels": lambda: mean(S8, (3,), keep=False),
@@ -256,6 +259,14 @@ def check(
 @pytest.mark.parametrize("name", MICRO)
 def test_bytes_agree_with_tensorflow_lite_micro_to_the_bit(name: str, tmp_path: Path) -> None:
     check(MICRO[name](), tmp_path, Micro, 0.0)
+
+
+@pytest.mark.parametrize("name", OF_16_BITS)
+def test_numbers_of_16_bits_agree_with_tensorflow_lite_micro_to_the_bit(
+    name: str, tmp_path: Path
+) -> None:
+    reference = Reference if name == "REDUCE_MAX" else Micro  # that has none
+    check(operator_model(*OF_16_BITS[name]), tmp_path, reference, 0.0)
 
 
 @pytest.mark.parametrize("name", LITERT)

@@ -23,6 +23,7 @@ from arenite.runtime.cexport.base.options import Rounding, Vectors
 from arenite.runtime.cexport.steps.hybrid import QuantiseRows
 from arenite.runtime.operators.convolution import Convolution
 from arenite.runtime.operators.elementwise import Binary, Convert, Unary, UnaryFunction
+from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy
 
 _PROGRAM: Final = Path(__file__).with_name("reference_process.py")
@@ -110,7 +111,8 @@ def vectors(
         for kind, package, label in _INTERPRETERS:
             outputs = _interpreted(kind, package, path, interface, runs)
             if outputs is not None and (rounds(program) or _is_same_network(outputs, ours)):
-                return Vectors(given.inputs, outputs, label, units, share)
+                apart = int(kind == "litert" and _multiplies_16_bits(program))
+                return Vectors(given.inputs, outputs, label, max(units, apart), share)
     label = "Arenite's runtime"
     if rounding == "even" or not rounds(program):
         return Vectors(given.inputs, ours, label, units, share)
@@ -125,6 +127,14 @@ def _computes_in_floats(program: Program) -> bool:
         if not isinstance(step.operator, Convert | Copy)
         for name in step.outputs
     )
+
+
+def _multiplies_16_bits(program: Program) -> bool:
+    """Tell whether it has matrix products of 16-bit integers, which LiteRT rounds as floats."""
+    operands = map(
+        program.operands, (s for s in program.steps if type(s.operator) is FullyConnected)
+    )
+    return any(each.source is not None and each.source.dtype is DType.INT16 for each in operands)
 
 
 def _rounds_inexact_floats(program: Program) -> bool:
@@ -148,7 +158,7 @@ def _is_exact(program: Program, step: Step) -> bool:
     """Tell whether a step has the same bits wherever it runs."""
     operator, operands = step.operator, program.operands(step)
     if isinstance(operator, Convolution):
-        return operands.source is None or operands.source.dtype is DType.INT8
+        return operands.source is None or operands.source.dtype in (DType.INT8, DType.INT16)
     if isinstance(operator, Unary):
         return operator.function is UnaryFunction.CLAMP
     return isinstance(operator, Binary | Convert | Copy | QuantiseRows)

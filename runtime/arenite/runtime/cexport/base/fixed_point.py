@@ -155,7 +155,7 @@ def nearest_even(value: float | np.float32) -> int:
 def clamp_of(
     low: float, high: float, result: Tensor, rounding: Rounding = "double"
 ) -> tuple[int, int]:
-    """Return the integers that a result of bytes is clamped to.
+    """Return the integers that a result of 8 or 16 bits is clamped to.
 
     Args:
         low: Least number.
@@ -164,6 +164,7 @@ def clamp_of(
         rounding: How numbers are rounded.
     """
     scale, zero = scale_of(result), zero_of(result)
+    most = (1 << (result.dtype.bits - 1)) - 1
 
     def quantised(value: float) -> int:
         if rounding == "even":
@@ -172,8 +173,8 @@ def clamp_of(
         steps = float(np.float32(value) / np.float32(scale))
         return zero + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
 
-    least = -128 if math.isinf(low) else max(-128, quantised(low))
-    return least, 127 if math.isinf(high) else min(127, quantised(high))
+    least = -most - 1 if math.isinf(low) else max(-most - 1, quantised(low))
+    return least, most if math.isinf(high) else min(most, quantised(high))
 
 
 def requantised(value: int, factor: int, shift: int, *, single_rounding: bool = False) -> int:

@@ -16,7 +16,7 @@ static inline float bounded_f32(const binary_layer_f32 *k, float value)
     return clamped_f32(value, k->low, k->high);
 }
 
-/* Two tensors of bytes of one scale, element by element; either may repeat along a row. */
+/* Two tensors of integers of one scale, element by element; either may repeat along a row. */
 typedef struct {
     int32_t width, step_a, step_b, low, high;
 } pair_layer;
@@ -26,7 +26,7 @@ static inline int32_t bounded(const pair_layer *k, int32_t value)
     return clamped(value, k->low, k->high);
 }
 
-/* A sum of two tensors of bytes, or their difference. */
+/* A sum of two tensors of integers, or their difference. */
 typedef struct {
     int32_t width, step_a, step_b, offset_a, offset_b;
     int32_t factor_a, shift_a, factor_b, shift_b, sign, factor, shift;
@@ -36,6 +36,15 @@ typedef struct {
 static inline int32_t added_s8(const add_layer *k, int32_t a, int32_t b)
 {
     const int32_t x = (a + k->offset_a) * (1 << 20), z = (b + k->offset_b) * (1 << 20);
+    const int32_t sum =
+        requantised(x, k->factor_a, k->shift_a) + k->sign * requantised(z, k->factor_b, k->shift_b);
+    return clamped(requantised(sum, k->factor, k->shift) + k->out_zero, k->low, k->high);
+}
+
+/* The same of numbers of 16 bits. */
+static inline int32_t added_s16(const add_layer *k, int32_t a, int32_t b)
+{
+    const int32_t x = (a + k->offset_a) * (1 << 15), z = (b + k->offset_b) * (1 << 15);
     const int32_t sum =
         requantised(x, k->factor_a, k->shift_a) + k->sign * requantised(z, k->factor_b, k->shift_b);
     return clamped(requantised(sum, k->factor, k->shift) + k->out_zero, k->low, k->high);
@@ -52,12 +61,12 @@ static inline int32_t added_even_s8(const add_even_layer *k, int32_t a, int32_t 
     return clamped((sum >> k->shift) + k->out_zero, k->low, k->high);
 }
 
-/* A product of two tensors of bytes. */
+/* A product of two tensors of integers. */
 typedef struct {
     int32_t width, step_a, step_b, offset_a, offset_b, factor, shift, out_zero, low, high;
 } multiply_layer;
 
-static inline int32_t multiplied_s8(const multiply_layer *k, int32_t a, int32_t b)
+static inline int32_t multiplied(const multiply_layer *k, int32_t a, int32_t b)
 {
     const int32_t product = (a + k->offset_a) * (b + k->offset_b);
     return clamped(requantised(product, k->factor, k->shift) + k->out_zero, k->low, k->high);
@@ -121,9 +130,13 @@ static inline int32_t floor_of_quotient(int32_t x, int32_t z)
    squared_difference_f32 | binary_layer_f32 | float   | float   | bounded_f32(k, (x - z) * (x - z))
    prelu_f32         | binary_layer_f32 | float   | float   | bounded_f32(k, x < 0.0f ? x * z : x)
    add_s8            | add_layer        | int8_t  | int8_t  | added_s8(k, x, z)
-   multiply_s8       | multiply_layer   | int8_t  | int8_t  | multiplied_s8(k, x, z)
+   multiply_s8       | multiply_layer   | int8_t  | int8_t  | multiplied(k, x, z)
    maximum_s8        | pair_layer       | int8_t  | int8_t  | bounded(k, x > z ? x : z)
    minimum_s8        | pair_layer       | int8_t  | int8_t  | bounded(k, x < z ? x : z)
+   add_s16           | add_layer        | int16_t | int16_t | added_s16(k, x, z)
+   multiply_s16      | multiply_layer   | int16_t | int16_t | multiplied(k, x, z)
+   maximum_s16       | pair_layer       | int16_t | int16_t | bounded(k, x > z ? x : z)
+   minimum_s16       | pair_layer       | int16_t | int16_t | bounded(k, x < z ? x : z)
    add_even_s8       | add_even_layer   | int8_t  | int8_t  | added_even_s8(k, x, z)
    multiply_even_s8  | multiply_even_layer | int8_t  | int8_t  | multiplied_even_s8(k, x, z)
    add_numbers_s8    | numbers_layer    | int8_t  | int8_t  | numbers_sum(k, x, z)

@@ -22,27 +22,31 @@ KERNEL partial_sums_s8(int32_t groups, int32_t count, int32_t depth, const uint8
 }
 
 /* One for each column of
-   MAX_POOL     | max_pool_s8     | max_pool_f32     | max_pool_even_s8
-   AVERAGE_POOL | average_pool_s8 | average_pool_f32 | average_pool_even_s8
+   MAX_POOL     | max_pool_s8     | max_pool_f32     | max_pool_even_s8     | max_pool_s16
+   AVERAGE_POOL | average_pool_s8 | average_pool_f32 | average_pool_even_s8 | average_pool_s16
    BY_ROWS      | average_pool_by_rows_s8
                 | average_pool_by_rows_f32
                 | average_pool_by_rows_even_s8
-   POOL_LAYER   | pool_layer      | pool_layer_f32   | pool_even_layer
-   WINDOWS_OF   | bytes           | floats           | bytes of two scales
+                | average_pool_by_rows_s16
+   POOL_LAYER   | pool_layer      | pool_layer_f32   | pool_even_layer      | pool_layer
+   WINDOWS_OF   | integers        | floats           | bytes of two scales  | integers
    LIMITS       | int32_t lift, low, high
                 | float low, high
                 | int32_t in_zero, out_zero, low, high; float ratio
-   ELEMENT      | int8_t          | float            | int8_t
-   SUM          | int32_t         | float            | int32_t
-   LEAST        | -128            | -FLT_MAX         | -128
+                | int32_t lift, low, high
+   ELEMENT      | int8_t          | float            | int8_t               | int16_t
+   SUM          | int32_t         | float            | int32_t              | int32_t
+   LEAST        | -128            | -FLT_MAX         | -128                 | -32768
    LARGEST      | most
                 | most
                 | nearest_even((float)(most - k->in_zero) * k->ratio) + k->out_zero
-   START        | k->lift * count | 0.0f             | -k->in_zero * count
-   CLAMPED      | clamped         | clamped_f32      | clamped
+                | most
+   START        | k->lift * count | 0.0f             | -k->in_zero * count  | k->lift * count
+   CLAMPED      | clamped         | clamped_f32      | clamped              | clamped
    AVERAGE      | rounded_average(sum, count) - k->lift
                 | sum / (float)count
-                | nearest_even((float)sum * k->ratio / (float)count) + k->out_zero */
+                | nearest_even((float)sum * k->ratio / (float)count) + k->out_zero
+                | rounded_average(sum, count) - k->lift */
 
 /* A pool of windows of WINDOWS_OF. A `lift` makes the sums of an average positive, or is 0. */
 typedef struct {

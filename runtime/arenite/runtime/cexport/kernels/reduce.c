@@ -41,20 +41,24 @@ KERNEL sum_by_rows_f32(int32_t rows, int32_t columns, int32_t depth, float scale
 }
 
 /* One for each of
-   THE_KERNEL     | ORDER | START    | WHAT
-   maximum_of_f32 | >     | -FLT_MAX | largest
-   minimum_of_f32 | <     | FLT_MAX  | smallest */
+   THE_KERNEL     | ELEMENT | ORDER | START    | WHAT
+   maximum_of_f32 | float   | >     | -FLT_MAX | largest
+   minimum_of_f32 | float   | <     | FLT_MAX  | smallest
+   maximum_of_s8  | int8_t  | >     | -128     | largest
+   minimum_of_s8  | int8_t  | <     | 127      | smallest
+   maximum_of_s16 | int16_t | >     | -32768   | largest
+   minimum_of_s16 | int16_t | <     | 32767    | smallest */
 
-/* The WHAT of floats, for results [first, end), each of `rows` rows of `columns` pixels. */
+/* The WHAT of elements, for results [first, end), each of `rows` rows of `columns` pixels. */
 KERNEL THE_KERNEL(int32_t rows, int32_t columns, int32_t depth, in_rows in, out_rows out,
                   int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
-        float *to = (float *)(void *)out_row(out, y);
+        ELEMENT *to = (ELEMENT *)(void *)out_row(out, y);
         for (int32_t c = 0; c < depth; ++c) {
-            float found = START;
+            ELEMENT found = START;
             for (int32_t row = 0; row < rows; ++row) {
-                const float *from = (const float *)(const void *)in_row(in, y * rows + row) + c;
+                const ELEMENT *from = (const ELEMENT *)(const void *)in_row(in, y * rows + row) + c;
                 for (int32_t i = 0; i < columns; ++i, from += depth)
                     found = *from ORDER found ? *from : found;
             }
@@ -91,12 +95,17 @@ KERNEL THE_KERNEL(int32_t count, int32_t depth, int32_t sign, int32_t last, in_r
 }
 
 /* One for each column of
-   SUM     | sum_s8                | sum_even_s8
-   BY_ROWS | sum_by_rows_s8        | sum_by_rows_even_s8
-   LAYER   | reduce_layer          | reduce_even_layer
+   SUM     | sum_s8                | sum_even_s8          | sum_s16
+   BY_ROWS | sum_by_rows_s8        | sum_by_rows_even_s8  | sum_by_rows_s16
+   LAYER   | reduce_layer          | reduce_even_layer    | reduce_layer
+   ELEMENT | int8_t                | int8_t               | int16_t
+   LOWEST  | -128                  | -128                 | -32768
+   HIGHEST | 127                   | 127                  | 32767
    SCALES  | int32_t factor, shift | float scale, count, out_scale
+           | int32_t factor, shift
    STEPS   | requantised(sum, k->factor, k->shift)
-           | nearest_even(k->scale * (float)sum / k->count / k->out_scale) */
+           | nearest_even(k->scale * (float)sum / k->count / k->out_scale)
+           | requantised(sum, k->factor, k->shift) */
 
 /* Each result is made of `rows` rows of `columns` pixels; `depth` results a pixel. */
 typedef struct {
@@ -104,40 +113,41 @@ typedef struct {
     SCALES;
 } LAYER;
 
-/* Sums or means of bytes; results [first, end), each of `rows` rows. */
+/* Sums or means of integers; results [first, end), each of `rows` rows. */
 KERNEL SUM(const LAYER *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     for (int32_t y = first; y < end; ++y) {
-        int8_t *to = (int8_t *)out_row(out, y);
+        ELEMENT *to = (ELEMENT *)(void *)out_row(out, y);
         for (int32_t c = 0; c < k->depth; ++c) {
             int32_t sum = k->offset;
             for (int32_t row = 0; row < k->rows; ++row) {
-                const int8_t *from = (const int8_t *)in_row(in, y * k->rows + row) + c;
+                const ELEMENT *from =
+                    (const ELEMENT *)(const void *)in_row(in, y * k->rows + row) + c;
                 for (int32_t i = 0; i < k->columns; ++i, from += k->depth)
                     sum += *from;
             }
-            to[c] = (int8_t)clamped(STEPS + k->zero, -128, 127);
+            to[c] = (ELEMENT)clamped(STEPS + k->zero, LOWEST, HIGHEST);
         }
     }
 }
 
-/* Sums or means of bytes over all rows, which come a few at a time: `sums_place` holds a sum for
+/* Sums or means of integers over all rows, which come a few at a time: `sums_place` holds a sum for
    each channel. Rows [first, end) of the operand; the result is made with the last one. */
 KERNEL BY_ROWS(const LAYER *k, uint8_t *sums_place, in_rows in, out_rows out, int32_t first,
                int32_t end)
 {
     int32_t *const sums = (int32_t *)(void *)sums_place;
-    int8_t *const to = (int8_t *)out_row(out, 0);
+    ELEMENT *const to = (ELEMENT *)(void *)out_row(out, 0);
     for (int32_t c = 0; c < k->depth; ++c) {
         int32_t sum = first > 0 ? sums[c] : k->offset;
         for (int32_t y = first; y < end; ++y) {
-            const int8_t *from = (const int8_t *)in_row(in, y) + c;
+            const ELEMENT *from = (const ELEMENT *)(const void *)in_row(in, y) + c;
             for (int32_t i = 0; i < k->columns; ++i, from += k->depth)
                 sum += *from;
         }
         sums[c] = sum;
         if (end == k->rows)
-            to[c] = (int8_t)clamped(STEPS + k->zero, -128, 127);
+            to[c] = (ELEMENT)clamped(STEPS + k->zero, LOWEST, HIGHEST);
     }
 }
 

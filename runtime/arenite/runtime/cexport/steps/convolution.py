@@ -10,6 +10,7 @@ from arenite.planner import Array, DType
 from arenite.planner.operators import Operands
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
+from arenite.runtime.cexport.steps import sixteen_bits
 from arenite.runtime.cexport.steps.elementwise import broadcast_axes
 from arenite.runtime.cexport.steps.hybrid import multiplies_in_turn, scales_of
 from arenite.runtime.cexport.steps.packing import blocks, in_blocks
@@ -234,7 +235,11 @@ def _layer(
         "dilation_x": dilations[1], "top": padding[0], "left": padding[3],
     }  # fmt: skip
     is_blocked = kernel not in ("depthwise", "transposed")
-    if not _is_hybrid(t) and t.types("int8", "float32") == "int8":
+    kind = "" if _is_hybrid(t) else t.types("int8", "int16", "float32")
+    if kind == "int16":
+        name = "conv" if is_blocked else kernel
+        return sixteen_bits.conv_layer(t, name, geometry, filter_, operator)
+    if kind == "int8":
         return _layer_s8(t, kernel, geometry, filter_, operator, is_blocked=is_blocked)
     packed = blocks(filter_, groups) if is_blocked else filter_
     if _is_hybrid(t):

@@ -12,7 +12,7 @@ from arenite.planner import Array, DType, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.base.text import number
-from arenite.runtime.cexport.steps import tables
+from arenite.runtime.cexport.steps import sixteen_bits, tables
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.elementwise import (
     Binary,
@@ -162,12 +162,15 @@ _FUNCTIONS: Final[Mapping[tuple[str, str], Sequence[BinaryFunction]]] = {
 
 ADD_SHIFT = 20
 """Bits that bytes are shifted left by before they are added."""
+_ADD_SHIFT_16 = 15
+"""The same of numbers of 16 bits."""
 
 _SUFFIXES = {"int8": "s8", "int16": "s16"}
 _PLAIN_SUFFIXES = {"bool": "bool", "int32": "s32", "int64": "s64", "float32": "f32"}
 _ALL_SUFFIXES = {**_SUFFIXES, **_PLAIN_SUFFIXES}
-_FROM_16_BITS = {
-    "int8": "requantise_s16_s8", "int16": "requantise_s16_s16", "int32": "requantise_s16_s32",
+_REQUANTISED = {
+    ("int8", "int16"): "requantise_s8_s16", ("int16", "int8"): "requantise_s16_s8",
+    ("int16", "int16"): "requantise_s16_s16", ("int16", "int32"): "requantise_s16_s32",
 }  # fmt: skip
 
 
@@ -176,7 +179,10 @@ def unary(t: StepWriter) -> None:
     """Write a function of one number: of bytes a table."""
     operator = t.operator
     assert isinstance(operator, Unary)
-    kind = t.types("int8", "float32", "bool")
+    kind = t.types("int8", "int16", "float32", "bool")
+    if kind == "int16":
+        sixteen_bits.unary(t, operator)
+        return
     if kind == "bool" and operator.function is F.LOGICAL_NOT:
         look_up(t, (np.arange(256) == 0).astype(np.uint8))
         return
@@ -208,8 +214,8 @@ def convert(t: StepWriter) -> None:
         _through_scale(t, f"quantise_{even}{_SUFFIXES[kinds[1]]}", result)
     elif kinds[1] == "float32" and kinds[0] in _SUFFIXES:
         _through_scale(t, f"dequantise_{_SUFFIXES[kinds[0]]}", source)
-    elif kinds[0] == "int16" and kinds[1] in _FROM_16_BITS:
-        _requantise(t, _FROM_16_BITS[kinds[1]])
+    elif kinds in _REQUANTISED:
+        _requantise(t, _REQUANTISED[kinds])
     else:
         raise NotWrittenError(f"conversion from {kinds[0]} to {kinds[1]} is unsupported")
 
@@ -285,20 +291,21 @@ def binary(t: StepWriter) -> None:
         _call(
             t, f"{function.value}_{_PLAIN_SUFFIXES[types[0]]}", _layer(t, operator, found), found
         )
-    elif set(types) != {"int8"}:
+    elif types not in (("int8",) * 3, ("int16",) * 3):
         raise NotWrittenError(
             f"function={function.value} of {types[0]} and {types[1]} to {types[2]} is unsupported"
         )
     elif t.is_even:
         _binary_even(t, operator, found)
     elif function in (B.ADD, B.SUBTRACT):
-        _call(t, "add_s8", _sum(t, operator, found), found)
+        _call(t, f"add_{_SUFFIXES[types[0]]}", _sum(t, operator, found), found)
     elif function is B.MULTIPLY:
-        _call(t, "multiply_s8", _product(t, operator, found), found)
+        _call(t, f"multiply_{_SUFFIXES[types[0]]}", _product(t, operator, found), found)
     elif function in (B.MAXIMUM, B.MINIMUM):
-        _call(t, f"{function.value}_s8", _pair(t, operator, found), found)
+        layer = _pair(t, operator, found)
+        _call(t, f"{function.value}_{_SUFFIXES[types[0]]}", layer, found)
     else:
-        raise NotWrittenError(f"function={function.value} of int8 is unsupported")
+        raise NotWrittenError(f"function={function.value} of {types[0]} is unsupported")
 
 
 def _layer(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
@@ -344,12 +351,13 @@ def select(t: StepWriter) -> None:
 
 
 def addends(one: Tensor, other: Tensor, result: Tensor) -> tuple[tuple[int, int], ...]:
-    """Return factor and shift of two bytes, each shifted left by `ADD_SHIFT`, and of their sum."""
+    """Return factor and shift of two integers, each shifted left, and of their sum."""
     most = 2.0 * max(scale_of(one), scale_of(other))
+    shift = _ADD_SHIFT_16 if result.dtype is DType.INT16 else ADD_SHIFT
     return (
         quantised_multiplier(scale_of(one) / most),
         quantised_multiplier(scale_of(other) / most),
-        quantised_multiplier(most / (2.0**ADD_SHIFT * scale_of(result))),
+        quantised_multiplier(most / (2.0**shift * scale_of(result))),
     )
 
 
@@ -378,6 +386,8 @@ def _product(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
 
 def _binary_even(t: StepWriter, operator: Binary, found: BroadcastRows) -> None:
     """Write a function of two bytes as our runtime computes it, halves to the even integer."""
+    if t.input().dtype is DType.INT16:
+        t.refuse_even("int16")
     one, other, result = t.input(0), t.input(1), t.output()
     scales = [np.float32(scale_of(each)) for each in (one, other, result)]
     ratios = [float(each / scales[2]) for each in scales[:2]]
@@ -429,7 +439,7 @@ def _pair(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
     result = t.output()
     if any(t.input(i).quantisation != result.quantisation for i in range(2)):
         raise NotWrittenError("operands with different scales are unsupported")
-    low, high = (-128, 127)
+    low, high = (-128, 127) if result.dtype is DType.INT8 else (-(2**15), 2**15 - 1)
     if result.quantisation is not None:
         low, high = t.clamp(operator.min, operator.max)
     return t.layer(

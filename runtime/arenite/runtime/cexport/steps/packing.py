@@ -35,6 +35,22 @@ def blocks(weights: Array, groups: int) -> Array:
     return np.ascontiguousarray(np.moveaxis(filled.reshape(-1, _BLOCK, *inner), 1, -1))
 
 
+def in_pairs_of_inputs(packed: Array) -> Array:
+    """Return blocks of four outputs with the weights of two inputs side by side.
+
+    Those of outputs 0 and 1 for both inputs are followed by those of outputs 2 and 3; the last
+    one of an odd number of inputs stays as it is.
+
+    Args:
+        packed: Shape blocks, rows, columns, inputs, 4.
+    """
+    inputs = packed.shape[3]
+    even = inputs - inputs % 2
+    paired = packed[..., :even, :].reshape(*packed.shape[:3], even // 2, 2, 2, 2)
+    swapped = paired.swapaxes(-3, -2).reshape(*packed.shape[:3], even, _BLOCK)
+    return np.concatenate([swapped, packed[..., even:, :]], axis=3)
+
+
 def in_blocks(values: Array, groups: int) -> Array:
     """Return one value an output, in the blocks of a filter."""
     by_group = values.reshape(groups, -1)

@@ -10,7 +10,7 @@ from arenite.planner.sizes import depends
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
 from arenite.runtime.cexport.base.text import number
-from arenite.runtime.cexport.steps import tables
+from arenite.runtime.cexport.steps import sixteen_bits, tables
 from arenite.runtime.cexport.steps.elementwise import look_up
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
 from arenite.runtime.operators.elementwise import Unary, UnaryFunction
@@ -24,6 +24,8 @@ from arenite.runtime.operators.reduction import (
     ReduceFunction,
 )
 
+_SUFFIXES = {"int8": "s8", "int16": "s16", "float32": "f32"}
+
 
 @writes(Pool2D)
 def pool_2d(t: StepWriter) -> None:
@@ -35,13 +37,13 @@ def pool_2d(t: StepWriter) -> None:
         write = _sums_of_rows if source.dtype is DType.INT8 else _average_of_sums
         write(t, operator)
         return
-    kind = t.types("int8", "float32")
+    kind = t.types(*_SUFFIXES)
     if len(t.step.outputs) > 1:
         raise NotWrittenError("output Indices is unsupported")
     if operator.dilations != (1, 1) or operator.count_padding:
         raise NotWrittenError("dilated windows and count_include_pad=1 are unsupported")
-    moves = kind == "int8" and source.quantisation != result.quantisation
-    size, suffix = source.dtype.bits // 8, "s8" if kind == "int8" else "f32"
+    moves = kind != "float32" and source.quantisation != result.quantisation
+    size, suffix = source.dtype.bits // 8, _SUFFIXES[kind]
     batch, height, width, depth = source.shape
     out_width = result.shape[2]
     geometry = {
@@ -58,7 +60,9 @@ def pool_2d(t: StepWriter) -> None:
             low=low, high=high, ratio=ratio,
         )  # fmt: skip
         moves, suffix = False, "even_s8"
-    elif kind == "int8":
+    elif kind == "int16" and (moves or t.is_even):
+        raise NotWrittenError("int16 of two scales, or rounded to even, is unsupported")
+    elif kind != "float32":
         # Of another scale, the result is clamped by the table that follows.
         low, high = (-128, 127) if moves else t.clamp(operator.min, operator.max)
         lift = 128 if t.is_shifted else 0
@@ -165,7 +169,7 @@ def reduce(t: StepWriter) -> None:
     operator = t.operator
     assert isinstance(operator, Reduce)
     source = t.input()
-    kind = t.types("int8", "float32")
+    kind = t.types(*_SUFFIXES)
     found = _stretch(source, operator.axes)
     if not source.size or operator.function not in (R.SUM, R.MEAN, R.MAXIMUM, R.MINIMUM):
         raise NotWrittenError(f"{operator.function.value} of shape {source.shape} is unsupported")
@@ -176,17 +180,19 @@ def reduce(t: StepWriter) -> None:
         0,
         found.before,
     )
-    if kind == "int8":
-        layer = _sum_of_bytes(t, operator.function, found)
-        suffix = "even_s8" if t.is_even else "s8"
+    shape = found.rows, found.columns, found.after
+    if operator.function not in (R.SUM, R.MEAN):
+        if source.quantisation != t.output().quantisation:
+            raise NotWrittenError(f"{operator.function.value} of another scale is unsupported")
+        t.call(f"{operator.function.value}_of_{_SUFFIXES[kind]}", *shape, *places)
+        return
+    if kind != "float32":
+        layer = _sum_of_integers(t, operator.function, found)
+        suffix = "even_s8" if t.is_even else _SUFFIXES[kind]
         if t.sums:
             t.call(f"sum_by_rows_{suffix}", layer, t.sums, *places[:2], 0, found.rows)
         else:
             t.call(f"sum_{suffix}", layer, *places)
-        return
-    shape = found.rows, found.columns, found.after
-    if operator.function not in (R.SUM, R.MEAN):
-        t.call(f"{operator.function.value}_of_f32", *shape, *places)
         return
     count, factors = found.count, [number(1.0), number(1.0)]
     if operator.function is R.MEAN:
@@ -201,11 +207,11 @@ def reduce(t: StepWriter) -> None:
         t.call("sum_f32", *shape, *factors, *places)
 
 
-def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) -> str:
+def _sum_of_integers(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) -> str:
     """Return the layer of a sum, or of a mean as TensorFlow Lite rounds it."""
-    if function not in (R.SUM, R.MEAN):
-        raise NotWrittenError(f"{function.value} of int8 is unsupported")
     source, result = t.input(), t.output()
+    if source.dtype is DType.INT16:
+        t.refuse_even("int16")
     sizes = {
         "rows": found.rows, "columns": found.columns, "depth": found.after,
         "offset": -zero_of(source) * found.count, "zero": zero_of(result),
@@ -218,7 +224,7 @@ def _sum_of_bytes(t: StepWriter, function: ReduceFunction, found: _ReducedAxes) 
     factor, shift = quantised_multiplier(scale_of(source) / scale_of(result))
     if function is R.MEAN:
         if depends(found.count):
-            raise NotWrittenError("a mean of int8 over a range of sizes is unsupported")
+            raise NotWrittenError("a mean of integers over a range of sizes is unsupported")
         # The factor is divided, with as many bits more as the divisor takes away.
         bits = min(found.count.bit_length() - 1, 32, shift - _LEAST_SHIFT)
         factor, shift = (factor << bits) // found.count, shift - bits
@@ -292,6 +298,9 @@ def softmax(t: StepWriter) -> None:
     source, result = t.input(), t.output()
     if operator.logarithm:
         raise NotWrittenError("LogSoftmax is unsupported")
+    if t.types(*_SUFFIXES) == "int16":
+        sixteen_bits.softmax(t, operator)
+        return
     width = source.shape[-1]
     places = t.row_pairs((source.num_elements // width, width))
     if t.types("int8", "float32") == "float32":
