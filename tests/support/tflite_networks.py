@@ -19,8 +19,8 @@ _SAME, _VALID = 0, 1
 class NetworkMaker:
     """Makes a network of one type of element, layer by layer.
 
-    The type is `int8`, `uint8`, `float32`, or `int16` with weights of 8 bits. Layers take and return
-    indexes of tensors.
+    The type is `int8`, `uint8`, `float32`, or `int16` with weights of 8 bits. Layers take and
+    return indexes of tensors.
     """
 
     def __init__(self, dtype: str = "int8", seed: int = 0) -> None:
