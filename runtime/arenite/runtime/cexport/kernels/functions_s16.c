@@ -1,4 +1,5 @@
 #include "common.h"
+#include "logistic_s16.h"
 
 /* Numbers of 16 bits times a factor, which negative ones have of their own; `sign` is that of
    theirs. */
@@ -62,35 +63,26 @@ KERNEL softmax_s16(const softmax_layer_s16 *k, in_rows in, out_rows out, int32_t
     }
 }
 
-/* A function that a table of the logistic function gives, at multiples of 1/24 of 16 fractional
-   bits. Operands times `factor` / 2^`shift` are multiples of 1 / (3 * 4096). */
+/* A function by a table. Operands times `factor` / 2^`shift` are three times numbers of 12 bits
+   behind the point. */
 typedef struct {
     int32_t width, factor, shift;
     const uint16_t *table;
 } logistic_layer_s16;
 
 /* One for each of
-   THE_KERNEL   | BITS | MOST         | START     | WHOLE     | DOWN
-   logistic_s16 | 9    | 0x7fff << 10 | 0         | (1 << 25) | 10
-   tanh_s16     | 8    | 0xffff << 8  | (1 << 23) | (1 << 23) | 8 */
+   THE_KERNEL   | FUNCTION
+   logistic_s16 | logistic16
+   tanh_s16     | tanh16 */
 
-/* Rows [first, end) of `width`. Numbers between two of the table lie on lines. */
+/* Rows [first, end) of `width`. */
 KERNEL THE_KERNEL(const logistic_layer_s16 *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
-    const int32_t half = k->shift > 0 ? 1 << (k->shift - 1) : 0, rounding = 1 << (DOWN - 1);
+    const int32_t half = k->shift > 0 ? 1 << (k->shift - 1) : 0;
     for (int32_t y = first; y < end; ++y) {
         const int16_t *from = (const int16_t *)(const void *)in_row(in, y);
         int16_t *to = (int16_t *)(void *)out_row(out, y);
-        for (int32_t i = 0; i < k->width; ++i) {
-            const int32_t scaled = (from[i] * k->factor + half) >> k->shift;
-            const int32_t magnitude = scaled < 0 ? -scaled : scaled, place = magnitude >> BITS;
-            int32_t value = MOST;
-            if (place < 255) {
-                const int32_t rise = k->table[place + 1] - k->table[place];
-                value = (k->table[place] << BITS) + (magnitude & ((1 << BITS) - 1)) * rise;
-            }
-            value = scaled >= 0 ? value - START : WHOLE - value - 1;
-            to[i] = (int16_t)((value + rounding) >> DOWN);
-        }
+        for (int32_t i = 0; i < k->width; ++i)
+            to[i] = FUNCTION(k->table, (from[i] * k->factor + half) >> k->shift);
     }
 }

@@ -1,4 +1,5 @@
 #include "common.h"
+#include "logistic_s16.h"
 
 static inline float logistic_f32(float x)
 {
@@ -10,29 +11,11 @@ static inline int16_t saturated16(int32_t x)
     return (int16_t)(x < -32768 ? -32768 : x > 32767 ? 32767 : x);
 }
 
-/* 1 / (1 + exp(-x)) of x with 3 bits before the point; none before that of the result. The table
-   has the function at multiples of 1/24, of 16 fractional bits, and lines run between them. */
-static int16_t logistic16(const uint16_t *table, int16_t a)
-{
-    const uint32_t x = (uint32_t)(a < 0 ? -a : a) * 3, place = x >> 9;
-    uint32_t y = 0x7fffu << 10;
-    if (place < 255)
-        y = ((uint32_t)table[place] << 9) +
-            (x & 511u) * ((uint32_t)table[place + 1] - (uint32_t)table[place]);
-    return (int16_t)((a < 0 ? (1u << 25) - y + (1u << 9) - 1u : y + (1u << 9)) >> 10);
-}
-
-/* tanh(x) of x with `bits` before the point, as 2 / (1 + exp(-2 x)) - 1 by the same table. */
-static int16_t tanh16(const uint16_t *table, int16_t a, int32_t bits)
+/* Three times a number with `bits` before the point, as one of 12 bits behind it. */
+static inline int32_t thirds_of(int16_t a, int32_t bits)
 {
     const int32_t left = bits > 3 ? bits - 3 : 0, right = left - (bits - 3);
-    const int32_t x = (a * (3 << left) + ((1 << right) >> 1)) >> right;
-    const uint32_t size = (uint32_t)(x < 0 ? -x : x), place = size >> 8;
-    int32_t y = 0xffff << 8;
-    if (place < 255)
-        y = (int32_t)(((uint32_t)table[place] << 8) +
-                      (size & 255u) * ((uint32_t)table[place + 1] - (uint32_t)table[place]));
-    return (int16_t)((x < 0 ? (1 << 23) - y + 127 : y - (1 << 23) + 128) >> 8);
+    return (a * (3 << left) + ((1 << right) >> 1)) >> right;
 }
 
 /* A product of numbers, over 2^right; `right` is at least 1. */
@@ -83,16 +66,17 @@ KERNEL lstm_s8(const lstm_layer *k, const int8_t *in, int32_t in_stride, int32_t
     const uint16_t *const table = k->logistic;
     for (int32_t t = 0; t < times; ++t, in += in_stride, out += out_stride) {
         for (int32_t j = 0; j < k->units; ++j) {
-            const int16_t taken = logistic16(table, gate_s8(k, j, in, hidden));
-            const int16_t kept = logistic16(table, gate_s8(k, k->units + j, in, hidden));
-            const int16_t fresh = tanh16(table, gate_s8(k, 2 * k->units + j, in, hidden), 3);
-            const int16_t shown = logistic16(table, gate_s8(k, 3 * k->units + j, in, hidden));
+            const int16_t taken = logistic16(table, 3 * gate_s8(k, j, in, hidden));
+            const int16_t kept = logistic16(table, 3 * gate_s8(k, k->units + j, in, hidden));
+            const int16_t fresh =
+                tanh16(table, thirds_of(gate_s8(k, 2 * k->units + j, in, hidden), 3));
+            const int16_t shown = logistic16(table, 3 * gate_s8(k, 3 * k->units + j, in, hidden));
             int32_t now =
                 saturated16(times16(kept, cell[j], 15) + times16(taken, fresh, 15 + k->cell_bits));
             if (k->clip > 0)
                 now = clamped(now, -k->clip, k->clip);
             cell[j] = (int16_t)now;
-            now = shown * tanh16(table, (int16_t)now, k->cell_bits);
+            now = shown * tanh16(table, thirds_of((int16_t)now, k->cell_bits));
             now = requantised(now, k->hidden_factor, k->hidden_shift) + k->hidden_zero;
             out[j] = (int8_t)clamped(now, -128, 127);
         }

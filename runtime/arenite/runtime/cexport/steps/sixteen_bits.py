@@ -11,6 +11,7 @@ import numpy as np
 from arenite.planner import Array, Tensor
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale_of, zero_of
+from arenite.runtime.cexport.steps import tables
 from arenite.runtime.cexport.steps.packing import blocks, in_pairs_of_inputs
 from arenite.runtime.cexport.steps.writer import StepWriter
 from arenite.runtime.operators.base import Clamped
@@ -102,7 +103,7 @@ def unary(t: StepWriter, operator: Unary) -> None:
         factor, shift = _table_scale(scale_of(source), most_left=int(is_tangent))
         layer = t.layer(
             "logistic_layer_s16", width=t.width, factor=factor, shift=shift,
-            table=t.constant(_logistic_table(), "logistic"),
+            table=t.constant(tables.logistic_16(), "logistic"),
         )  # fmt: skip
         t.call("tanh_s16" if is_tangent else "logistic_s16", layer, *t.row_pairs())
         return
@@ -139,21 +140,6 @@ def _table_scale(scale: float, most_left: int) -> tuple[int, int]:
     if number >= 65536:
         raise NotWrittenError(f"input scale {scale:g} is too large")
     return int(number), shift
-
-
-def _logistic_table() -> Array:
-    """Return the logistic function at multiples of 1/24, with 16 fractional bits.
-
-    Lines between two of them run below the function: half of the largest distance is added.
-    """
-    step = 1.0 / 24
-    values = []
-    for place in range(256):
-        y = 1.0 / (1.0 + math.exp(-step * place))
-        raised = y + step * step / 16 * y * (1 - y) * (2 * y - 1)
-        values.append(math.floor(raised * 65536 + 0.5))
-    values[-1] = 65535
-    return np.array(values, np.uint16)
 
 
 def softmax(t: StepWriter, operator: Softmax) -> None:
