@@ -1,36 +1,43 @@
 """TFLite models of one operator each, of 16-bit integers: what an operator model is made of."""
 
+from collections.abc import Mapping
+from typing import TypeAlias
+
 import numpy as np
 
 from support.tflite_operator import Given, weights
 
+Case: TypeAlias = tuple[
+    str, list[Given | None], list[Given], tuple[str, Mapping[str, object]] | None
+]
+"""Operator, inputs, outputs and options."""
 GENERATOR = np.random.default_rng(5)
 
 
-def eight(*shape, scale=0.05, zero_point=3, dtype="int8"):
+def eight(*shape: int, scale: float = 0.05, zero_point: int = 3, dtype: str = "int8") -> Given:
     return Given(shape, dtype, None, (scale,), zero_point)
 
 
-def biases(count, dtype=np.int32, scale=0.001):
+def biases(count: int, dtype: type[np.integer] = np.int32, scale: float = 0.001) -> Given:
     return weights(GENERATOR.integers(-9000, 9000, count).astype(dtype), scales=(scale,))
 
 
-def sixteen(*shape, scale=0.0007):
+def sixteen(*shape: int, scale: float = 0.0007) -> Given:
     return Given(shape, "int16", None, (scale,), 0)
 
 
-def filters(*shape, axis, scales=True):
+def filters(*shape: int, axis: int, scales: bool = True) -> Given:
     """A filter of 8 bits, with a scale for each index of an axis."""
     array = GENERATOR.integers(-127, 128, shape).astype(np.int8)
     count = shape[axis] if scales else 1
     return weights(array, scales=tuple(map(float, np.linspace(0.002, 0.01, count))), axis=axis)
 
 
-def integers(*values):
+def integers(*values: int) -> Given:
     return weights(np.array(values, np.int32))
 
 
-def dense(activation=0, **options):
+def dense(activation: int = 0, **options: object) -> tuple[str, dict[str, object]]:
     return "FullyConnectedOptions", {"fusedActivationFunction": activation, **options}
 
 
@@ -38,7 +45,7 @@ X, WIDE = sixteen(1, 6, 8, 4), np.int64
 SAME, VALID = 0, 1
 CONV = {"strideH": 2, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}
 WINDOW = {"strideH": 2, "strideW": 2, "filterHeight": 3, "filterWidth": 2}
-CASES = {
+CASES: dict[str, Case] = {
     "CONV_2D": (
         "CONV_2D", [X, filters(5, 3, 3, 4, axis=0), biases(5, WIDE)],
         [sixteen(1, 3, 8, 5, scale=0.002)],
