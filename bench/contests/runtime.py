@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from arenite.pipeline.contest.engines import ENGINES
 from arenite.pipeline.making.calibration import convolutions
 from arenite.pipeline.session import Session as ModelSession
-from arenite.pipeline.targets.compiling import Compiled, rules
+from arenite.pipeline.targets.compiling import Compiled, Tuning, rules
 from arenite.planner import Source
 from arenite.planner.errors import AreniteError
 from arenite.planner.rewrites.derivation import derive
-from arenite.runtime import Session
+from arenite.runtime import Session, processor_name
 from arenite.runtime.program import program_pieces
-from arenite.runtime.rewrites import DIRECT, all_by
+from arenite.runtime.rewrites import DIRECT, all_by, measured
 from arenite.runtime.targets.litert import PlannedInterpreter
 from arenite.runtime.targets.onnxruntime import stock_options, stock_session
 from arenite.runtime.targets.tflm import export_tflm
@@ -425,7 +425,10 @@ def _convolution(channels: int, size: int, asked: Asked) -> Row:
         found = derive(all_by(program, kernel), rules())
         (step,) = found.program.steps
         scratch.append(step.operator.scratch(found.program.operands(step)))
-        compiled = Compiled(Source("layer", "", found.program, found.problem))
+        compiled = Compiled(
+            Source("layer", "", found.program, found.problem),
+            tuning=Tuning(processor_name(), measured({})),
+        )
         assembly = compiled.assemble(find("best")(found.problem))
         sessions.append(Session.of_pieces(list(program_pieces(assembly)), "layer"))
     image = np.random.default_rng(0).standard_normal((1, size, size, channels), np.float32)

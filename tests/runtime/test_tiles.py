@@ -1,6 +1,7 @@
 """Convolutions by tiles, after Winograd: the same but for rounding, in memory that is free."""
 
 import math
+import platform
 from dataclasses import replace
 
 import numpy as np
@@ -8,12 +9,12 @@ import pytest
 
 from arenite.pipeline.base import Reading
 from arenite.pipeline.making.building import build_model
-from arenite.pipeline.targets.compiling import Compiled, compile_model, lower_model, rules
+from arenite.pipeline.targets.compiling import Compiled, Tuning, compile_model, lower_model, rules
 from arenite.planner.importers.models import Source
 from arenite.planner.placement.verification import verify
 from arenite.planner.rewrites.derivation import derive
 from arenite.planner.sizes import Dimension
-from arenite.runtime import ProgramError, Session
+from arenite.runtime import ProgramError, Session, processor_name
 from arenite.runtime.operators import Conv2D
 from arenite.runtime.program import program_pieces
 from arenite.runtime.rewrites import (
@@ -51,9 +52,10 @@ def program_of(path):
     return lower_model(path).program
 
 
-def session_of(program, **options):
+def session_of(program, tuned_on=None, **options):
     found = derive(program, rules())
-    compiled = Compiled(Source("tiles", "0" * 64, found.program, found.problem))
+    source = Source("tiles", "0" * 64, found.program, found.problem)
+    compiled = Compiled(source, tuning=Tuning(tuned_on or processor_name(), measured({})))
     assembly = compiled.assemble(find("best")(found.problem))
     return Session.of_pieces(list(program_pieces(assembly)), "tiles", **options)
 
@@ -103,6 +105,18 @@ def test_results_are_those_of_onnx_runtime_on_any_number_of_threads(tmp_path, ti
     for other in found[1:]:
         for name, array in found[0].items():
             assert array.tobytes() == other[name].tobytes()
+
+
+def test_small_images_are_computed_directly_on_x86_unless_tuned(tmp_path):
+    path = written(tmp_path, LAYERS, n=1, c=32, o=32, h=9, w=9, pads=[1, 1, 1, 1])
+    program = program_of(path)
+    found = []
+    for tile, tuned_on in ((DIRECT, None), (4, None), (4, "another")):
+        with session_of(all_by(program, tile), tuned_on) as session:
+            found.append(session.run(random_feeds(session))["y"].tobytes())
+    directly, by_tiles, elsewhere = found
+    assert directly != by_tiles
+    assert elsewhere == (directly if platform.machine() == "x86_64" else by_tiles)
 
 
 @pytest.mark.parametrize("strategy", ["best", "no-reuse", "onnxruntime-reuse"])

@@ -54,7 +54,8 @@ def session_of(compiled, plan):
 def ran_by(model, tile):
     """Return the outputs when every convolution that can runs by such tiles."""
     found = derive(all_by(lower_model(model).program, tile), rules())
-    compiled = Compiled(Source("tiles", "0" * 64, found.program, found.problem))
+    source = Source("tiles", "0" * 64, found.program, found.problem)
+    compiled = Compiled(source, tuning=Tuning(processor_name(), measured({})))
     with session_of(compiled, find("best")(found.problem)) as session:
         return session.run(random_feeds(session))["z"]
 

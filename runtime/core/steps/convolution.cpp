@@ -111,12 +111,14 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
           "it states tuned tiles, but the program states no processor");
   // Both choices are checked on every processor, so that a file is valid on all of them or on none.
   std::optional<WinogradConvolution> taken;
+  const bool is_small = result.shape[1] * result.shape[2] < kFewestPixels;
   for (const bool is_tuned : {false, true}) {
     const std::size_t tile = is_tuned ? attributes.tuned_tile() : attributes.tile();
     if (tile == 0) { continue; }
     const auto by_tiles = winograd(
         operands, kernel, tile, is_tuned ? attributes.tuned_threads() : attributes.tile_threads());
-    if (is_tuned == (operands.tuning == Tuning::here)) { taken = by_tiles; }
+    const bool is_chosen = is_tuned == (operands.tuning == Tuning::here);
+    if (is_chosen && (is_tuned || !is_small)) { taken = by_tiles; }
   }
   if (taken.has_value()) { return image_step<float>(operands, convolve_winograd, *taken); }
   // Working memory of windows that can have tiles is for tiles, if at other sizes.

@@ -16,7 +16,7 @@ from arenite.pipeline.base.ranges import along
 from arenite.pipeline.base.reading import Reading, reading_of
 from arenite.pipeline.targets.arenite import compiled_by
 from arenite.pipeline.targets.choice import ARENITE
-from arenite.pipeline.targets.compiling import Compiled, lower_model, rules
+from arenite.pipeline.targets.compiling import Compiled, Tuning, lower_model, rules
 from arenite.planner import (
     Memory,
     Plan,
@@ -33,9 +33,9 @@ from arenite.planner.files import model_digest
 from arenite.planner.planfile import StaleRecordsError
 from arenite.planner.programs import in_memories
 from arenite.planner.sizes import Ranges, Sizes, at, first_sizes
-from arenite.runtime import ProgramError, Session, SessionMemory
+from arenite.runtime import ProgramError, Session, SessionMemory, processor_name
 from arenite.runtime.program import Assembly, Code, program_pieces, write_assembly
-from arenite.runtime.rewrites import Activations
+from arenite.runtime.rewrites import Activations, measured
 from arenite.strategies import find
 
 SUFFIX = ".arena"
@@ -212,10 +212,13 @@ def backends(compiled: Compiled) -> tuple[str, ...]:
 def session_of(program: Program) -> Session:
     """Return a session of a lowered program, for the caller to close.
 
+    Where its steps state tiles for this processor, it runs by these.
+
     Raises:
         UnloadableError: No session runs it.
     """
-    return session_by_plan(Compiled(Source.derived(program.name, "", derive(program, rules()))))
+    source = Source.derived(program.name, "", derive(program, rules()))
+    return session_by_plan(Compiled(source, tuning=Tuning(processor_name(), measured({}))))
 
 
 def rounding_error(model: Path, reading: Reading, compiled: Compiled, plan: Plan) -> float:

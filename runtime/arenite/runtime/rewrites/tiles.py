@@ -343,11 +343,15 @@ def largest_gap(live: list[tuple[int, int]], height: int) -> tuple[int, int]:
 
 
 def all_by(program: Program, tile: int) -> Program:
-    """Return the program with tiles wherever they can be, for one thread: to measure them."""
+    """Return the program with tiles wherever they can be, for one thread: to measure them.
+
+    They are those of the table and those of the processor that the program is tuned on, as others
+    compute small images directly.
+    """
     if tile == DIRECT:
         return program
     steps = (
-        replace(step, operator=replace(step.operator, tile=tile))
+        replace(step, operator=replace(step.operator, tile=tile, tuned_tile=tile))
         if isinstance(step.operator, Conv2D) and takes_tiles(program, step)
         else step
         for step in program.steps

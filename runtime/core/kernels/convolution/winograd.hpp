@@ -26,6 +26,13 @@ constexpr std::size_t kLargestTile = 6;
 constexpr std::size_t kLargestTile = 4;
 #endif
 
+// The fewest pixels of a result that are worth the transforms of its filter, if nothing was tuned.
+#ifdef ARENITE_X86
+constexpr std::size_t kFewestPixels = 100;
+#else
+constexpr std::size_t kFewestPixels = 1;
+#endif
+
 // With strides and dilations of 1, all input channels for each output.
 //
 // The filter is that of `convolve`, of one group. Some of its panels at a time are transformed in
