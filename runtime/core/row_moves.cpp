@@ -90,22 +90,23 @@ std::optional<RowMove> RowMove::of(const program::Move& move, std::size_t source
   return found;
 }
 
-std::size_t RowMove::num_pieces() const {
+StepVector<RowMove::Piece> RowMove::pieces() const {
   std::size_t count = 1;
   for (const RowAxis& axis : rows) { count *= axis.length; }
-  return count;
-}
-
-RowMove::Piece RowMove::piece(std::size_t index) const {
-  Piece found = first;
+  StepVector<Piece> found;
+  found.reserve(count);
+  found.push_back(first);
   for (std::size_t i = rows.size(); i-- > 0;) {
     const RowAxis& axis = rows[i];
-    const auto at = static_cast<std::int64_t>(index % axis.length);
-    index /= axis.length;
-    found.source_row += at * axis.source_step;
-    found.target_row += at * axis.target_step;
-    found.source_place += at * axis.source_stride;
-    found.target_place += at * axis.target_stride;
+    const std::size_t inner = found.size();
+    for (std::size_t k = inner; k < inner * axis.length; ++k) {
+      Piece next = found[k - inner];
+      next.source_row += axis.source_step;
+      next.target_row += axis.target_step;
+      next.source_place += axis.source_stride;
+      next.target_place += axis.target_stride;
+      found.push_back(next);
+    }
   }
   return found;
 }

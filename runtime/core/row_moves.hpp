@@ -43,8 +43,7 @@ struct RowMove {
   static std::optional<RowMove> of(const program::Move& move, std::size_t source_row,
                                    std::size_t target_row);
 
-  std::size_t num_pieces() const;
-  Piece piece(std::size_t index) const;
+  StepVector<Piece> pieces() const;
 };
 
 }  // namespace arenite

@@ -16,7 +16,7 @@ void* StepMemory::take(std::size_t size, std::size_t alignment) {
   if (current != nullptr) {
     const std::size_t step = is_over_aligned(alignment) ? alignment : alignof(std::max_align_t);
     const auto at = reinterpret_cast<std::uintptr_t>(current->top_);
-    const std::size_t gap = (step - at % step) % step;
+    const std::size_t gap = -at & (step - 1);  // alignments are powers of two
     current->taken_ += size + step;
     const auto room = static_cast<std::size_t>(current->end_ - current->top_);
     if (room >= gap && room - gap >= size && size != 0) {

@@ -252,6 +252,7 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
   StepVector<RowCopyStep::Piece> pieces;
   const flatbuffers::uoffset_t count =
       attributes.moves() == nullptr ? 0 : attributes.moves()->size();
+  moves.reserve(count);
   for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
     const auto& move = *attributes.moves()->Get(i);
     if (is_empty(move)) { continue; }
@@ -261,28 +262,31 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
     const auto found = RowMove::of(move, source_row / element, target_row / element);
     require(operands, found.has_value(), "it runs by rows, but a move crosses rows");
     StepVector<StridedCopy::Axis> axes;
+    axes.reserve(found->columns.size());
     for (const auto& axis : found->columns) {
       axes.push_back({axis.length, bytes(axis.source), bytes(axis.target)});
-    }
-    for (std::size_t k = 0; k < found->num_pieces(); ++k) {
-      const auto piece = found->piece(k);
-      pieces.push_back({moves.size(), static_cast<std::size_t>(piece.target_row),
-                        static_cast<std::size_t>(piece.source_row),
-                        static_cast<std::size_t>(bytes(piece.source_place)),
-                        static_cast<std::size_t>(bytes(piece.target_place))});
     }
     const bool stays = is_identity(axes);
     const auto row_of = [](const TensorView& view, std::size_t row, std::size_t size) {
       return view.data +
              (view.rows == nullptr ? row * size : static_cast<std::size_t>(view.rows[row]));
     };
-    for (std::size_t k = 0; k < found->num_pieces(); ++k) {
-      const RowCopyStep::Piece& piece = pieces[pieces.size() - 1 - k];
+    const auto of_move = found->pieces();
+    if (pieces.empty()) {  // moves are often alike
+      pieces.reserve(
+          std::min<std::uint64_t>(std::uint64_t{count} * of_move.size(), target.num_elements()));
+    }
+    for (const auto& each : of_move) {
+      const RowCopyStep::Piece piece{moves.size(), static_cast<std::size_t>(each.target_row),
+                                     static_cast<std::size_t>(each.source_row),
+                                     static_cast<std::size_t>(bytes(each.source_place)),
+                                     static_cast<std::size_t>(bytes(each.target_place))};
       const std::byte* from = row_of(source, piece.source_row, source_row);
       const std::byte* to = row_of(target, piece.target_row, target_row);
       const bool is_there = stays && from + piece.source_place == to + piece.target_place;
       require(operands, is_there || from + source_row <= to || to + target_row <= from,
               "a move is between rows that share bytes");
+      pieces.push_back(piece);
     }
     moves.push_back(
         {StridedCopy(std::move(axes), 0, 0, element), source.data, source.rows, source_row, stays});
@@ -315,8 +319,10 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
                 stride < kLimit,
             "a move is too large");
     const auto steps = static_cast<std::int64_t>(length - 1);
-    require(operands, steps == 0 || std::abs(stride) <= kLimit / steps, "a move is too large");
-    (stride < 0 ? lowest : highest) += stride * steps;
+    std::int64_t reach = 0;
+    const bool overflows = __builtin_mul_overflow(stride, steps, &reach);
+    require(operands, !overflows && reach >= -kLimit && reach <= kLimit, "a move is too large");
+    (stride < 0 ? lowest : highest) += reach;
     require(operands, lowest >= 0 && highest < kLimit, "a move reaches outside its tensor");
   }
   require(operands, highest < count, "a move reaches outside its tensor");
@@ -325,9 +331,13 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
 // Requires that a move without empty axes moves no more elements than its target has.
 void require_room(const Operands& operands, const TensorView& target,
                   const flatbuffers::Vector<std::uint64_t>& shape) {
-  std::uint64_t room = target.num_elements();
-  for (const std::uint64_t length : shape) { room /= length; }
-  require(operands, room > 0, "a move is larger than its target");
+  std::uint64_t moved = 1;
+  bool overflows = false;
+  for (const std::uint64_t length : shape) {
+    overflows = overflows || __builtin_mul_overflow(moved, length, &moved);
+  }
+  require(operands, !overflows && moved <= target.num_elements(),
+          "a move is larger than its target");
 }
 
 // Requires that a move stays inside its tensors.
@@ -482,12 +492,17 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
   if (attributes.moves() != nullptr) {
     for (const auto* move : *attributes.moves()) { check_move(operands, *move); }
     if (auto join = by_rows ? nullptr : make_row_join(operands)) { return join; }
+    const std::size_t most = by_rows ? 0 : attributes.moves()->size();
+    parts.reserve(most);
+    read.reserve(most);
+    written.reserve(most + operands.outputs.size());
     for (const auto* move : *attributes.moves()) {
       const auto& source = *operands.inputs[move->input()];
       const auto& target = *operands.outputs[move->output()];
       if (by_rows || is_empty(*move)) { continue; }
       const auto bytes = static_cast<std::int64_t>(element);
       StepVector<StridedCopy::Axis> axes;
+      axes.reserve(move->shape()->size());
       for (flatbuffers::uoffset_t i = 0; i < move->shape()->size(); ++i) {
         axes.push_back({static_cast<std::size_t>(move->shape()->Get(i)),
                         move->input_strides()->Get(i) * bytes,
