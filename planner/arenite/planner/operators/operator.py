@@ -260,6 +260,21 @@ class Operator:
         """
         return None
 
+    def cut_at_border(
+        self, along: Along, made: tuple[int, int], taken: tuple[int, int]
+    ) -> "Operator | None":
+        """Return the operator that makes rows of the result of which some depend on padding.
+
+        Args:
+            along: How it makes rows.
+            made: The rows, from the first to before the second.
+            taken: The rows of the first input under them, less padding.
+
+        Returns:
+            None if no operator does that.
+        """
+        return None
+
 
 def aligned_axes(operands: Operands, axes: Sequence[int | None]) -> Iterator[int]:
     """Yield the axes of the only result, first the one that stands where that of an input does.

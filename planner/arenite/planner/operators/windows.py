@@ -118,6 +118,10 @@ class Window:
         reach = (self.kernel - 1) * self.dilation + 1
         return (end + self.before - reach) // self.stride + 1
 
+    def made_from(self, start: int) -> int:
+        """Return the first output that depends on nothing before `start`, padding included."""
+        return -(-(start + self.before) // self.stride)
+
     def advance(self, rows: Fraction) -> Fraction:
         """Return by how many outputs the result moves on when the image does by so many.
 
@@ -151,6 +155,10 @@ class Spread:
     def made_of(self, end: int) -> int:
         """Return how many outputs nothing from `end` on adds to."""
         return end * self.stride - self.before
+
+    def made_from(self, start: int) -> int:
+        """Return the first output that nothing before `start` adds to, beyond its end too."""
+        return (start - 1) * self.stride + 1 - self.before + (self.kernel - 1) * self.dilation
 
     def advance(self, rows: Fraction) -> Fraction:
         """Return by how many outputs the result moves on when the image does by so many."""

@@ -193,3 +193,22 @@ def without_padding(padding: Sides, axis: int) -> Sides:
     """Return the padding of an image less that along an axis: 1 for rows, 2 for columns."""
     top, right, bottom, left = padding
     return (0, right, 0, left) if axis == ROW_AXIS else (top, 0, bottom, 0)
+
+
+def padding_at_border(padding: Sides, along: Along, made: Pair, taken: Pair) -> Sides:
+    """Return the padding of some rows or columns of an image, of which some of a result are made.
+
+    Args:
+        padding: Of the image.
+        along: How a window over it makes the result, along axis 1 or 2.
+        made: Rows or columns of the result, from the first to before the second.
+        taken: Those of the image.
+    """
+    top, right, bottom, left = padding
+    window = along.windows[0]
+    assert window is not None
+    low, high = window.under(*made)
+    before, behind = taken[0] - low, high - taken[1]
+    if along.axis == ROW_AXIS:
+        return (min(top, before), right, min(bottom, behind), left)
+    return (top, min(right, behind), bottom, min(left, before))

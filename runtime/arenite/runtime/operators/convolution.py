@@ -28,6 +28,7 @@ from arenite.runtime.operators.base import (
     has_16_bits,
     has_fixed_top,
     makes_one_image,
+    padding_at_border,
     without_padding,
 )
 from arenite.runtime.operators.halves import has_halves
@@ -212,6 +213,9 @@ class Conv2D(Convolution):
     def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Conv2D":
         return replace(self, padding=without_padding(self.padding, along.axis))
 
+    def cut_at_border(self, along: Along, made: Pair, taken: Pair) -> "Conv2D":
+        return replace(self, padding=padding_at_border(self.padding, along, made, taken))
+
     def multiply_adds(self, operands: Operands) -> int:
         kernel, source, result = self._window(operands), operands.source, operands.result
         if kernel is None or source is None or result is None:
@@ -304,6 +308,9 @@ class DepthwiseConv2D(Convolution):
 
     def cut(self, operands: Operands, pieces: Operands, along: Along) -> "DepthwiseConv2D":
         return replace(self, padding=without_padding(self.padding, along.axis))
+
+    def cut_at_border(self, along: Along, made: Pair, taken: Pair) -> "DepthwiseConv2D":
+        return replace(self, padding=padding_at_border(self.padding, along, made, taken))
 
     def multiply_adds(self, operands: Operands) -> int:
         weights, result = filter_of(operands, 4), operands.result
@@ -441,13 +448,24 @@ class TransposedConv2D(Clamped):
         (spread,) = (each for each in along.windows if each is not None)
         reach = (spread.kernel - 1) * spread.dilation
         front, beyond = reach // spread.stride * spread.stride, reach + 1 - spread.stride
+        return self._cut_off(along.axis, front, beyond)
+
+    def cut_at_border(self, along: Along, made: Pair, taken: Pair) -> "TransposedConv2D":
+        (spread,) = (each for each in along.windows if each is not None)
+        front = made[0] + spread.before - taken[0] * spread.stride
+        reach = (spread.kernel - 1) * spread.dilation
+        whole = (taken[1] - taken[0] - 1) * spread.stride + reach + 1
+        return self._cut_off(along.axis, front, whole - front - (made[1] - made[0]))
+
+    def _cut_off(self, axis: int, before: int, behind: int) -> "TransposedConv2D":
+        """Return the same without some rows or columns; fewer than none behind are added."""
         top, right, bottom, left = self.padding
         rows, columns = self.adjustment
-        behind, added = max(0, beyond), max(0, -beyond)
-        if along.axis == 1:
-            top, bottom, rows = front, behind, added
+        behind, added = max(0, behind), max(0, -behind)
+        if axis == 1:
+            top, bottom, rows = before, behind, added
         else:
-            left, right, columns = front, behind, added
+            left, right, columns = before, behind, added
         return replace(self, padding=(top, right, bottom, left), adjustment=(rows, columns))
 
     def _read(self, axis: int, kernel: int, length: int, made: tuple[int, int]) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from arenite.runtime.operators.base import (
     has_fixed_top,
     is_one_image,
     makes_one_image,
+    padding_at_border,
     without_padding,
 )
 from arenite.runtime.operators.halves import has_halves
@@ -72,6 +73,9 @@ class Pool2D(Clamped):
 
     def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Pool2D":
         return replace(self, padding=without_padding(self.padding, along.axis))
+
+    def cut_at_border(self, along: Along, made: Pair, taken: Pair) -> "Pool2D":
+        return replace(self, padding=padding_at_border(self.padding, along, made, taken))
 
     def makes_rows(self, operands: Operands) -> bool:
         is_image = self.sliding(operands) is not None and makes_one_image(operands)

@@ -14,6 +14,7 @@ from arenite.planner.tensors import TensorKind
 from arenite.runtime.rewrites.hops import (
     Decisions,
     Flow,
+    HopPiece,
     Hops,
     HopStep,
     NotStreamedError,
@@ -24,6 +25,18 @@ from arenite.runtime.rewrites.hops import (
 )
 
 _BEHIND = "has an operand that is computed for the whole window"
+_PADS = (
+    "pads rows along the axis of the stream at the borders of the window, and no others are left "
+    "to keep; with the padding of the stream it runs on new rows"
+)
+
+
+class _UnmadeError(Exception):
+    """All rows of a tensor are read, but some are not made."""
+
+    def __init__(self, tensor: str) -> None:
+        super().__init__(tensor)
+        self.tensor = tensor
 
 
 class _ApartError(Exception):
@@ -43,27 +56,30 @@ def decide(program: Program, hops: Hops) -> Decisions:
         NotStreamedError: The input or its axis does not exist or cannot be cut, the hop is not
             shorter than the window, the program has states, or no step runs on new rows.
 
-    Cost: O(operands of the steps), once more for each tensor with rows apart, and for each output
-    with rows, that is computed for the whole window.
+    Cost: O(operands of the steps), once more for each tensor with rows apart, and for each one
+    with rows of which the whole window is computed or read.
     """
     port, axis = _stream_input(program, hops)
-    computed_whole: set[str] = set()
+    needed_whole: set[str] = set()
     apart: set[str] = set()
     while True:
         deciding = _Deciding(
-            program, hops, port.tensor, axis, frozenset(computed_whole), frozenset(apart)
+            program, hops, port.tensor, axis, frozenset(needed_whole), frozenset(apart)
         )
         try:
             found = deciding.decisions()
+        except _UnmadeError as error:
+            needed_whole.add(error.tensor)
+            continue
         except _ApartError as error:
             if error.tensor == port.tensor:
                 raise NotStreamedError(error.culprit, error.reason) from error
             apart.add(error.tensor)  # made for the whole window instead
             continue
         whole = {each for each in program.output_tensors if deciding.root(each) not in found.flows}
-        if whole <= computed_whole:
+        if whole <= needed_whole:
             break
-        computed_whole |= whole  # all their rows are needed, not the newest alone
+        needed_whole |= whole  # all their rows are needed, not the newest alone
     if not found.steps:
         culprit = found.whole[0] if found.whole else WindowStep(port.name, "is read by no step")
         raise NotStreamedError(culprit.name, culprit.reason)
@@ -107,7 +123,7 @@ class _Deciding:
     """The decisions as they are made: axes first, needed rows backwards, then flows.
 
     Args:
-        computed_whole: Outputs of which every row of the window is needed.
+        needed_whole: Tensors of which every row of the window is needed.
         apart: Tensors whose rows lie apart in memory, but would have to be kept.
     """
 
@@ -117,7 +133,7 @@ class _Deciding:
         hops: Hops,
         source: str,
         axis: int,
-        computed_whole: frozenset[str],
+        needed_whole: frozenset[str],
         apart: frozenset[str],
     ) -> None:
         self._apart = apart
@@ -129,12 +145,14 @@ class _Deciding:
         self._rates = {source: Fraction(hops.rows)}
         self._needed: dict[str, tuple[int, int]] = {}
         rows = program.tensors[source].shape[axis]
+        self._runs = Fraction(rows, hops.rows)
+        """Runs that make a window."""
         self._flows = {source: Flow(rows, hops.rows, hops.rows, rows, Fraction(1))}
         self._steps: dict[str, HopStep] = {}
         self._whole: list[WindowStep] = []
         self._reach, self._late, self._alters = Fraction(1), Fraction(0), False
         self._find_axes()
-        self._find_needed(computed_whole)
+        self._find_needed(needed_whole)
 
     def decisions(self) -> Decisions:
         """Return the decisions on every step."""
@@ -142,8 +160,10 @@ class _Deciding:
             if any(name and self.root(name) in self._flows for name in step.inputs):
                 self._decide(step)
         for name in self._program.output_tensors:
-            if self.root(name) in self._flows:
-                self._note(self._flows[self.root(name)], Fraction(0))
+            flow = self._flows.get(self.root(name))
+            if flow is not None:
+                flow.keep(flow.newest[0])
+                self._note(flow, flow.newest[0])
         return Decisions(
             self._axes, self._flows, self._steps, tuple(self._whole),
             math.ceil(self._reach), self._late, self._alters,
@@ -192,14 +212,18 @@ class _Deciding:
 
     # Which rows of the window the outputs depend on.
 
-    def _find_needed(self, computed_whole: frozenset[str]) -> None:
+    def _find_needed(self, needed_whole: frozenset[str]) -> None:
         for name in self._program.output_tensors:
             axis = self._axis(name)
             if axis is not None:
                 rows = self._program.tensors[name].shape[axis]
-                is_new = self._rates[name].denominator == 1 and name not in computed_whole
+                is_new = self._rates[name].denominator == 1
                 newest = math.ceil(self._rates[name]) if is_new else rows
                 self._need(name, (max(0, rows - newest), rows))
+        for name in needed_whole:
+            axis = self._axis(name)
+            if axis is not None:
+                self._need(name, (0, self._program.tensors[name].shape[axis]))
         for step in reversed(self._program.steps):
             operands = self._program.operands(step)
             along = self._along.get(step.name)
@@ -230,20 +254,29 @@ class _Deciding:
         if isinstance(found, HopStep):
             self._steps[step.name] = found
             self._flows[step.outputs[0]] = found.flow
-            for name, taken in zip(step.inputs, found.taken, strict=True):
-                if taken is not None:
-                    read = self._flows[self.root(name)]
-                    read.kept = max(read.kept, read.first_made - taken[0])
+            for piece in found.pieces:
+                for name, taken in zip(step.inputs, piece.taken, strict=True):
+                    if taken is not None:
+                        self._flows[self.root(name)].keep(taken[0])
+            if not (found.flow.made or found.flow.low) and self._reads_new(step):
+                self._whole.append(WindowStep(step.name, _PADS))
             return
         if found != _BEHIND:
             self._whole.append(WindowStep(step.name, found))
         for name in step.inputs:
             flow = self._flows.get(self.root(name)) if name else None
             if flow is not None:
-                self._check_cut(step, name, found)
-                older = flow.rows - flow.made
-                flow.kept = max(flow.kept, older)
-                self._note(flow, Fraction(older, flow.hop))
+                if flow.made:
+                    self._check_cut(step, name, found)
+                if flow.low:
+                    raise _UnmadeError(self.root(name))
+                flow.keep(flow.stop - flow.rows)
+                self._note(flow, flow.stop - flow.rows)
+
+    def _reads_new(self, step: Step) -> bool:
+        """Tell whether some rows that a step reads are new ones, others those of earlier runs."""
+        reads = (self._flows.get(self.root(name)) for name in step.inputs if name)
+        return any(flow is not None and flow.made for flow in reads)
 
     def _check_cut(self, step: Step, name: str, reason: str) -> None:
         """Check that rows of a tensor can be kept.
@@ -259,10 +292,15 @@ class _Deciding:
                 f"{reason}, and the rows of {root!r} cannot be kept, as they lie apart in memory",
             )
 
-    def _note(self, flow: Flow, older: Fraction) -> None:
-        """Note how far back a result reads rows that are older by so many runs, and how late."""
-        self._reach = max(self._reach, flow.reach + older)
-        self._late = max(self._late, Fraction((flow.rows - flow.end) * self._hops.rows, flow.hop))
+    def _note(self, flow: Flow, start: int) -> None:
+        """Note how far back a result depends on rows from this one on, and how late they are."""
+        self._reach = max(self._reach, self._reach_of(flow, start))
+        self._late = max(self._late, Fraction((flow.rows - flow.stop) * self._hops.rows, flow.hop))
+
+    def _reach_of(self, flow: Flow, start: int) -> Fraction:
+        """Return the runs whose input the rows from this one on depend on."""
+        found = flow.reach + Fraction(flow.older(start), flow.hop)
+        return found if self._hops.padding is Padding.STREAM else min(found, self._runs)
 
     def _on_new_rows(self, step: Step) -> HopStep | str:
         """Return how a step makes new rows, or why it does not."""
@@ -282,7 +320,7 @@ class _Deciding:
                 continue
             if flow is None:
                 return _BEHIND
-            if window.count == 1 and flow.end != flow.rows:
+            if window.count == 1 and (flow.front or flow.end != flow.rows):
                 return "depends on all rows of the window"
             rates.append(window.advance(Fraction(flow.hop)))
             if rates[-1].denominator != 1:
@@ -298,30 +336,81 @@ class _Deciding:
                 return refused
             self._alters = True
         pads = self._pads(step, along, end, rows)
-        if pads and self._hops.padding is Padding.WINDOW:
-            return (
-                "pads rows along the axis of the stream at the borders of the window; with the "
-                "padding of the stream it runs on new rows"
-            )
-        made = min(hop, rows)
-        taken = tuple(
-            None if window is None else window.under(end - made, end) for window in along.windows
+        flow = Flow(rows, hop, min(hop, rows), end, Fraction(1))
+        if self._hops.padding is Padding.WINDOW:
+            reads = [each for each in flows if each is not None]
+            if pads or any(each.front or not each.made for each in reads):
+                self._make_borders_again(flow, step, along, flows)
+        found = self._in_pieces(step, along, flow, flows)
+        if isinstance(found, HopStep):
+            self._alters |= pads and self._hops.padding is Padding.STREAM
+        return found
+
+    def _make_borders_again(
+        self, flow: Flow, step: Step, along: Along, flows: Sequence[Flow | None]
+    ) -> None:
+        """State which rows of a result depend on padding, and whether others are worth keeping."""
+        low = max(0, self._needed.get(self.root(step.outputs[0]), (0, flow.rows))[0])
+        read_by = [
+            (window, read)
+            for window, read in zip(along.windows, flows, strict=True)
+            if window is not None and read is not None
+        ]
+        front = max(window.made_from(read.front) for window, read in read_by)
+        flow.front = min(front, flow.rows) if low < front else 0
+        flow.back = flow.rows - flow.end
+        again = max(0, flow.front - low) + flow.made + flow.back
+        reads_unmade = any(
+            window.under(flow.first_made, flow.end)[0] < read.low for window, read in read_by
         )
-        reach = Fraction(1)
-        for name, flow, read in zip(step.inputs, flows, taken, strict=True):
-            if flow is not None and read is not None:
-                older = flow.first_made - read[0]
-                if read != (flow.first_made, flow.end):
+        if again >= flow.rows - low or reads_unmade:
+            flow.made = 0
+        if flow.front or not flow.made:
+            flow.low = low
+        if flow.made:
+            flow.keep(flow.front or flow.first_made)
+
+    def _in_pieces(
+        self, step: Step, along: Along, flow: Flow, flows: Sequence[Flow | None]
+    ) -> HopStep | str:
+        """Return the pieces in which a step makes rows, or why it does not."""
+        operands = self._program.operands(step)
+        if flow.made:
+            wanted = [(flow.first_made, flow.end)]
+            wanted += [(flow.low, flow.front)] if flow.front else []
+            wanted += [(flow.end, flow.stop)] if flow.back else []
+        else:
+            wanted = [(flow.low, flow.rows)]
+        if len(wanted) > 1 and not is_cut(self._program.tensors[step.outputs[0]], along.axis):
+            return "makes rows at the borders of the window that lie apart in memory"
+        pieces: list[HopPiece] = []
+        for rows in wanted:
+            is_new = rows == (flow.first_made, flow.end)
+            under = [None if each is None else each.under(*rows) for each in along.windows]
+            taken = tuple(
+                each if is_new or each is None or read is None
+                else (max(0, each[0]), min(read.rows, each[1]))
+                for each, read in zip(under, flows, strict=True)
+            )  # fmt: skip
+            for name, read, each in zip(step.inputs, flows, taken, strict=True):
+                if read is None or each is None:
+                    continue
+                if each != ((read.first_made, read.end) if read.made else (read.low, read.rows)):
                     self._check_cut(step, name, "reads other rows than those of a hop")
-                if older > 0 and flow.made < flow.hop:
+                if read.older(each[0]) and read.made < read.hop:
                     return "reads rows that are older than those of a hop"
-                reach = max(reach, flow.reach + Fraction(max(0, older), flow.hop))
-        pieces = _pieces(operands, along, taken, made)
-        operator = step.operator.cut(operands, pieces, along)
-        if operator is None:
-            return "does not make all rows alike"
-        self._alters |= pads
-        return HopStep(along, Flow(rows, hop, made, end, reach), taken, operator)
+                flow.reach = max(flow.reach, self._reach_of(read, each[0]))
+            operator = None
+            if not is_new and taken[0] is not None and taken[1:] == tuple(under[1:]):
+                operator = step.operator.cut_at_border(along, rows, taken[0])
+            if operator is None and taken == tuple(under):
+                operator = step.operator.cut(
+                    operands, _pieces(operands, along, taken, rows), along
+                )
+            if operator is None:
+                return "does not make all rows alike"
+            pieces.append(HopPiece(rows, taken, operator))
+        return HopStep(along, flow, tuple(pieces))
 
     def _refused_states(self, step: Step, along: Along) -> str:
         """Return why the states of a step cannot be carried on, nothing if they can."""
@@ -372,9 +461,12 @@ def _viewed_axis(outer: Tensor, axis: int, inner: Tensor) -> int | None:
 
 
 def _pieces(
-    operands: Operands, along: Along, taken: Sequence[tuple[int, int] | None], made: int
+    operands: Operands,
+    along: Along,
+    taken: Sequence[tuple[int, int] | None],
+    made: tuple[int, int],
 ) -> Operands:
-    """Return the operands of a step that makes so many rows."""
+    """Return the operands of a step that makes some rows."""
     inputs: list[Tensor | None] = []
     for tensor, axis, rows in zip(operands.inputs, along.axes, taken, strict=True):
         if tensor is None or axis is None or rows is None:
@@ -382,4 +474,4 @@ def _pieces(
         else:
             inputs.append(with_rows(tensor, axis, rows[1] - rows[0]))
     assert operands.result is not None
-    return Operands(tuple(inputs), (with_rows(operands.result, along.axis, made),))
+    return Operands(tuple(inputs), (with_rows(operands.result, along.axis, made[1] - made[0]),))

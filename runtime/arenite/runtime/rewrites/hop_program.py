@@ -11,6 +11,9 @@ the newest rows move to the place of the older ones. As x/state lies below them 
 other new rows can lie there. So where few rows are kept x/state lies elsewhere, and its rows are
 copied to x/rows, of which all bytes are free again. Steps read rows of x/rows as views; one that
 computes the whole window reads x, the last of them.
+
+Rows at the borders of the window, which are made again at each run, lie in front of the older rows
+and behind the new ones; their bytes are free between.
 """
 
 import math
@@ -28,7 +31,14 @@ from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
 from arenite.runtime.rewrites.hop_decisions import decide
 from arenite.runtime.rewrites.hop_sums import with_sums
-from arenite.runtime.rewrites.hops import Decisions, Hops, NotStreamedError, WindowStep, with_rows
+from arenite.runtime.rewrites.hops import (
+    Decisions,
+    HopPiece,
+    Hops,
+    NotStreamedError,
+    WindowStep,
+    with_rows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +149,14 @@ class _Writer:
             if own is None:
                 steps.append(step)
                 continue
-            inputs = tuple(
-                name if rows is None else self._piece(name, *rows)
-                for name, rows in zip(step.inputs, own.taken, strict=True)
-            )
+            first, *borders = own.pieces
             result, *others = step.outputs
             taking = self._begin(result)
-            inputs, stores = self._carry(step, own.along.carried, inputs)
-            outputs = (self._new[result], *others)
-            steps.append(replace(step, operator=own.operator, inputs=inputs, outputs=outputs))
+            inputs, stores = self._carry(step, own.along.carried, self._taken(step, first))
+            outputs = (self._result(result, first), *others)
+            steps.append(replace(step, operator=first.operator, inputs=inputs, outputs=outputs))
             steps += (*stores, *taking)
+            steps += (self._border(step, each) for each in borders)
         steps = self._with_states_kept(steps)
         return without_unread(
             replace(
@@ -162,30 +170,54 @@ class _Writer:
             )
         )
 
+    def _taken(self, step: Step, piece: HopPiece) -> tuple[str, ...]:
+        """Return the inputs of a step that makes some rows."""
+        return tuple(
+            name if rows is None else self._piece(name, *rows)
+            for name, rows in zip(step.inputs, piece.taken, strict=True)
+        )
+
+    def _result(self, name: str, piece: HopPiece) -> str:
+        """Return the tensor of the rows of a stream that a step makes."""
+        flow = self._found.flows[name]
+        is_new = flow.made > 0 and piece.rows == (flow.first_made, flow.end)
+        return self._new[name] if is_new else self._piece(name, *piece.rows)
+
+    def _border(self, step: Step, piece: HopPiece) -> Step:
+        """Return the step that makes rows at a border of the window again."""
+        result = self._result(step.outputs[0], piece)
+        name = self._step_names.take(f"{step.name}/from {piece.rows[0]}")
+        return Step(name, piece.operator, self._taken(step, piece), (result,))
+
     def _begin(self, name: str) -> list[Step]:
         """Make the tensors of rows of a stream, and return the step that takes the older ones."""
         flow = self._found.flows.get(name)
         if flow is None:
             return []
         tensor, axis = self._tensors[name], self._found.axes[name]
+        row = _row_bytes(tensor, axis)
         new, steps = with_rows(tensor, axis, flow.made), list[Step]()
-        if flow.kept:
-            rows = with_rows(tensor, axis, flow.kept + flow.made)
+        if flow.kept or flow.front or flow.back or not flow.made:
+            rows = with_rows(tensor, axis, flow.stop - flow.first)
             rows = self._add(replace(rows, kind=TensorKind.ACTIVATION, alias=None), f"{name}/rows")
-            older = replace(with_rows(tensor, axis, flow.kept), alias=Alias(rows.name))
+            self._rows[name] = rows.name
+            new = replace(new, alias=Alias(rows.name, (flow.first_made - flow.first) * row))
+        if flow.kept:
+            front = (flow.first_made - flow.kept - flow.first) * row
+            older = replace(with_rows(tensor, axis, flow.kept), alias=Alias(rows.name, front))
             state = self._state(
                 name, older if name in self._in_place else replace(older, alias=None)
             )
             if name not in self._in_place:
                 taken = self._add(replace(older, kind=TensorKind.ACTIVATION), f"{name}/older")
                 steps.append(self._copy(f"{name}/take", state.name, taken))
-            self._rows[name], self._states[name] = rows.name, state
-            new = replace(new, alias=Alias(rows.name, older.size))
-        self._new[name] = self._add(new, f"{name}/new").name
-        self._rows.setdefault(name, self._new[name])
-        window = flow.end - flow.rows
+            self._states[name] = state
+        if flow.made:
+            self._new[name] = self._add(new, f"{name}/new").name
+            self._rows.setdefault(name, self._new[name])
+        window = flow.stop - flow.rows
         if window >= flow.first:  # for steps that compute all of it
-            offset = (window - flow.first) * _row_bytes(tensor, axis)
+            offset = (window - flow.first) * row
             self._tensors[name] = replace(
                 tensor, kind=TensorKind.ACTIVATION, alias=Alias(self._rows[name], offset)
             )
@@ -209,7 +241,10 @@ class _Writer:
         """Return the step that keeps the newest rows of a stream."""
         new = self._tensors[self._new[name]]
         if state.alias is None:
-            return self._store(name, self._rows[name], state, new.num_elements)
+            flow = self._found.flows[name]
+            rows = flow.first_made - flow.kept + flow.made - flow.first
+            row = new.num_elements // flow.made
+            return self._store(name, self._rows[name], state, rows * row)
         if new.num_elements > state.num_elements:
             return self._store(name, new.name, state, new.num_elements - state.num_elements)
         step_name = self._step_names.take(f"{name}/append")
@@ -268,7 +303,7 @@ class _Writer:
         flow = self._found.flows[root]
         tensor, axis = self._program.tensors[name], self._found.axes[name]
         whole = self._tensors[self._rows[root]]
-        if name == root and (start, stop) == (flow.first, flow.end):
+        if name == root and (start, stop) == (flow.first, flow.stop):
             return whole.name
         if (name, start, stop) not in self._pieces:
             offset = (start - flow.first) * _row_bytes(tensor, axis)
@@ -291,9 +326,9 @@ class _Writer:
         flow = self._found.flows.get(root)
         if flow is None:
             return port
-        if root == port.tensor:
+        if root == port.tensor and flow.newest == (flow.first_made, flow.end):
             return replace(port, tensor=self._new[root])
-        piece = self._tensors[self._piece(port.tensor, flow.first_made, flow.end)]
+        piece = self._tensors[self._piece(port.tensor, *flow.newest)]
         self._tensors[piece.name] = replace(piece, kind=self._program.tensors[port.tensor].kind)
         return replace(port, tensor=piece.name)
 

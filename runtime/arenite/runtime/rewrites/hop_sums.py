@@ -51,7 +51,7 @@ def _parts(program: Program, found: Decisions, step: Step) -> SumsOfParts | None
     if found.axes.get(step.inputs[0]) != ROW_AXIS:
         return None
     flow = found.flows.get(program.root(step.inputs[0])[0])
-    if flow is None or flow.made != flow.hop:
+    if flow is None or flow.made != flow.hop or flow.front or flow.back:
         return None
     rows = math.gcd(flow.rows, flow.hop, flow.end)
     return step.operator.in_parts(program.operands(step), rows)

@@ -14,6 +14,11 @@ A step that cannot run on new rows, such as a mean over the window, reads the ro
 window, which are kept before it; so do all steps behind it. Padding belongs to the window or,
 where that is asked for, to the stream: see `Padding`.
 
+Rows that depend on the padding of the window are other ones for each window. They are made again
+at each run, beside the new ones; those between are kept::
+
+    result    FF.......NNBB       2 rows at the front and 2 at the back are made again
+
 Source: the idea of a fact for each tensor and one operator that delays is that of the folder
 `pulse` of github.com/sonos/tract.
 """
@@ -46,7 +51,7 @@ class Padding(StrEnum):
 
     WINDOW = "window"
     """Each window, as in the model: from the first whole window on outputs are those of the model.
-    A step whose rows depend on padding computes the whole window."""
+    Rows that depend on padding are made again at each run."""
     STREAM = "stream"
     """The stream: rows that the model pads are those before and behind, so that results are late
     by the rows behind; and recurrent layers go on from the state of the last run."""
@@ -88,10 +93,15 @@ class Flow:
     Attributes:
         rows: Rows of the window.
         hop: Rows by which the window moves on at each run.
-        made: Rows that each run makes: the last before `end`.
-        end: The row behind the newest one.
+        made: New rows that each run makes: the last before `end`. None if it makes all rows that
+            are needed, from `low` on.
+        end: The row behind the newest one that depends on no padding of the window.
         reach: Runs, this one included, whose input the rows made depend on.
         kept: Older rows that a state keeps.
+        low: The first row that any result needs, where rows are made again.
+        front: The first row that depends on no padding in front; those from `low` on are made
+            again.
+        back: Rows from `end` on that are made again.
     """
 
     rows: int
@@ -100,34 +110,69 @@ class Flow:
     end: int
     reach: Fraction
     kept: int = 0
+    low: int = 0
+    front: int = 0
+    back: int = 0
 
     @property
     def first_made(self) -> int:
-        """The oldest row that this run makes."""
+        """The oldest new row that this run makes."""
         return self.end - self.made
 
     @property
     def first(self) -> int:
         """The oldest row that is there."""
-        return self.first_made - self.kept
+        return self.low if self.front or not self.made else self.first_made - self.kept
+
+    @property
+    def stop(self) -> int:
+        """The row behind the last one that is there."""
+        return self.end + self.back
+
+    @property
+    def newest(self) -> tuple[int, int]:
+        """The rows that an output has, from the first to before the second."""
+        return self.stop - min(self.hop, self.rows), self.stop
+
+    def older(self, start: int) -> int:
+        """Return how many rows from this one on earlier runs have made."""
+        if not self.made:
+            return 0
+        return max(0, self.first_made - (max(start, self.front) if self.front else start))
+
+    def keep(self, start: int) -> None:
+        """Keep the older rows from this one on; all of them if rows before them are made again."""
+        self.kept = max(self.kept, self.older(self.front or start))
+
+
+@dataclass(frozen=True, slots=True)
+class HopPiece:
+    """Rows of a result that a step makes.
+
+    Attributes:
+        rows: The rows, from the first to before the second.
+        taken: For each input the rows that it reads, as `rows`; None for one without rows.
+        operator: The operator that makes them.
+    """
+
+    rows: tuple[int, int]
+    taken: tuple[tuple[int, int] | None, ...]
+    operator: Operator
 
 
 @dataclass(frozen=True, slots=True)
 class HopStep:
-    """A step that makes new rows.
+    """A step that makes rows, the new ones first.
 
     Attributes:
         along: How it runs along the stream.
         flow: The rows of its result.
-        taken: For each input the rows that it reads, from the first to before the second; None
-            for one without rows.
-        operator: The operator that makes them.
+        pieces: The rows that it makes.
     """
 
     along: Along
     flow: Flow
-    taken: tuple[tuple[int, int] | None, ...]
-    operator: Operator
+    pieces: tuple[HopPiece, ...]
 
 
 def is_cut(tensor: Tensor, axis: int) -> bool:
