@@ -80,7 +80,8 @@ def test_what_is_no_stream_is_refused(refused, listener, tmp_path):
     assert "a hop of 24 is not between 1 and 23" in refused(
         *words, "--axis", "frames:2", "--hop", "24"
     )
-    mean = save(tmp_path, parse("(float[1,6,24] frames) => (y) {y = GlobalAveragePool(frames)}"))
+    text = "(float[1,6,24] frames) => (y) {y = ReduceMean<axes=[2]>(frames)}"
+    mean = save(tmp_path, parse(text))
     assert "depends on all rows of the window" in refused(
         "stream", mean, "--axis", "frames:2", "--hop", "4", "-o", tmp_path / "a.arena"
     )
