@@ -55,8 +55,10 @@ void Constants::settle(const program::Step& step, const Step* made, std::vector<
     const auto* input = index < 0 ? nullptr : &tensors_[static_cast<std::size_t>(index)];
     if (input == nullptr || !input->is_constant) { continue; }
     const bool is_loader = step.kernel_type() == program::Operator::LoadWeights && i == 0;
+    // Of a table few rows are read, and their pages given back.
+    const bool is_table = step.kernel_type() == program::Operator::BlockGather;
     const bool is_read_in_runs =
-        is_loader ? input->coded_size != 0 : !is_packed(i) && input->coded_size == 0;
+        is_loader ? input->coded_size != 0 : !is_table && !is_packed(i) && input->coded_size == 0;
     if (is_read_in_runs) {
       note_resident(*input);
     } else {

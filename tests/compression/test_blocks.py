@@ -5,7 +5,8 @@ import onnx
 import pytest
 
 from arenite.compression import NoLayerError, OnnxModel, with_blocks, write_onnx
-from support.running import assert_agrees, reference_outputs
+from arenite.pipeline.targets.compiling import lower_model
+from support.running import PoisonedSession, assert_agrees, assert_same, build, reference_outputs
 from support.tiny_onnx import parse, save, with_random_weights
 
 PRODUCTS = (
@@ -68,3 +69,28 @@ def test_a_model_without_products_is_refused(tmp_path):
     text = "(float[1,6,9,11] x) => (y) <float[20,6,3,3] w> {y = Conv(x, w)}"
     with pytest.raises(NoLayerError, match="no layer to store in blocks"):
         with_blocks(OnnxModel(save(tmp_path, with_random_weights(parse(text)))), 4, 32)
+
+
+def test_a_look_up_and_a_product_of_one_table_share_its_codes(tmp_path):
+    text = (
+        "(int64[5] i) => (y) <float[40,64] w, float[64,64] v> {e = Gather(w, i) "
+        "h = MatMul(e, v) t = Transpose<perm=[1,0]>(w) y = MatMul(h, t)}"
+    )
+    path = save(tmp_path, with_random_weights(parse(text)))
+    model, layers = with_blocks(OnnxModel(path), 4, 32)
+    assert [each.name for each in layers] == ["w", "v"]
+    kinds = [node.op_type for node in model.graph.node]
+    assert kinds == ["Reshape", "Reshape", "GatherBlockQuantized", *["MatMulNBits"] * 2]
+    sizes = [onnx.numpy_helper.to_array(each).nbytes for each in model.graph.initializer]
+    assert sum(sizes) == (40 + 64) * (64 // 2 + 2 * 4) + 2 * 16  # codes, scales and two shapes
+    smaller = tmp_path / "smaller"
+    smaller.mkdir()
+    write_onnx(smaller / "blocks.onnx", model)
+    program = lower_model(smaller / "blocks.onnx").program
+    codes = [name for name, each in program.constants.items() if each.dtype == np.uint8]
+    assert len(codes) == 2
+    feeds = {"i": np.array([0, 39, 3, 7, 7])}
+    with PoisonedSession(build(smaller / "blocks.onnx", smaller), guard=True) as session:
+        assert "onnxruntime" not in session.backends()
+        wanted = reference_outputs(smaller / "blocks.onnx", feeds)
+        assert_same(session.run(feeds), wanted, 1e-5)

@@ -44,8 +44,10 @@ def with_blocks(
 ) -> tuple[onnx.ModelProto, tuple[BlockLayer, ...]]:
     """Return a model whose products take weights in blocks, and which weights they are.
 
-    MatMul and Gemm of a constant matrix of 512 or more 32-bit floats become MatMulNBits. The
-    weight of a block that is furthest from 0 is kept to the precision of the scale, of 16 bits.
+    MatMul and Gemm of a constant matrix of 512 or more 32-bit floats become MatMulNBits, and
+    look-ups of its rows GatherBlockQuantized where these are whole blocks; both of one table share
+    its codes. The weight of a block that is furthest from 0 is kept to the precision of the scale,
+    of 16 bits.
 
     Args:
         source: The model.
@@ -58,25 +60,29 @@ def with_blocks(
     model = onnx.ModelProto()
     model.CopyFrom(source.original())
     tensors = constants_of(model.graph)
+    turned = _turned(model.graph, tensors)
     made: dict[tuple[str, bool], tuple[str, str]] = {}
     found: dict[str, BlockLayer] = {}
-    for node in model.graph.node:
-        is_transposed = _is_transposed(node, tensors)
-        if is_transposed is None:
+    for node in [*model.graph.node]:
+        read = _weights_read(node, tensors, turned, length)
+        if read is None:
             continue
-        name = node.input[1]
+        name, is_transposed = read
         weights = array_of(name, tensors[name])
         if not is_transposed:
             weights = weights.T
-        if (name, is_transposed) not in made:
+        if read not in made:
             codes, scales, error = _coded(weights, bits, length)
             suffix = "/rows" if is_transposed else "/columns"
             names = f"{name}{suffix}/codes", f"{name}{suffix}/scales"
-            made[name, is_transposed] = names
+            made[read] = names
             for each, array in zip(names, (codes, scales), strict=True):
                 model.graph.initializer.append(onnx.numpy_helper.from_array(array, each))
             found[name] = BlockLayer(name, weights.size, codes.nbytes + 2 * scales.size, error)
-        _replace(node, made[name, is_transposed], weights.shape, bits, length)
+        if node.op_type == "Gather":
+            _replace_gather(model.graph, node, made[read], weights.shape, bits, length)
+        else:
+            _replace(node, made[read], weights.shape, bits, length)
     if not found:
         raise NoLayerError(
             "no layer to store in blocks: no Gemm or MatMul of the main graph has a constant "
@@ -84,29 +90,82 @@ def with_blocks(
         )
     if all(each.domain != _DOMAIN for each in model.opset_import):
         model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
+    read = {name for node in model.graph.node for name in node.input}
+    read.update(value.name for value in model.graph.output)
+    for node in [*model.graph.node]:
+        if node.op_type == "Transpose" and node.output[0] in turned and node.output[0] not in read:
+            model.graph.node.remove(node)
     drop_unused(model.graph)
     return model, tuple(found.values())
 
 
-def _is_transposed(node: onnx.NodeProto, tensors: dict[str, onnx.TensorProto]) -> bool | None:
-    """Return whether rows of a product's weights are its outputs, None if it stays as it is."""
-    if normal_domain(node.domain) or node.op_type not in ("Gemm", "MatMul"):
+def _turned(graph: onnx.GraphProto, tensors: dict[str, onnx.TensorProto]) -> dict[str, str]:
+    """Return the constant matrices of which Transpose nodes make others, by their outputs."""
+    return {
+        node.output[0]: node.input[0]
+        for node in graph.node
+        if node.op_type == "Transpose" and not normal_domain(node.domain)
+        if node.input[0] in tensors and len(tensors[node.input[0]].dims) == 2
+        if _attributes(node).get("perm", [1, 0]) == [1, 0]
+    }
+
+
+def _weights_read(
+    node: onnx.NodeProto, tensors: dict[str, onnx.TensorProto], turned: dict[str, str], length: int
+) -> tuple[str, bool] | None:
+    """Return the weights that become blocks, if any, and whether their rows are outputs."""
+    if normal_domain(node.domain) or node.op_type not in ("Gather", "Gemm", "MatMul"):
         return None
-    weights = tensors.get(node.input[1])
+    name = node.input[0 if node.op_type == "Gather" else 1]
+    weights = tensors.get(turned.get(name, name))
     if weights is None or len(weights.dims) != 2 or weights.data_type != onnx.TensorProto.FLOAT:
         return None
     if weights.dims[0] * weights.dims[1] < FEWEST_WEIGHTS:
         return None
-    stated = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    stated = _attributes(node)
+    if node.op_type == "Gather":
+        is_table = name not in turned and stated.get("axis", 0) == 0
+        return (name, True) if is_table and weights.dims[1] % length == 0 else None
     if stated.get("transA", 0) or stated.get("alpha", 1.0) != 1.0 or stated.get("beta", 1.0) != 1:
         return None
-    is_transposed = bool(stated.get("transB", 0))
+    is_transposed = bool(stated.get("transB", 0)) is not (name in turned)
     if len(node.input) > 2 and node.input[2]:
         bias = tensors.get(node.input[2])
         outputs = weights.dims[0 if is_transposed else 1]
         if bias is None or list(bias.dims) != [outputs]:
             return None
-    return is_transposed
+    return turned.get(name, name), is_transposed
+
+
+def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    return {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+
+
+def _replace_gather(
+    graph: onnx.GraphProto,
+    node: onnx.NodeProto,
+    names: tuple[str, str],
+    shape: tuple[int, ...],
+    bits: int,
+    length: int,
+) -> None:
+    """Look up rows of the codes that a product has, seen as rows of bytes."""
+    codes, scales = names
+    views = []
+    for name, width in ((codes, shape[1] * bits // 8), (scales, shape[1] // length)):
+        view, size = f"{name}/table", f"{name}/table/shape"
+        if all(view not in each.output for each in graph.node):
+            array = np.array([shape[0], width], np.int64)
+            graph.initializer.append(onnx.numpy_helper.from_array(array, size))
+            graph.node.insert(0, onnx.helper.make_node("Reshape", [name, size], [view], view))
+        views.append(view)
+    node.CopyFrom(
+        onnx.helper.make_node(
+            "GatherBlockQuantized", [views[0], node.input[1], views[1]], list(node.output),
+            name=node.name, domain=_DOMAIN, gather_axis=0, quantize_axis=1, bits=bits,
+            block_size=length,
+        )
+    )  # fmt: skip
 
 
 def _replace(

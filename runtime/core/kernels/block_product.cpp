@@ -5,56 +5,15 @@
 #include "hwy/foreach_target.h"
 // After them: compiled for each kind of processor.
 #include <algorithm>
-#include <cstring>
 
+#include "kernels/block_lanes.hpp"
 #include "kernels/block_product.hpp"
-#include "kernels/half.hpp"
 #include "kernels/lanes.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace arenite {
 namespace HWY_NAMESPACE {
 namespace {
-
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-typedef std::uint32_t Words __attribute__((vector_size(16)));
-typedef std::int32_t Integers __attribute__((vector_size(16)));
-
-ARENITE_LANE Words load_words(const std::uint32_t* from) {
-  Words value;
-  __builtin_memcpy(&value, from, sizeof value);
-  return value;
-}
-template <std::size_t Bits>
-ARENITE_LANE Words shifted(Words words) {
-  return words >> Bits;
-}
-template <std::size_t Bits>
-ARENITE_LANE Lanes lowest(Words words) {
-  constexpr std::uint32_t mask = (1u << Bits) - 1;
-  return __builtin_convertvector(reinterpret_cast<Integers>(words & Words{mask, mask, mask, mask}),
-                                 Lanes);
-}
-#else
-namespace hn = hwy::HWY_NAMESPACE;
-using WordTag = hn::ScalableTag<std::uint32_t>;
-using Words = hn::Vec<WordTag>;
-
-ARENITE_LANE Words load_words(const std::uint32_t* from) { return hn::LoadU(WordTag(), from); }
-template <std::size_t Bits>
-ARENITE_LANE Words shifted(Words words) {
-  return hn::ShiftRight<static_cast<int>(Bits)>(words);
-}
-// As signed numbers, which more processors convert.
-template <std::size_t Bits>
-ARENITE_LANE Lanes lowest(Words words) {
-  constexpr std::uint32_t mask = (1u << Bits) - 1;
-  const Words codes = hn::And(words, hn::Set(WordTag(), mask));
-  return hn::ConvertTo(LaneTag(), hn::BitCast(hn::RebindToSigned<WordTag>(), codes));
-}
-#endif
-
-constexpr std::size_t kParts = kBlockPanel / kLanes;
 
 // Panels that one row, and rows that one unpacked block are multiplied with at once: as many sums
 // as there are registers for, or as a processor begins while it awaits a sum.
@@ -69,60 +28,8 @@ constexpr std::size_t kPanelsOfOne = 1, kPanelsOfRows = 1, kRows = 2;
 #endif
 static_assert(kBlockRows % kRows == 0);
 
-// The scales and zero points of a block of some panels.
-template <std::size_t Panels>
-struct Terms {
-  float scales[Panels * kBlockPanel];
-  float zeros[Panels * kBlockPanel];
-
-  ARENITE_LANE explicit Terms(const BlockWeights& weights) {
-    const float zero = weights.bits == 4 ? 8.0f : 128.0f;
-    for (auto& each : zeros) { each = zero; }
-  }
-
-  ARENITE_LANE void read(const BlockWeights& weights, std::size_t panel, std::size_t block) {
-#pragma GCC unroll 4
-    for (std::size_t p = 0; p < Panels; ++p) {
-      const std::size_t at = ((panel + p) * weights.blocks + block) * kBlockPanel;
-      float* const scale = scales + p * kBlockPanel;
-      float* const zero = zeros + p * kBlockPanel;
-      if (weights.has_half_scales) {
-        const auto* halves = reinterpret_cast<const Half*>(weights.scales) + at;
-        widen_panel(halves, scale);
-      } else {
-        std::memcpy(scale, weights.scales + at * sizeof(float), kBlockPanel * sizeof(float));
-      }
-      if (weights.zeros == nullptr) { continue; }
-      if (weights.has_float_zeros) {
-        std::memcpy(zero, weights.zeros + at * sizeof(float), kBlockPanel * sizeof(float));
-      } else {
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(weights.zeros) + at;
-        for (std::size_t j = 0; j < kBlockPanel; ++j) { zero[j] = static_cast<float>(bytes[j]); }
-      }
-    }
-  }
-
- private:
-  ARENITE_LANE static void widen_panel(const Half* from, float* to) {
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-    for (std::size_t j = 0; j < kBlockPanel; ++j) { to[j] = widened(from[j]); }
-#else
-    const hn::Rebind<hwy::float16_t, LaneTag> halves;
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < kBlockPanel; j += kLanes) {
-      const auto* at = reinterpret_cast<const hwy::float16_t*>(from + j);
-      store(hn::PromoteTo(LaneTag(), hn::LoadU(halves, at)), to + j);
-    }
-#endif
-  }
-};
-
-ARENITE_LANE std::size_t length_of(const BlockWeights& weights, std::size_t block) {
-  return std::min(weights.block, weights.inputs - block * weights.block);
-}
-
 // Multiplies some panels with one row, whose sums stay in registers with the codes.
-template <std::size_t Bits, std::size_t Panels>
+template <std::size_t Bits, std::size_t Panels, bool Middle>
 struct OneRow {
   static constexpr std::size_t kCodes = 32 / Bits;
   static constexpr std::size_t kVectors = Panels * kParts;
@@ -168,7 +75,9 @@ struct OneRow {
     for (std::size_t p = 0; p < Panels; ++p) {
 #pragma GCC unroll 4
       for (std::size_t part = 0; part < kParts; ++part) {
-        words[p * kParts + part] = load_words(group + p * stride + part * kLanes);
+        const std::uint32_t* from = group + p * stride + part * kLanes;
+        words[p * kParts + part] = load_words(from);
+        __builtin_prefetch(from + Panels * stride);
       }
     }
   }
@@ -178,7 +87,7 @@ struct OneRow {
     const Lanes factors = all_lanes(factor);
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < kVectors; ++v) {
-      sums[v] = multiply_add(subtract(lowest<Bits>(words[v]), zeros[v]), factors, sums[v]);
+      sums[v] = multiply_add(less_zeros<Bits, Middle>(words[v], zeros[v]), factors, sums[v]);
       words[v] = shifted<Bits>(words[v]);
     }
   }
@@ -298,24 +207,15 @@ struct ManyRows {
   }
 };
 
-// Writes the totals of a row that exist, with the bias.
-ARENITE_LANE void keep(const BlockWeights& weights, const float* totals, std::size_t first,
-                       std::size_t width, float* result) {
-  const std::size_t count = std::min(width, weights.outputs - first);
-  if (weights.bias == nullptr) {
-    std::memcpy(result + first, totals, count * sizeof(float));
-    return;
-  }
-  for (std::size_t j = 0; j < count; ++j) {
-    result[first + j] = totals[j] + weights.bias[first + j];
-  }
-}
-
 template <std::size_t Bits, std::size_t Panels>
 ARENITE_LANE void multiply_one(const BlockWeights& weights, const float* row, std::size_t panel,
                                float* result) {
   float totals[Panels * kBlockPanel];
-  OneRow<Bits, Panels>::multiply(weights, panel, row, totals);
+  if (weights.zeros == nullptr) {
+    OneRow<Bits, Panels, true>::multiply(weights, panel, row, totals);
+  } else {
+    OneRow<Bits, Panels, false>::multiply(weights, panel, row, totals);
+  }
   keep(weights, totals, panel * kBlockPanel, Panels * kBlockPanel, result);
 }
 
@@ -358,6 +258,8 @@ void multiply_rows(const BlockWeights& weights, const float* const* rows, std::s
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+
+#include "kernels/half.hpp"
 
 namespace arenite {
 

@@ -37,6 +37,16 @@ constexpr std::size_t kBlockRows = 48;
 void multiply_blocks(const BlockWeights& weights, const float* const* rows, std::size_t num_rows,
                      std::size_t first_panel, std::size_t num_panels, float* const* results);
 
+// Bytes of a row that is rounded: to integers of 8 bits, with a scale of 32 bits for each block.
+std::size_t rounded_bytes(const BlockWeights& weights);
+
+// Rounds a row, so that the element of a block that is furthest from 0 becomes 127 or -127.
+void round_row(const BlockWeights& weights, const float* row, std::byte* rounded);
+
+// As multiply_blocks, of rounded rows: the sum of a block is an integer.
+void multiply_rounded(const BlockWeights& weights, std::byte* rounded, std::size_t num_rows,
+                      std::size_t first_panel, std::size_t num_panels, float* const* results);
+
 // Writes the weights of an output.
 void read_blocks(const BlockWeights& weights, std::size_t output, float* result);
 

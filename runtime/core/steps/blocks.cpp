@@ -3,6 +3,7 @@
 
 #include "kernels/block_product.hpp"
 #include "kernels/parallel.hpp"
+#include "mapped_file.hpp"
 #include "of_type.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
@@ -72,7 +73,13 @@ class BlockProductStep final : public Step {
         weights_(weights),
         num_rows_(num_rows),
         pair_(operands),
-        threads_(operands.threads) {}
+        threads_(operands.threads) {
+    if (operands.scratch != nullptr) {
+      const std::size_t each = rounded_bytes(weights_);
+      rounded_ = require_scratch(operands, each);
+      rows_at_once_ = std::min(kBlockRows, operands.scratch->size / std::max(each, std::size_t{1}));
+    }
+  }
 
   void run() override {
     if (pair_.lies_apart) {
@@ -104,17 +111,31 @@ class BlockProductStep final : public Step {
     const std::size_t panels = divide_up(weights_.outputs, kBlockPanel);
     const float* from[kBlockRows];
     float* to[kBlockRows];
-    for (std::size_t first = 0; first < count; first += kBlockRows) {
-      const std::size_t rows = std::min(kBlockRows, count - first);
+    for (std::size_t first = 0; first < count; first += rows_at_once_) {
+      const std::size_t rows = std::min(rows_at_once_, count - first);
       for (std::size_t i = 0; i < rows; ++i) { place(first + i, from[i], to[i]); }
+      if (rounded_ != nullptr) { round(from, rows); }
       const std::size_t cost = kTogether * kBlockPanel * weights_.inputs * (1 + rows / 4);
       parallel(threads_, divide_up(panels, kTogether), cost,
                [&](std::size_t begin, std::size_t groups) {
                  const std::size_t panel = begin * kTogether;
-                 multiply_blocks(weights_, from, rows, panel,
-                                 std::min(groups * kTogether, panels - panel), to);
+                 const std::size_t some = std::min(groups * kTogether, panels - panel);
+                 if (rounded_ != nullptr) {
+                   multiply_rounded(weights_, rounded_, rows, panel, some, to);
+                 } else {
+                   multiply_blocks(weights_, from, rows, panel, some, to);
+                 }
                });
     }
+  }
+
+  void round(const float* const* from, std::size_t rows) const {
+    const std::size_t each = rounded_bytes(weights_);
+    parallel(threads_, rows, 4 * weights_.inputs, [=](std::size_t first, std::size_t some) {
+      for (std::size_t i = first; i < first + some; ++i) {
+        round_row(weights_, from[i], rounded_ + i * each);
+      }
+    });
   }
 
   const float* source_;
@@ -123,6 +144,8 @@ class BlockProductStep final : public Step {
   std::size_t num_rows_;
   RowPair<float, float> pair_;
   pthreadpool_t threads_;
+  std::byte* rounded_ = nullptr;  // rows for products of integers; null: products are of floats
+  std::size_t rows_at_once_ = kBlockRows;
 };
 
 std::unique_ptr<Step> make_block_product(const Operands& operands) {
@@ -160,7 +183,8 @@ class BlockGatherStep final : public Step {
         target_(operands.outputs[0]->as<float>()),
         weights_(weights),
         count_(count),
-        threads_(operands.threads) {}
+        threads_(operands.threads),
+        file_(operands.file) {}
 
   void check() const override {
     const auto rows = static_cast<std::int64_t>(weights_.outputs);
@@ -173,6 +197,7 @@ class BlockGatherStep final : public Step {
         read_blocks(weights_, inside(indices_[i]), target_ + i * weights_.inputs);
       }
     });
+    for (std::size_t i = 0; i < count_; ++i) { release(inside(indices_[i]) / kBlockPanel); }
   }
 
  private:
@@ -183,12 +208,26 @@ class BlockGatherStep final : public Step {
     return static_cast<std::size_t>(std::min(std::max(positive, std::int64_t{0}), rows - 1));
   }
 
+  // Gives back the pages of a panel: a run reads few rows of a table.
+  void release(std::size_t panel) const {
+    const auto give_back = [&](const void* from, std::size_t size) {
+      file_->release(static_cast<const std::byte*>(from) + panel * size, size);
+    };
+    const std::size_t terms = weights_.blocks * kBlockPanel;
+    give_back(weights_.words, terms * weights_.block * weights_.bits / 8);
+    give_back(weights_.scales, terms * (weights_.has_half_scales ? 2 : 4));
+    if (weights_.zeros != nullptr) {
+      give_back(weights_.zeros, terms * (weights_.has_float_zeros ? 4 : 1));
+    }
+  }
+
   const program::Step& step_;
   const Index* indices_;
   float* target_;
   BlockWeights weights_;
   std::size_t count_;
   pthreadpool_t threads_;
+  const MappedFile* file_;
 };
 
 std::unique_ptr<Step> make_block_gather(const Operands& operands) {

@@ -51,10 +51,10 @@ std::unique_ptr<Step> make_load_weights(const Operands& operands) {
   require_arity(operands, 1, 1);
   const auto& weights = *operands.inputs[0];
   const auto& window = *operands.outputs[0];
-  const auto type = program::Type::float32;
   require(operands, weights.is_constant, "its weights must be constant");
-  require(operands, weights.type == type && window.type == type,
-          "only float32 weights can be loaded");
+  require(operands, weights.type == window.type, "its window is of another type");
+  require(operands, weights.coded_size == 0 || weights.type == program::Type::float32,
+          "only float32 weights can be coded");
   require(operands, weights.size > 0, "it has no weights");
   if (window.size < weights.size) {
     refuse(operands, "its window has " + std::to_string(window.size) + " B; its weights have " +

@@ -117,6 +117,50 @@ def unoptimised(path, feeds):
     return {"y": session.run(None, feeds)[0]}
 
 
+def test_rows_are_rounded_where_the_model_allows_it(tmp_path):
+    made = matmul_of_bits((1, 7), 128, 40, 4, 32, "bytes", accuracy_level=4)
+    path = save(tmp_path, made)
+    (step,) = lower_model(path).program.steps
+    assert step.operator == BlockProduct(bits=4, block=32, rounds=True)
+    with PoisonedSession(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        rounded = session.run(feeds)
+        # ONNX Runtime rounds rows where its build has a kernel for it.
+        assert_same(rounded, reference_outputs(path, feeds), 0.02)
+    (level,) = (each for each in made.graph.node[0].attribute if each.name == "accuracy_level")
+    level.i = 1
+    with PoisonedSession(build(save(tmp_path, made), tmp_path)) as session:
+        exact = session.run(feeds)
+    assert_same(rounded, exact, 0.02)
+    assert np.abs(rounded["y"] - exact["y"]).max() > 1e-4 * np.abs(exact["y"]).max()
+
+
+@pytest.mark.parametrize("form", ["MatMul", "Gemm", "Gather"])
+@pytest.mark.parametrize("scales", ["a row", "all"])
+def test_bytes_with_a_scale_for_each_row_stay_coded(form, scales, tmp_path):
+    along = 1 if form == "MatMul" else 0  # the axis of outputs
+    weights = RNG.integers(-128, 128, (300, 24) if form == "MatMul" else (24, 300))
+    count = (24,) if scales == "a row" else ()
+    arrays = {"s": RNG.random(count, dtype=np.float32)}
+    nodes = [helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=along)]
+    inputs, output = [("x", TensorProto.FLOAT, (5, 300))], (5, 24)
+    if form == "MatMul":
+        nodes.append(helper.make_node("MatMul", ["x", "w"], ["y"]))
+    elif form == "Gemm":
+        nodes.append(helper.make_node("Gemm", ["x", "w"], ["y"], transB=1))
+    else:
+        nodes.append(helper.make_node("Gather", ["w", "x"], ["y"]))
+        inputs, output = [("x", TensorProto.INT64, (2, 3))], (2, 3, 300)
+    made = model(nodes, inputs, output, arrays, [("q", TensorProto.INT8, weights)])
+    path = save(tmp_path, made)
+    program = lower_model(path).program
+    assert isinstance(program.steps[0].operator, BlockGather if form == "Gather" else BlockProduct)
+    assert sum(each.nbytes for each in program.constants.values()) < 2 * weights.size
+    with PoisonedSession(build(path, tmp_path), guard=True) as session:
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), unoptimised(path, feeds), 1e-5)
+
+
 INTEGERS = {
     "int4": (TensorProto.INT4, -8, 8),
     "uint4": (TensorProto.UINT4, 0, 16),

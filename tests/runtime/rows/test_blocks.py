@@ -1,5 +1,7 @@
 """Products with weights in blocks by rows, and program files that state blocks falsely."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -101,3 +103,55 @@ def test_an_index_beyond_a_table_of_blocks_is_refused():
         )  # fmt: skip
         with pytest.raises(ProgramError, match="BlockGather"):
             Session.of_pieces(pieces, "table")
+
+
+def rounded(rows, block):
+    """Return rows of which each block is rounded to integers from -127 to 127 times a scale."""
+    padded = np.zeros((*rows.shape[:-1], -(-rows.shape[-1] // block) * block), np.float32)
+    padded[..., : rows.shape[-1]] = rows
+    grouped = padded.reshape(*padded.shape[:-1], -1, block)
+    scale = np.abs(grouped).max(-1, keepdims=True) / np.float32(127)
+    inverse = np.divide(np.float32(1), scale, out=np.zeros_like(scale), where=scale > 0)
+    made = np.rint(grouped * inverse).astype(np.float64) * scale
+    return made.reshape(padded.shape)[..., : rows.shape[-1]]
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 70), (1, 9, 70), (1, 60, 2, 70)])
+@pytest.mark.parametrize(
+    ("bits", "block", "zeros"), [(4, 16, "uint8"), (4, 32, "float32"), (8, 32, "uint8")]
+)
+def test_rows_are_rounded_where_a_step_has_memory_for_it(bits, block, zeros, shape):
+    operands, dense = weights(bits, block, 70, 85, "float16", zeros)
+    row = -(-70 // block) * (block + 8)
+    feeds, made = assert_bands_make_the_whole(
+        "BlockProduct", {"bits": bits, "block": block}, [Given(shape), *operands],
+        Given((*shape[:-1], 85)), scratch=min(48, math.prod(shape[:-1])) * row,
+    )  # fmt: skip
+    wanted = rounded(feeds["i0"], block) @ dense.T
+    np.testing.assert_allclose(made, wanted, atol=3e-6 * np.abs(wanted).max(), rtol=0)
+    exact = feeds["i0"].astype(np.float64) @ dense.T
+    assert np.abs(exact - wanted).max() > 1e-4 * np.abs(exact).max()
+
+
+def test_memory_for_less_than_a_rounded_row_is_refused():
+    operands, _ = weights(4, 32, 64, 40)
+    given, made = [Given((2, 64)), *operands], [Given((2, 40))]
+    kernel = {"bits": 4, "block": 32}
+    with pytest.raises(ProgramError, match="its working memory has 79 B; it needs 80"):
+        Session.of_pieces(one_step("BlockProduct", kernel, given, made, scratch=79), "short")
+
+
+def test_rows_of_large_and_of_no_numbers_are_rounded():
+    operands, _ = weights(4, 32, 64, 40)
+    program = one_step(
+        "BlockProduct", {"bits": 4, "block": 32}, [Given((4, 64)), *operands],
+        [Given((4, 40))], scratch=4 * 80,
+    )  # fmt: skip
+    rows = np.zeros((4, 64), np.float32)
+    rows[1], rows[2, 3], rows[3, 40] = 1e-40, np.nan, np.inf
+    with Session.of_pieces(program, "numbers") as session:
+        (made,) = session.run({"i0": rows}).values()
+    assert not made[0].any()
+    assert np.abs(made[1]).max() < 1e-35
+    assert np.isnan(made[2]).all()
+    assert not np.isfinite(made[3]).any()

@@ -10,6 +10,7 @@ import numpy as np
 from arenite.planner import Array, DType, Port, Program, Step, Tensor, TensorKind
 from arenite.planner.operators import Operator
 from arenite.planner.programs import Names, OperatorSet
+from arenite.runtime.cexport.blocks_in_floats import with_floats_for_blocks
 from arenite.runtime.cexport.hybrid_in_floats import in_floats
 from arenite.runtime.cexport.steps.attention import AttentionApart
 from arenite.runtime.cexport.steps.convolution import UnbufferedTransposedConv2D, UnpackedMatMul
@@ -55,7 +56,8 @@ def lower_for_c(model: Program) -> Program:
         return _with_copied_outputs(quantise_operands(own, _asymmetric(model)))
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
-    return _with_copied_outputs(_for_kernels(fuse_attention(lower_onnx(model))))
+    lowered = with_floats_for_blocks(lower_onnx(model))
+    return _with_copied_outputs(_for_kernels(fuse_attention(lowered)))
 
 
 def lower_hybrid_for_runtime(model: Program) -> Program:

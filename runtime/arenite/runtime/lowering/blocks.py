@@ -86,3 +86,19 @@ def unpacked_codes(packed: Array, bits: int) -> Array:
         return packed
     pairs = np.stack([packed & 15, packed >> 4], axis=-1)
     return pairs.reshape(*packed.shape[:-1], -1)
+
+
+def weights_of(
+    packed: tuple[Array, Array, Array | None], bits: int, outputs: int, inputs: int
+) -> Array:
+    """Return the weights of packed codes, scales and zero points: outputs, inputs, float32."""
+    codes, scales, zeros = packed
+    words = np.ascontiguousarray(codes).view("<u4")
+    shifts = np.arange(0, _WORD_BITS, bits, dtype=np.uint32).reshape(-1, 1)
+    apart = words[..., np.newaxis, :] >> shifts & np.uint32((1 << bits) - 1)
+    apart = apart.reshape(*words.shape[:2], -1, PANEL)  # panels, blocks, weights of a block, 16
+    middle = np.float32(1 << (bits - 1))
+    zero = middle if zeros is None else zeros.astype(np.float32)[:, :, np.newaxis]
+    weights = (apart.astype(np.float32) - zero) * scales.astype(np.float32)[:, :, np.newaxis]
+    rows = weights.transpose(0, 3, 1, 2).reshape(words.shape[0] * PANEL, -1)
+    return np.ascontiguousarray(rows[:outputs, :inputs])

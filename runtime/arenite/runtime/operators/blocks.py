@@ -11,12 +11,15 @@ of one row that follow one another; it has one scale and one zero point: a weigh
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from arenite.planner.operators import Operands
 from arenite.planner.units import align_up
-from arenite.runtime.operators.base import AlongLastAxes, RuntimeOperator
+from arenite.runtime.operators.base import FLOAT_BYTES, UNSTORED, AlongLastAxes, RuntimeOperator
+
+_ROWS_AT_ONCE = 48
+"""Rows that the kernel multiplies together at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,10 @@ class BlockProduct(AlongLastAxes, RuntimeOperator):
     """Multiplies rows by weights that are stored in blocks.
 
     Reads x: ..., inputs, floats; codes; scales; optional zero points; and an optional bias: out.
-    The weights are constants.
+    The weights are constants, or windows that earlier steps of LoadWeights filled.
+
+    With `rounds` each block of a row is rounded to integers of 8 bits with a scale, in the working
+    memory, and sums of a block are integers: the core does so where a step has such memory.
     """
 
     number: ClassVar[int] = 48
@@ -32,12 +38,25 @@ class BlockProduct(AlongLastAxes, RuntimeOperator):
 
     bits: int
     block: int
+    rounds: bool = field(default=False, metadata={UNSTORED: True})
 
     def multiply_adds(self, operands: Operands) -> int:
         source, result = operands.source, operands.result
         if source is None or result is None or not source.shape:
             return 0
         return result.num_elements * source.shape[-1]
+
+    def kernel_scratch(self, operands: Operands) -> int:
+        """Return the bytes of rounded rows: integers, and a scale and a sum for each block."""
+        source = operands.source
+        if not self.rounds or source is None or not source.shape:
+            return 0
+        blocks = -(-source.shape[-1] // self.block)
+        rows = int(math.prod(source.shape[:-1]))  # the highest of a range
+        return min(rows, _ROWS_AT_ONCE) * blocks * (self.block + 2 * FLOAT_BYTES)
+
+    def row_scratch(self, operands: Operands) -> int:
+        return self.kernel_scratch(operands)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,15 +11,19 @@ import onnx.helper
 from arenite.planner import Array, DType
 from arenite.runtime.lowering.blocks import LENGTHS, Blocks, unpacked_codes
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import StoredValue, as_written
+from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
 from arenite.runtime.lowering.onnx.quantisation import constants_of
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
+from arenite.runtime.operators.base import FLOAT_BYTES
 from arenite.runtime.operators.blocks import BlockGather, BlockProduct
+
+_INTEGERS = 4
+"""The accuracy_level of a product that may round rows to integers of 8 bits."""
 
 
 @translates("com.microsoft.MatMulNBits")
 def matmul_of_bits(t: OnnxTranslation) -> None:
-    """Translate MatMulNBits. Products are of floats, whatever accuracy_level allows."""
+    """Translate MatMulNBits. Products are of floats, or with accuracy_level 4 of rounded rows."""
     require_type(t.dtype, DType.FLOAT32)
     if t.has(4):
         raise NotLoweredError("g_idx, an order of the inputs, is unsupported")
@@ -38,7 +42,8 @@ def matmul_of_bits(t: OnnxTranslation) -> None:
     elif zeros is not None:
         zeros = zeros.astype(np.float32).reshape(outputs, blocks)
     bias = t.optional_array(5)
-    product(t, Blocks(codes[:, :inputs], scales, zeros, bits, length), bias)
+    rounds = t.attribute("accuracy_level", 0) == _INTEGERS
+    product(t, Blocks(codes[:, :inputs], scales, zeros, bits, length), bias, rounds=rounds)
 
 
 @translates("com.microsoft.GatherBlockQuantized")
@@ -66,9 +71,16 @@ def gather_of_blocks(t: OnnxTranslation) -> None:
 
 
 def product(
-    t: OnnxTranslation, weights: Blocks, bias: Array | None = None, name: str = ""
+    t: OnnxTranslation, weights: Blocks, bias: Array | None = None, *, rounds: bool = False
 ) -> None:
-    """Multiply the first operand by weights in blocks and finish the step."""
+    """Multiply the first operand by weights in blocks and finish the step.
+
+    Args:
+        t: The operator.
+        weights: Its weights.
+        bias: Of each output, or one of all.
+        rounds: Whether blocks of rows are rounded to integers of 8 bits.
+    """
     source = t.value(0)
     if source.order[-1] != len(source.shape) - 1:
         source = t.builder.as_written(source, t.target)
@@ -77,8 +89,8 @@ def product(
     if bias is not None:
         vector = np.broadcast_to(bias.reshape(-1), (weights.codes.shape[0],))
         addend = t.builder.constant(np.asarray(vector, np.float32), f"{t.target}/bias")
-    operator = BlockProduct(bits=weights.bits, block=weights.length)
-    operands = [source, *_constants(t, weights, name or t.source(1)), addend]
+    operator = BlockProduct(bits=weights.bits, block=weights.length, rounds=rounds)
+    operands = [source, *_constants(t, weights, t.source(1)), addend]
     t.finish(t.emit(operator, operands, order=order))
 
 
@@ -91,16 +103,19 @@ def gathered(t: OnnxTranslation, weights: Blocks, indices: StoredValue) -> None:
 
 
 def _constants(t: OnnxTranslation, weights: Blocks, name: str) -> list[StoredValue | None]:
+    """Return the constants of weights, which a look-up and a product of one table share."""
     codes, scales, zeros = weights.packed()
     return [
-        t.builder.constant(codes, f"{name}/codes"),
-        t.builder.constant(scales, f"{name}/scales"),
-        None if zeros is None else t.builder.constant(zeros, f"{name}/zeros"),
+        t.builder.shared_constant(codes, f"{name}/codes"),
+        t.builder.shared_constant(scales, f"{name}/scales"),
+        None if zeros is None else t.builder.shared_constant(zeros, f"{name}/zeros"),
     ]
 
 
 def blocks_of(t: OnnxTranslation, position: int, *, transposed: bool = False) -> Blocks | None:
-    """Return a constant matrix as rows of blocks, if DequantizeLinear makes it from blocks.
+    """Return a constant matrix as rows of blocks, if DequantizeLinear makes it from few bits.
+
+    Rows with a scale each, or one for all, are blocks that share it.
 
     Args:
         t: The operator that reads it.
@@ -121,18 +136,42 @@ def blocks_of(t: OnnxTranslation, position: int, *, transposed: bool = False) ->
     length = attributes.get("block_size", 0)
     data, scales = constants.value(inputs[0]), constants.value(inputs[1])
     zeros = constants.value(inputs[2]) if len(inputs) > 2 and inputs[2] else None
-    if data is None or scales is None or data.ndim != 2 or scales.ndim != 2:
-        return None
-    along = attributes.get("axis", 1) % 2
-    if length not in LENGTHS or along != (0 if transposed else 1):
+    if data is None or scales is None or data.ndim != 2:
         return None
     if str(data.dtype) not in ("int4", "uint4", "int8", "uint8"):
         return None
+    along = attributes.get("axis", 1) % 2
+    inputs = 0 if transposed else 1
     scales = scales.astype(np.float32)
+    if length == 0 and (scales.size == 1 or (scales.ndim == 1 and along != inputs)):
+        length = _fewest_bytes(data.shape[inputs])
+        scales = _of_blocks(scales, data.shape, inputs, length)
+        zeros = None if zeros is None else _of_blocks(zeros, data.shape, inputs, length)
+    elif length not in LENGTHS or scales.ndim != 2 or along != inputs:
+        return None
     if transposed:
         data, scales = data.T, scales.T
         zeros = None if zeros is None else zeros.T
     return _blocks(data, scales, zeros, length, None)
+
+
+def _fewest_bytes(inputs: int) -> int:
+    """Return the length of blocks by which a row of bytes and its scales take the fewest bytes."""
+    return min(LENGTHS, key=lambda length: -(-inputs // length) * (length + FLOAT_BYTES))
+
+
+def _of_blocks(values: Array, shape: Shape, inputs: int, length: int) -> Array:
+    """Return the values of rows, or the one of all, for each block of a matrix.
+
+    Args:
+        values: One value, or one for each row.
+        shape: Of the matrix.
+        inputs: The axis along which a row lies, 0 or 1.
+        length: Weights of a block.
+    """
+    blocks = -(-shape[inputs] // length)
+    column = np.broadcast_to(values.reshape(-1, 1), (shape[1 - inputs], blocks))
+    return column if inputs else column.T
 
 
 def _attributes(node: onnx.NodeProto) -> Mapping[str, Any]:
