@@ -5,14 +5,16 @@ import math
 import numpy as np
 import pytest
 
+from arenite.compression import OnnxModel, with_blocks, write_onnx
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import compile_model
 from arenite.runtime import ProgramError, Session, _core
-from arenite.runtime.rewrites import WeightBudget
+from arenite.runtime.rewrites import WeightBudget, weight_bytes
 from arenite.strategies import find
 from support.coded_programs import KINDS, code, network
 from support.edited_programs import apart, edited
 from support.running import PoisonedSession, assert_same, random_feeds, reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -90,3 +92,30 @@ def test_a_window_holds_the_weights_as_the_file_has_them(path):
 
 def test_load_weights_is_an_operator_that_the_core_runs():
     assert "LoadWeights" in _core.supported()
+
+
+def test_windows_of_blocks_give_the_same_and_share_a_table_with_a_look_up(tmp_path):
+    text = (
+        "(int64[5] i) => (y) <float[400,64] w, float[64,256] u, float[256,64] d> "
+        "{e = Gather(w, i) h = MatMul(e, u) g = MatMul(h, d) t = Transpose<perm=[1,0]>(w) "
+        "y = MatMul(g, t)}"
+    )
+    floats = save(tmp_path, with_random_weights(parse(text)))
+    made, _ = with_blocks(OnnxModel(floats), 4, 32)
+    path = tmp_path / "blocks.onnx"
+    write_onnx(path, made)
+    compiled = compile_model(path, Reading(weight_budget=WeightBudget(25, is_percent=True)))
+    streaming = compiled.streaming
+    assert streaming.resident == 0
+    assert streaming.resident + streaming.window <= 0.25 * weight_bytes(compiled.program)
+    assembly = compiled.assemble(find("best")(compiled.source.problem))
+    # Windows of the table are parts of it in the file: codes and scales are there once.
+    assert assembly.weights_size < 1.05 * (400 + 2 * 256) * 64 * (1 / 2 + 2 / 32)
+    whole = compile_model(path).assemble(find("best")(compile_model(path).source.problem))
+    feeds = {"i": np.array([0, 399, 17, 17, 230])}
+    with (
+        PoisonedSession([edited(assembly, lambda root: None)], guard=True) as streamed,
+        PoisonedSession([edited(whole, lambda root: None)]) as resident,
+    ):
+        for _ in range(2):
+            assert np.array_equal(streamed.run(feeds)["y"], resident.run(feeds)["y"])

@@ -41,6 +41,7 @@ class RuntimeOperator(KernelOperator):
         number: Its number in the program file, never given to another operator.
         moves_halves: Whether it moves or converts 16-bit floats; the others compute.
         counts: Whether a run counts the rows of its result.
+        looks_up: Whether it reads few rows of its constants, and gives their pages back.
     """
 
     __slots__ = ()
@@ -49,6 +50,14 @@ class RuntimeOperator(KernelOperator):
     repeatable: ClassVar[bool] = True
     moves_halves: ClassVar[bool] = False
     counts: ClassVar[bool] = False
+    looks_up: ClassVar[bool] = False
+
+    def loaded_inputs(self) -> tuple[int, ...]:
+        """Return the constant inputs that windows may take the place of, the weights first.
+
+        Their first axis has panels of outputs, from which the core makes these alone.
+        """
+        return ()
 
     def computes_halves(self, operands: Operands) -> bool:
         """Tell whether the core converts operands of 16-bit floats for its kernel."""

@@ -40,6 +40,9 @@ class BlockProduct(AlongLastAxes, RuntimeOperator):
     block: int
     rounds: bool = field(default=False, metadata={UNSTORED: True})
 
+    def loaded_inputs(self) -> tuple[int, ...]:
+        return (1, 2, 3)
+
     def multiply_adds(self, operands: Operands) -> int:
         source, result = operands.source, operands.result
         if source is None or result is None or not source.shape:
@@ -69,6 +72,7 @@ class BlockGather(RuntimeOperator):
 
     number: ClassVar[int] = 49
     moves_halves: ClassVar[bool] = True
+    looks_up: ClassVar[bool] = True
 
     bits: int
     block: int

@@ -197,6 +197,9 @@ class Conv2D(Convolution):
     tuned_threads: int = 1
     tile_scratch: int = field(default=0, metadata={UNSTORED: True})
 
+    def loaded_inputs(self) -> tuple[int, ...]:
+        return (1,) if self.groups == 1 else ()
+
     def sliding(self, operands: Operands) -> Sliding | None:
         kernel = self._window(operands)
         if kernel is None:

@@ -30,6 +30,9 @@ class FullyConnected(Convolution):
 
     tile_scratch: int = field(default=0, metadata={UNSTORED: True})
 
+    def loaded_inputs(self) -> tuple[int, ...]:
+        return (1,)
+
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of weights."""
         return self.tile_scratch

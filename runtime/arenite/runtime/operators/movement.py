@@ -318,8 +318,8 @@ def _taken(made: tuple[int, int], low: tuple[int, ...], high: tuple[int, ...]) -
 class LoadWeights(RuntimeOperator):
     """Brings constant weights into memory for each run: from the file, or decoded.
 
-    Reads weights, coded or not. Makes a window, at least as large: floats where a later
-    convolution or product finds its filter, under the filter's own shape.
+    Reads weights, coded or not. Makes a window, at least as large, of the same type, where a later
+    convolution or product finds its filter, under the filter's own shape. Coded ones are floats.
     """
 
     number: ClassVar[int] = 27

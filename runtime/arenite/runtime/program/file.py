@@ -12,6 +12,7 @@
 Integers are little-endian.
 """
 
+import bisect
 import dataclasses
 import hashlib
 import json
@@ -72,6 +73,7 @@ class Weights:
         self.constants: list[tuple[int, Array]] = []
         self.size = 0
         self._places: dict[str, int] = {}
+        self._ranges: list[tuple[int, float, int]] = []  # first, end and offset of constants
 
     @property
     def section_bytes(self) -> int:
@@ -79,8 +81,11 @@ class Weights:
         return align_up(self.size, _ALIGNMENT) + _SLACK
 
     def place(self, array: Array) -> int:
-        """Return the offset of a constant; equal constants share one."""
+        """Return the offset of a constant; equal ones and parts of others share theirs."""
         array = np.ascontiguousarray(array)
+        inside = self._inside(array)
+        if inside is not None:
+            return inside
         content = f"{hashlib.sha256(array.data).hexdigest()}:{array.nbytes}"
         place = self._places.get(content)
         if place is None:
@@ -88,7 +93,21 @@ class Weights:
             self.size = place + array.nbytes
             self._places[content] = place
             self.constants.append((place, array))
+            first = array.ctypes.data
+            bisect.insort(self._ranges, (first, first + array.nbytes, place))
         return place
+
+    def _inside(self, array: Array) -> int | None:
+        """Return the offset of an array that is a part of a constant in the section."""
+        if array.base is None:
+            return None
+        first = array.ctypes.data
+        number = bisect.bisect_right(self._ranges, (first, math.inf, 0)) - 1
+        if number < 0:
+            return None
+        begin, end, place = self._ranges[number]
+        is_part = first + array.nbytes <= end and (first - begin) % _ALIGNMENT == 0
+        return place + first - begin if is_part else None
 
 
 @dataclass(frozen=True, slots=True)

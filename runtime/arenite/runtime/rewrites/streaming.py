@@ -18,12 +18,11 @@ from typing import Self
 
 import numpy as np
 
-from arenite.planner import AreniteError, DType, Program, Step, Tensor, TensorKind
+from arenite.planner import AreniteError, Program, Step, Tensor, TensorKind
 from arenite.planner.programs import Names
 from arenite.planner.units import parse_size
-from arenite.runtime.operators.base import PANEL
-from arenite.runtime.operators.convolution import Conv2D, Convolution
-from arenite.runtime.operators.linear import FullyConnected
+from arenite.runtime.operators.base import PANEL, RuntimeOperator
+from arenite.runtime.operators.convolution import Convolution
 from arenite.runtime.operators.movement import Copy, LoadWeights
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
@@ -169,14 +168,16 @@ def stream_weights(program: Program, budget: int, loading: Loading | None = None
 
     Args:
         program: A lowered program; its floating-point convolutions and products can be
-            streamed.
+            streamed, those with weights in blocks too.
         budget: Bytes of weights that may be resident, all windows at a time included.
         loading: The thread that loads them; a lane needs two windows in the budget.
 
     Raises:
         WeightBudgetError: The budget cannot be met.
     """
-    total = weight_bytes(program)
+    total = weight_bytes(program) - sum(
+        program.constants[name].nbytes for name in _looked_up(program)
+    )
     if total <= budget:
         return Streaming(program, total, 0, 0, 0)
     # Layers with the fewest results per weight first: joining their tiles costs the least.
@@ -231,34 +232,59 @@ def _choice(layers: Sequence[_Layer], total: int, budget: int, at_once: int) -> 
     return _Choice(tuple(chosen), resident, window, at_once)
 
 
+def _looked_up(program: Program) -> set[str]:
+    """Return the constants that only look-ups read, of which a run reads few rows."""
+    others = {
+        program.root(name)[0]
+        for step in program.steps
+        if not _looks_up(step)
+        for name in step.reads
+    }
+    return {
+        name for step in program.steps if _looks_up(step) for name in step.reads
+    } & program.constants.keys() - others
+
+
+def _looks_up(step: Step) -> bool:
+    return isinstance(step.operator, RuntimeOperator) and step.operator.looks_up
+
+
 def _layers(program: Program) -> list[_Layer]:
-    uses = Counter(program.root(name)[0] for step in program.steps for name in step.reads)
+    uses = Counter(
+        program.root(name)[0]
+        for step in program.steps
+        if not _looks_up(step)
+        for name in step.reads
+    )
     found: list[_Layer] = []
     for step in program.steps:
+        loaded = _loaded(step)
         own = [
             program.constants.get(name)
             for position, name in enumerate(step.inputs)
-            if name and position not in (0, Convolution.ADDEND)
+            if name and (position in loaded or position not in (0, Convolution.ADDEND))
         ]
-        weights = own[0] if _is_plain(step) and all(array is not None for array in own) else None
+        weights = own[0] if loaded and all(array is not None for array in own) else None
         if (
             weights is None
-            or weights.dtype != np.float32
+            or (len(loaded) == 1 and weights.dtype != np.float32)
             or weights.size < _FEWEST_WEIGHTS
-            or uses[step.inputs[1]] > 1
+            or any(uses[step.inputs[position]] > 1 for position in loaded)
         ):
             continue
         panels = weights.shape[0]
+        size = sum(program.constants[step.inputs[position]].nbytes for position in loaded)
         results = program.tensors[step.outputs[0]].num_elements
-        found.append(_Layer(step.name, panels, weights.nbytes // panels, results))
+        found.append(_Layer(step.name, panels, size // panels, results))
     return found
 
 
-def _is_plain(step: Step) -> bool:
-    operator = step.operator
-    if isinstance(operator, Conv2D):
-        return operator.groups == 1
-    return isinstance(operator, FullyConnected)
+def _loaded(step: Step) -> tuple[int, ...]:
+    """Return the inputs of a step that windows may take the place of."""
+    if not isinstance(step.operator, RuntimeOperator):
+        return ()
+    present = [position for position, name in enumerate(step.inputs) if name]
+    return tuple(each for each in step.operator.loaded_inputs() if each in present)
 
 
 class _Tiler:
@@ -303,29 +329,33 @@ class _Tiler:
     def _tile(
         self, step: Step, name: str, part: str, panels: range, channels: range
     ) -> list[Step]:
-        """Return the step that loads panels of the weights, and the one that uses them.
+        """Return the steps that load panels of the weights, and the one that uses them.
 
         Where that adds, a step before them takes its channels of the addend, so that sums are
         made in the same order as of the whole.
         """
-        weights = self._cut(step.inputs[1], panels)
-        others = [
-            self._cut(source, channels) if source and position != Convolution.ADDEND else ""
-            for position, source in enumerate(step.inputs[2:], 2)
-        ]
+        loaded = _loaded(step)
+        inputs = list(step.inputs)
         made: list[Step] = []
-        addend = step.inputs[Convolution.ADDEND] if len(step.inputs) > Convolution.ADDEND else ""
-        if addend:
-            if len(panels) < self._tensors[step.inputs[1]].shape[0]:
-                made.append(self._slice(addend, channels))
-                addend = made[0].outputs[0]
-            others[Convolution.ADDEND - 2] = addend
-        stated = self._tensors[weights]
+        for position, source in enumerate(step.inputs):
+            if not position or not source:
+                continue
+            if position in loaded:
+                made.append(self._load(self._cut(source, panels), name))
+                inputs[position] = made[-1].outputs[0]
+            elif position != Convolution.ADDEND:
+                inputs[position] = self._cut(source, channels)
+            elif len(panels) < self._tensors[step.inputs[1]].shape[0]:
+                made.insert(0, self._slice(source, channels))
+                inputs[position] = made[0].outputs[0]
+        return [*made, Step(name, step.operator, tuple(inputs), (part,))]
+
+    def _load(self, weights: str, name: str) -> Step:
+        """Return the step that loads a constant into a window."""
         window = self._names.take(f"{name}/window")
+        stated = self._tensors[weights]
         self._tensors[window] = replace(stated, name=window, kind=TensorKind.ACTIVATION)
-        load = Step(self._names.take(f"{name}/load"), LoadWeights(), (weights,), (window,))
-        use = Step(name, step.operator, (step.inputs[0], window, *others), (part,))
-        return [*made, load, use]
+        return Step(self._names.take(f"{name}/load"), LoadWeights(), (weights,), (window,))
 
     def _slice(self, source: str, channels: range) -> Step:
         """Return the step that copies some channels of a tensor."""
@@ -351,7 +381,8 @@ class _Tiler:
         name = self._names.take(f"{source}/{indices.start}")
         cut = array[indices.start : indices.stop]
         self._constants[name] = cut
-        self._tensors[name] = Tensor(name, DType.FLOAT32, cut.shape, TensorKind.CONSTANT)
+        kind = self._tensors[source].dtype
+        self._tensors[name] = Tensor(name, kind, cut.shape, TensorKind.CONSTANT)
         return name
 
     def _join(self, parts: Iterable[str], whole: str, name: str) -> Step:
