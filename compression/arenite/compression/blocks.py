@@ -90,10 +90,10 @@ def with_blocks(
         )
     if all(each.domain != _DOMAIN for each in model.opset_import):
         model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
-    read = {name for node in model.graph.node for name in node.input}
-    read.update(value.name for value in model.graph.output)
+    still = {name for node in model.graph.node for name in node.input}
+    still.update(value.name for value in model.graph.output)
     for node in [*model.graph.node]:
-        if node.op_type == "Transpose" and node.output[0] in turned and node.output[0] not in read:
+        if node.output[0] in turned.keys() - still:
             model.graph.node.remove(node)
     drop_unused(model.graph)
     return model, tuple(found.values())

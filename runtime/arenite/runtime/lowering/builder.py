@@ -5,7 +5,6 @@ or order. Operators that the kernel before them can apply (a clamp, a scale and 
 channels) are folded into its step.
 """
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,7 +77,6 @@ class ProgramBuilder:
         self._storages: dict[str, DraftStorage] = {}
         self._constants: dict[str, Array] = {}
         self._constant_shapes: dict[str, Shape] = {}  # of those whose front is taken
-        self._shared: dict[tuple[str, str, Shape], StoredValue] = {}  # constants by content
         self._quantisations: dict[str, Quantisation] = {}
         self._shared: dict[str, StoredValue] = {}
         self._drafts: list[DraftStep] = []
@@ -280,19 +278,6 @@ class ProgramBuilder:
             self._constant_shapes[name] = shape
             return StoredValue(name, dtype, shape, order)
         return StoredValue(name, dtype, array.shape, order, 0, array)
-
-    def shared_constant(self, array: Array, hint: str) -> StoredValue:
-        """Return a constant that has these elements already, or add one.
-
-        Args:
-            array: Its elements.
-            hint: What it is named after.
-        """
-        content = hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
-        key = (content, array.dtype.name, array.shape)
-        if key not in self._shared:
-            self._shared[key] = self.constant(array, hint)
-        return self._shared[key]
 
     def emit(
         self,

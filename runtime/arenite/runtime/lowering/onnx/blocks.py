@@ -1,5 +1,6 @@
 """Products with weights of 4 or 8 bits in blocks, and look-ups of rows of such weights."""
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -106,10 +107,17 @@ def _constants(t: OnnxTranslation, weights: Blocks, name: str) -> list[StoredVal
     """Return the constants of weights, which a look-up and a product of one table share."""
     codes, scales, zeros = weights.packed()
     return [
-        t.builder.shared_constant(codes, f"{name}/codes"),
-        t.builder.shared_constant(scales, f"{name}/scales"),
-        None if zeros is None else t.builder.shared_constant(zeros, f"{name}/zeros"),
+        _constant(t, codes, f"{name}/codes"),
+        _constant(t, scales, f"{name}/scales"),
+        None if zeros is None else _constant(t, zeros, f"{name}/zeros"),
     ]
+
+
+def _constant(t: OnnxTranslation, array: Array, hint: str) -> StoredValue:
+    """Return a constant with these elements, the same one for equal elements."""
+    content = hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+    key = f"{content} {array.dtype} {array.shape}"
+    return t.builder.made_once(key, lambda: t.builder.constant(array, hint))
 
 
 def blocks_of(t: OnnxTranslation, position: int, *, transposed: bool = False) -> Blocks | None:
@@ -132,10 +140,10 @@ def blocks_of(t: OnnxTranslation, position: int, *, transposed: bool = False) ->
         computation = constants.computation(name)
     if computation is None or computation[0].op_type != "DequantizeLinear":
         return None
-    attributes, inputs = _attributes(computation[0]), computation[1]
+    attributes, read = _attributes(computation[0]), computation[1]
     length = attributes.get("block_size", 0)
-    data, scales = constants.value(inputs[0]), constants.value(inputs[1])
-    zeros = constants.value(inputs[2]) if len(inputs) > 2 and inputs[2] else None
+    data, scales = constants.value(read[0]), constants.value(read[1])
+    zeros = constants.value(read[2]) if len(read) > 2 and read[2] else None
     if data is None or scales is None or data.ndim != 2:
         return None
     if str(data.dtype) not in ("int4", "uint4", "int8", "uint8"):
