@@ -23,7 +23,7 @@ class _Recorded(FlashConstants):
 
     found: list[Array] = field(default_factory=list)
 
-    def add(self, array: Array, hint: str) -> str:
+    def add(self, array: Array, hint: str, of_vectors: Array | None = None) -> str:
         self.found.append(array)
         return f"{hint}_{len(self.found)}"
 

@@ -16,10 +16,12 @@ class ExternalWeights:
     Attributes:
         prefix: Of the names of the functions that fetch them.
         data: All weights, as the kernels read them, little-endian.
+        of_vectors: What they are on a processor with vectors.
     """
 
     prefix: str
     data: bytearray = field(default_factory=bytearray)
+    of_vectors: bytearray = field(default_factory=bytearray)
     _windows: dict[str, int] = field(default_factory=dict)
     _places: dict[int, str] = field(default_factory=dict)
     _pending: str = ""
@@ -34,16 +36,25 @@ class ExternalWeights:
         """Whether a run fetches anything."""
         return bool(self._windows)
 
-    def add(self, window: str, array: Array) -> None:
+    @property
+    def has_vectors(self) -> bool:
+        """Whether a processor with vectors needs other bytes."""
+        return self.data != self.of_vectors
+
+    def add(self, window: str, array: Array, of_vectors: Array | None = None) -> None:
         """Put the weights of a layer behind those before.
 
         Args:
             window: The tensor that they are fetched into.
             array: The weights.
+            of_vectors: What they are on a processor with vectors, of the same size.
         """
-        self.data += bytes(-len(self.data) % _ALIGNMENT)
+        for data in (self.data, self.of_vectors):
+            data += bytes(-len(data) % _ALIGNMENT)
         self._places[self._number(window)] = f"{len(self.data)}, {array.nbytes}"
         self.data += array.astype(array.dtype.newbyteorder("<")).tobytes()
+        other = array if of_vectors is None else of_vectors
+        self.of_vectors += other.astype(other.dtype.newbyteorder("<")).tobytes()
 
     def started(self, window: str, place: str) -> list[str]:
         """Return the calls that begin to fill a window at a place.

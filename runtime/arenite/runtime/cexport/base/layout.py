@@ -199,21 +199,25 @@ class FlashConstants:
 
     Attributes:
         prefix: Of every name.
+        of_vectors: What some of them are instead on a processor with vectors.
     """
 
     prefix: str
     arrays: dict[str, Array] = field(default_factory=dict)
-    _known: dict[tuple[str, bytes], str] = field(default_factory=dict)
+    of_vectors: dict[str, Array] = field(default_factory=dict)
+    _known: dict[tuple[str, bytes, bytes], str] = field(default_factory=dict)
 
-    def add(self, array: Array, hint: str) -> str:
+    def add(self, array: Array, hint: str, of_vectors: Array | None = None) -> str:
         """Return the name of an array, that of an equal one if there is one already.
 
         Args:
             array: Its elements; it may not be empty.
             hint: What it is, as part of its name.
+            of_vectors: What it is instead on a processor with vectors, of the same type and size.
         """
         array = np.ascontiguousarray(array)
-        key = array.dtype.name, array.tobytes()
+        other = array if of_vectors is None else of_vectors
+        key = array.dtype.name, array.tobytes(), other.tobytes()
         if key not in self._known:
             name = f"{self.prefix}_{hint}"
             number = 1
@@ -222,6 +226,9 @@ class FlashConstants:
                 name = f"{self.prefix}_{hint}_{number}"
             self._known[key] = name
             self.arrays[name] = array
+            if key[1] != key[2]:
+                assert (other.dtype, other.nbytes) == (array.dtype, array.nbytes)
+                self.of_vectors[name] = other
         return self._known[key]
 
     @property

@@ -279,7 +279,7 @@ def header(component: Component, about: Provenance, written: CFileParts) -> str:
 _FETCHING = """\
 /* Functions of yours, by which a run fetches weights from external flash, one fetch at a time. It
    calls `init` when it begins, `start` for the bytes [offset, offset + count) of the file
-   modelname_external.bin, and `wait` before it reads them: `start` copies them, or begins a
+   modelname_external.bin, or modelname_external_mve.bin on Cortex-M55 and M85, and `wait` before it reads them: `start` copies them, or begins a
    transfer that `wait` awaits. `to` is in the arena, aligned to 4 bytes. */
 void modelname_fetch_init(void);
 void modelname_fetch_start(uint8_t *to, uint32_t offset, uint32_t count);
@@ -327,7 +327,12 @@ def _header_lines(component: Component, about: Provenance, written: CFileParts) 
     yield from storage.stated(component)
     yield from ("#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     if written.external.is_used:
-        yield from _FETCHING.replace("modelname", component.name).splitlines()
+        fetching = _FETCHING
+        if not written.external.has_vectors:
+            fetching = fetching.replace(
+                ", or modelname_external_mve.bin on Cortex-M55 and M85", ""
+            )
+        yield from fetching.replace("modelname", component.name).splitlines()
     if component.schedule is not None:
         yield from _schedule(component, component.schedule)
     for interface in component.models:

@@ -2,7 +2,9 @@
 #include "dsp.h"
 #include "conv_s8.h"
 #include "results_s8.h"
+#include "conv_vectors_s8.h"
 
+#if !HAS_VECTORS
 /* Weights of two outputs share a number of 16 bits: one + 256 * other. Products with it have the
    sums of both, and the sums of `one` alone tell them apart. Weights of four pairs of outputs lie
    side by side, then those of the rest; those of a pair for four inputs in the order 0, 2, 1, 3.
@@ -141,19 +143,6 @@ static NOT_INLINED int8_t *finish_pairs(int8_t *to, int32_t *sums, const conv_la
                                         results_s8 *results, int32_t outputs)
 {
     results_s8 r = *results;
-#if HAS_VECTORS
-    if (outputs == 8) {
-        int32x4x2_t pairs = vld2q_s32(sums);
-        pairs.val[0] = vshrq_n_s32(vsubq_s32(pairs.val[0], pairs.val[1]), 7);
-        pairs.val[1] = vshlq_n_s32(pairs.val[1], 1);
-        const int32x4x2_t in_order = {{pairs.val[1], pairs.val[0]}};
-        vst2q_s32(sums, in_order);
-        write_four(to, k, &r, vldrwq_s32(sums));
-        write_four(to + 4, k, &r, vldrwq_s32(sums + 4));
-        *results = r;
-        return to + 8;
-    }
-#endif
     for (int32_t rest = outputs; rest > 1; rest -= 2, sums += 2, to += 2) {
         const int32_t both = sums[0], one = sums[1];
         to[0] = (int8_t)next_result(&r, 2 * one);
@@ -167,25 +156,20 @@ static NOT_INLINED int8_t *finish_pairs(int8_t *to, int32_t *sums, const conv_la
     return to;
 }
 
-/* Convolution with a window of one pixel, or a product with a matrix; rows [first, end). */
-KERNEL pointwise_pairs_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+/* The results of a window whose inputs lie side by side. */
+static inline int8_t *results_of_run(int8_t *to, const int8_t *x, const conv_layer *k, int32_t run)
 {
-    for (int32_t y = first; y < end; ++y) {
-        const int8_t *from = (const int8_t *)in_row(in, y * k->stride_y);
-        int8_t *to = (int8_t *)out_row(out, y);
-        for (int32_t x = 0; x < k->out_width; ++x, from += k->stride_x * k->depth) {
-            const int16_t *w = (const int16_t *)k->filter;
-            results_s8 results = results_of(k);
-            for (int32_t rest = k->out_depth; rest > 0; rest -= 8) {
-                const int32_t outputs = rest < 8 ? rest : 8, pairs = (outputs + 1) / 2;
-                int32_t sums[8];
-                begin_pairs(sums);
-                add_run(sums, from, w, k->depth, pairs);
-                to = finish_pairs(to, sums, k, &results, outputs);
-                w += k->depth * pairs;
-            }
-        }
+    const int16_t *w = (const int16_t *)k->filter;
+    results_s8 results = results_of(k);
+    for (int32_t rest = k->out_depth; rest > 0; rest -= 8) {
+        const int32_t outputs = rest < 8 ? rest : 8, pairs = (outputs + 1) / 2;
+        int32_t sums[8];
+        begin_pairs(sums);
+        add_run(sums, x, w, run, pairs);
+        to = finish_pairs(to, sums, k, &results, outputs);
+        w += run * pairs;
     }
+    return to;
 }
 
 /* Add the products of a row of the window, of which the inputs [before, behind) lie in the image;
@@ -210,39 +194,59 @@ static void add_border(int32_t *sums, const int8_t *from, const int16_t *w, int3
     }
 }
 
+/* The results of a window, of whose rows the inputs [before, behind) lie in the image. */
+static inline int8_t *results_of_window(int8_t *to, const conv_layer *k, in_rows in,
+                                        const window_at *at)
+{
+    const int32_t run = k->kernel_x * k->depth;
+    const int16_t *w = (const int16_t *)k->filter;
+    results_s8 results = results_of(k);
+    for (int32_t rest = k->out_depth; rest > 0; rest -= 8) {
+        const int32_t outputs = rest < 8 ? rest : 8, pairs = (outputs + 1) / 2;
+        int32_t sums[8];
+        begin_pairs(sums);
+        for (int32_t row = 0; row < k->kernel_y; ++row, w += run * pairs) {
+            if (row < at->rows.first || row >= at->rows.end)
+                add_border(sums, NULL, w, run, run, run, k, pairs);
+            else if (at->behind - at->before < run)
+                add_border(sums, window_row(k, in, at, row), w, run, at->before, at->behind, k,
+                           pairs);
+            else
+                add_run(sums, window_row(k, in, at, row), w, run, pairs);
+        }
+        to = finish_pairs(to, sums, k, &results, outputs);
+    }
+    return to;
+}
+#endif
+
+/* Convolution with a window of one pixel, or a product with a matrix; rows [first, end). */
+KERNEL pointwise_pairs_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
+{
+    for (int32_t y = first; y < end; ++y) {
+        const int8_t *from = (const int8_t *)in_row(in, y * k->stride_y);
+        int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t x = 0; x < k->out_width; ++x, from += k->stride_x * k->depth)
+            to = results_of_run(to, from, k, k->depth);
+    }
+}
+
 /* Convolution, rows [first, end) of the result; pixel by pixel. Inputs of a row of the window lie
    side by side. */
 KERNEL conv_pairs_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
-    const int32_t run = k->kernel_x * k->depth;
     for (int32_t y = first; y < end; ++y) {
-        const int32_t top = y * k->stride_y - k->top;
-        const taps rows = taps_inside(top, k->dilation_y, k->kernel_y, k->height);
+        window_at at;
+        at.top = y * k->stride_y - k->top;
+        at.rows = taps_inside(at.top, k->dilation_y, k->kernel_y, k->height);
         int8_t *to = (int8_t *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x) {
             const int32_t left = x * k->stride_x - k->left;
             const taps columns = taps_inside(left, 1, k->kernel_x, k->width);
-            const int32_t before = columns.first * k->depth, behind = columns.end * k->depth;
-            const int16_t *w = (const int16_t *)k->filter;
-            results_s8 results = results_of(k);
-            for (int32_t rest = k->out_depth; rest > 0; rest -= 8) {
-                const int32_t outputs = rest < 8 ? rest : 8, pairs = (outputs + 1) / 2;
-                int32_t sums[8];
-                begin_pairs(sums);
-                for (int32_t row = 0; row < k->kernel_y; ++row, w += run * pairs) {
-                    if (row < rows.first || row >= rows.end) {
-                        add_border(sums, NULL, w, run, run, run, k, pairs);
-                        continue;
-                    }
-                    const int8_t *from = (const int8_t *)in_row(in, top + row * k->dilation_y);
-                    from += left * k->depth;
-                    if (behind - before < run)
-                        add_border(sums, from, w, run, before, behind, k, pairs);
-                    else
-                        add_run(sums, from, w, run, pairs);
-                }
-                to = finish_pairs(to, sums, k, &results, outputs);
-            }
+            at.before = clamped(columns.first, 0, k->kernel_x) * k->depth;
+            at.behind = columns.end * k->depth;
+            at.left = left * k->depth;
+            to = results_of_window(to, k, in, &at);
         }
     }
 }

@@ -2,24 +2,18 @@
 #include "dsp.h"
 #include "conv_s8.h"
 #include "results_s8.h"
+#include "depthwise_vectors_s8.h"
 
+#if !HAS_VECTORS
 /* The sums of four channels. */
 typedef struct {
-#if HAS_VECTORS
-    int32x4_t all;
-#else
     int32_t a, b, c, d;
-#endif
 } four_sums;
 
 static inline four_sums no_sums(void)
 {
     four_sums s;
-#if HAS_VECTORS
-    s.all = vdupq_n_s32(0);
-#else
     s.a = s.b = s.c = s.d = 0;
-#endif
     return s;
 }
 
@@ -40,7 +34,7 @@ static inline four_sums no_sums(void)
 
 static inline const int8_t *add_four(four_sums *s, const int8_t *from, const int8_t *w)
 {
-#if HAS_DSP && !HAS_VECTORS
+#if HAS_DSP
     uint32_t x, v, t, u;
     __asm__(TIMES_FOUR("[%[from]]")
             : [w] "+r"(w), [a] "+r"(s->a), [b] "+r"(s->b), [c] "+r"(s->c), [d] "+r"(s->d),
@@ -48,9 +42,6 @@ static inline const int8_t *add_four(four_sums *s, const int8_t *from, const int
             : [from] "r"(from)
             : "memory");
     return w;
-#elif HAS_VECTORS
-    s->all = vaddq_s32(s->all, vmulq_s32(vldrbq_s32(from), vldrbq_s32(w)));
-    return w + 4;
 #else
     s->a += from[0] * w[0];
     s->b += from[1] * w[1];
@@ -64,7 +55,7 @@ static inline const int8_t *add_four(four_sums *s, const int8_t *from, const int
 static inline const int8_t *add_three_fours(four_sums *s, const int8_t *from, int32_t step,
                                             const int8_t *w)
 {
-#if HAS_DSP && !HAS_VECTORS
+#if HAS_DSP
     uint32_t x, v, t, u;
     __asm__(TIMES_FOUR("[%[from]]") TIMES_FOUR("[%[from], %[step]]")
                 TIMES_FOUR("[%[from], %[step], lsl #1]")
@@ -102,18 +93,15 @@ static NOT_INLINED void depthwise_pixel(const conv_layer *k, const int8_t *const
             for (int32_t i = 0; i < width; ++i, x += apart)
                 w = add_four(&s, i < columns.first || i >= columns.end ? zeros : x, w);
         }
-#if HAS_VECTORS
-        write_four(to, k, &r, vshlq_n_s32(s.all, 1));
-#else
         to[0] = (int8_t)next_result(&r, 2 * s.a);
         to[1] = (int8_t)next_result(&r, 2 * s.b);
         to[2] = (int8_t)next_result(&r, 2 * s.c);
         to[3] = (int8_t)next_result(&r, 2 * s.d);
         if (is_narrow(k))
             clamp_results(k, to, 4);
-#endif
     }
 }
+#endif
 
 /* Depthwise convolution of channels in fours, rows [first, end) of the result. Weights of four
    channels lie side by side, those of a window one behind the other. What offsets add to the sums

@@ -5,8 +5,9 @@
 #define HAS_DSP 0
 #endif
 
-/* Whether it computes with vectors too, as a Cortex-M55 does, and rounds as its vectors can. */
-#if HAS_DSP && defined(__ARM_FEATURE_MVE) && !HALVES_TO_EVEN && !SINGLE_ROUNDING
+/* Whether it computes with vectors, as a Cortex-M55 does. The file of the weights has theirs under
+   the same condition. */
+#if defined(__ARM_FEATURE_MVE) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
 #include <arm_mve.h>
 #define HAS_VECTORS 1
 #else

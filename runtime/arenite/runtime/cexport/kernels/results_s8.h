@@ -36,18 +36,60 @@ static inline int32_t next_result(results_s8 *r, int32_t doubled_sum)
 }
 
 #if HAS_VECTORS
-/* Write the results of the next four outputs, from twice their sums. */
+/* Write the results of the next four outputs, from their sums. */
 static inline void write_four(int8_t *to, const conv_layer *k, results_s8 *r, int32x4_t sums)
 {
+#if SINGLE_ROUNDING || (HALVES_TO_EVEN && !(__ARM_FEATURE_MVE & 2))
+    int32_t each[4], results[4];
+    vst1q_s32(each, sums);
+    for (int32_t i = 0; i < 4; ++i)
+        results[i] = next_result(r, 2 * each[i]);
+    int32x4_t value = vld1q_s32(results);
+#else
     const int32x4x2_t scales = vld2q_s32(r->scales);
-    const int32x4_t shifts = vnegq_s32(vldrbq_s32(r->shifts));
-    int32x4_t value = vrmulhq_s32(vaddq_s32(scales.val[0], sums), scales.val[1]);
-    value = vshlq_s32(vaddq_s32(value, vshrq_n_s32(value, 31)), shifts);
-    value = vshrq_n_s32(vaddq_n_s32(value, r->doubled_zero), 1);
+    int32x4_t value = vaddq_s32(scales.val[0], vshlq_n_s32(sums, 1));
+#if HALVES_TO_EVEN
+    const float32x4_t factors = vreinterpretq_f32_s32(scales.val[1]);
+    const float32x4_t exact = vmulq_f32(vcvtq_f32_s32(vshrq_n_s32(value, 1)), factors);
+    value = vqaddq_n_s32(vcvtnq_s32_f32(exact), k->out_zero);
+#else
+    /* Halves away from zero. */
+    const int32x4_t left = vmvnq_s32(vldrbq_s32(r->shifts));
+    value = vrmulhq_s32(value, scales.val[1]);
+    value = vrshlq_s32(vaddq_s32(value, vshrq_n_s32(value, 31)), left);
+    value = vaddq_n_s32(value, k->out_zero);
+    r->shifts += 4;
+#endif
+    r->scales += 8;
+#endif
     value = vminq_s32(vmaxq_s32(value, vdupq_n_s32(k->low)), vdupq_n_s32(k->high));
     vstrbq_s32(to, value);
-    r->scales += 8;
-    r->shifts += 4;
+}
+
+/* The same for eight, from the sums of those at even places and at odd ones. */
+static inline void write_eight(int8_t *to, const conv_layer *k, results_s8 *r, int32x4x2_t sums)
+{
+#if SINGLE_ROUNDING || HALVES_TO_EVEN
+    int32_t in_order[8];
+    vst2q_s32(in_order, sums);
+    write_four(to, k, r, vld1q_s32(in_order));
+    write_four(to + 4, k, r, vld1q_s32(in_order + 4));
+#else
+    const int32x4x4_t scales = vld4q_s32(r->scales);
+    const int16x8_t left = vmvnq_s16(vldrbq_s16(r->shifts));
+    int32x4_t even = vaddq_s32(scales.val[0], vshlq_n_s32(sums.val[0], 1));
+    int32x4_t odd = vaddq_s32(scales.val[2], vshlq_n_s32(sums.val[1], 1));
+    even = vrmulhq_s32(even, scales.val[1]);
+    odd = vrmulhq_s32(odd, scales.val[3]);
+    even = vrshlq_s32(vaddq_s32(even, vshrq_n_s32(even, 31)), vmovlbq_s16(left));
+    odd = vrshlq_s32(vaddq_s32(odd, vshrq_n_s32(odd, 31)), vmovltq_s16(left));
+    int16x8_t value = vqmovntq_s32(vqmovnbq_s32(vreinterpretq_s16_s32(even), even), odd);
+    value = vqaddq_n_s16(value, k->out_zero);
+    value = vminq_s16(vmaxq_s16(value, vdupq_n_s16(k->low)), vdupq_n_s16(k->high));
+    vstrbq_s16(to, value);
+    r->scales += 16;
+    r->shifts += 8;
+#endif
 }
 #endif
 

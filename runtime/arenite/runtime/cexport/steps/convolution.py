@@ -294,7 +294,7 @@ def _layer_s8(
         low=low,
         high=high,
         factor_step=int(len(factors) > 1),
-        filter=t.filter(handed.weights),
+        filter=t.filter(handed.weights, handed.weights_of_vectors),
         bias=t.constant(handed.bias, "bias"),
         factors=t.constant(handed.factors, "factors") if handed.factors.size else "NULL",
         shifts="NULL" if t.is_even else t.constant(handed.shifts, "shifts"),

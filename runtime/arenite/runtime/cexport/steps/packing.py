@@ -83,18 +83,33 @@ def pairs(weights: Array) -> Array:
     return np.concatenate(found).astype(np.int16)
 
 
-def fours(weights: Array) -> Array:
-    """Return a depthwise filter in blocks of four channels.
+def as_pairs(weights: Array) -> Array:
+    """Return a filter of bytes as it is, in as many numbers of 16 bits as its pairs take.
 
     Args:
-        weights: rows, columns, channels, whose number is a multiple of 4.
+        weights: outputs, rows, columns, inputs; int8.
 
     Returns:
-        Shape blocks, rows, columns, 4.
+        One axis, int16.
     """
-    rows, columns, channels = weights.shape[-3:]
-    split = weights.reshape(rows, columns, channels // 4, 4)
-    return np.ascontiguousarray(np.moveaxis(split, 2, 0))
+    outputs, *inner = weights.shape
+    filled = np.pad(weights, [(0, outputs % 2), *((0, 0) for _ in inner)])
+    return np.ascontiguousarray(filled).reshape(-1).view(np.int16)
+
+
+def in_channels(weights: Array, block: int) -> Array:
+    """Return a depthwise filter in blocks of channels, the last of which may have fewer.
+
+    Args:
+        weights: rows, columns, channels.
+        block: Channels of a block.
+
+    Returns:
+        One axis: for each block rows, columns, channels.
+    """
+    channels = weights.shape[-1]
+    starts = range(0, channels, block)
+    return np.concatenate([weights[..., each : each + block].reshape(-1) for each in starts])
 
 
 def fits_pairs(weights: Array) -> bool:

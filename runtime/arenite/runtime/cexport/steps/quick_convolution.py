@@ -13,12 +13,21 @@ import numpy as np
 from arenite.planner import Array
 from arenite.runtime.cexport.base.fixed_point import requantised
 from arenite.runtime.cexport.base.options import Rounding
-from arenite.runtime.cexport.steps.packing import HIGHEST_INPUT, fits_pairs, fours, pairs
+from arenite.runtime.cexport.steps.packing import (
+    HIGHEST_INPUT,
+    as_pairs,
+    fits_pairs,
+    in_channels,
+    pairs,
+)
 
 _GATHERED = 24
 """Most inputs of a row of a window that the kernel gathers at a border of the image."""
-_MOST_ROWS = 8
+_MOST_ROWS = 20
+"""Most rows of a window."""
+_MOST_DEPTHWISE_ROWS = 8
 """Most rows of a depthwise window."""
+_LEAST_WEIGHT = -128
 _ALIKE = (1 << 30, -1)
 """Factor and shift by which a sum is divided by 4."""
 
@@ -37,6 +46,8 @@ class Quantities:
         low: Least result.
         high: Largest result.
         rounding: How products of integers are rounded.
+        weights_of_vectors: The weights as kernels with vectors read them; None if all kernels
+            read the same.
     """
 
     weights: Array
@@ -47,6 +58,7 @@ class Quantities:
     low: int
     high: int
     rounding: Rounding
+    weights_of_vectors: Array | None = None
 
 
 def quick(
@@ -64,7 +76,7 @@ def quick(
     if is_depthwise:
         is_made = (
             geometry["depth"] == geometry["out_depth"] and geometry["depth"] % 4 == 0
-            and geometry["kernel_y"] <= _MOST_ROWS
+            and geometry["kernel_y"] <= _MOST_DEPTHWISE_ROWS
         )  # fmt: skip
     else:
         is_made = kernel in ("conv", "pointwise") and _is_in_runs(geometry)
@@ -75,16 +87,23 @@ def quick(
     most = np.abs(found.bias.astype(np.int64)) + _reach(found.weights, axis)
     if 2 * most.max() >= 2**31 or (found.rounding != "even" and found.shifts.max() >= 0):
         return None
-    if not is_depthwise and not fits_pairs(found.weights):
+    if is_depthwise:
+        # Vectors add two products in 16 bits.
+        if found.weights.min() == _LEAST_WEIGHT:
+            return None
+        packed, of_vectors = (in_channels(found.weights, each) for each in (4, 8))
+    elif fits_pairs(found.weights):
+        packed, of_vectors = pairs(found.weights), as_pairs(found.weights)
+    else:
         return None
-    packed = fours(found.weights) if is_depthwise else pairs(found.weights)
     count = len(found.bias)
     factors = np.broadcast_to(found.factors, (count,)).view(np.int32)
     scales = np.stack([2 * found.bias, factors], axis=1)
     shifts = np.broadcast_to(~found.shifts, (count,))
     handed = replace(
-        found, weights=packed, bias=scales, factors=np.zeros(0, np.int32), shifts=shifts
-    )
+        found, weights=packed, weights_of_vectors=of_vectors, bias=scales,
+        factors=np.zeros(0, np.int32), shifts=shifts,
+    )  # fmt: skip
     return f"{kernel}_{'fours' if is_depthwise else 'pairs'}", handed
 
 
@@ -94,6 +113,7 @@ def _is_in_runs(geometry: Mapping[str, int]) -> bool:
     is_gathered = depth % 4 != 0 and window != (1, 1)
     return (
         geometry["groups"] == geometry["dilation_x"] == 1
+        and geometry["kernel_y"] <= _MOST_ROWS
         and not (is_gathered and depth * window[1] > _GATHERED)
     )  # fmt: skip
 

@@ -229,24 +229,32 @@ class StepWriter:
         table = f"{base}, {self.constant(np.asarray(starts, np.int32), 'rows')}"
         return f"{table}, 0" if self.is_ranged else table
 
-    def constant(self, array: Array, hint: str) -> str:
-        """Return the name of an array in flash."""
+    def constant(self, array: Array, hint: str, of_vectors: Array | None = None) -> str:
+        """Return the name of an array in flash.
+
+        Args:
+            of_vectors: What it is instead on a processor with vectors, of the same type and size.
+        """
         if not array.size:
             raise NotWrittenError("an empty constant is unsupported")
-        return self.file.constants.add(array, hint)
+        return self.file.constants.add(array, hint, of_vectors)
 
-    def filter(self, array: Array) -> str:
+    def filter(self, array: Array, of_vectors: Array | None = None) -> str:
         """Return where the weights of a layer lie, its second input: in flash, or in a window.
+
+        Args:
+            array: The weights.
+            of_vectors: As for `constant`.
 
         Raises:
             NotWrittenError: The window is for other weights.
         """
         window = self.input(1)
         if window.name not in self.layout.windows:
-            return self.constant(array, "weights")
+            return self.constant(array, "weights", of_vectors)
         if array.nbytes != window.size:
             raise NotWrittenError(f"a window of {window.size} B for {array.nbytes} B of weights")
-        self.file.external.add(window.name, array)
+        self.file.external.add(window.name, array, of_vectors)
         return self.address(window)
 
     def weights(self, *arrays: Array) -> tuple[str, tuple[Array, ...]]:
