@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from arenite.planner import Array
-from arenite.runtime.cexport.steps.packing import fits_pairs, pairs
+from arenite.runtime.cexport.files.weights import HAS_VECTORS
+from arenite.runtime.cexport.steps.packing import as_pairs, fits_pairs, in_channels, pairs
 from arenite.runtime.cexport.steps.quick_convolution import Quantities, quick
 
 GEOMETRY = {
@@ -57,6 +59,39 @@ def apart(numbers: Iterator[int]) -> tuple[int, int]:
 def test_every_weight_is_in_its_pair(shape: tuple[int, ...]) -> None:
     weights = drawn(*shape)
     np.testing.assert_array_equal(unpacked(pairs(weights), shape), weights)
+
+
+def test_for_vectors_every_weight_is_where_the_model_has_it() -> None:
+    weights = drawn(5, 2, 3, 4)
+    found = as_pairs(weights)
+    assert found.nbytes == pairs(weights).nbytes
+    np.testing.assert_array_equal(found.view(np.int8)[: weights.size], weights.reshape(-1))
+    by_channel = drawn(3, 3, 20)
+    blocks = in_channels(by_channel, 8)
+    np.testing.assert_array_equal(blocks[72:144].reshape(3, 3, 8), by_channel[..., 8:16])
+    np.testing.assert_array_equal(blocks[144:].reshape(3, 3, 4), by_channel[..., 16:])
+
+
+def test_depthwise_weights_whose_products_16_bits_do_not_hold_take_the_general_kernel() -> None:
+    geometry = {**GEOMETRY, "depth": 8, "out_depth": 8, "kernel_y": 3, "kernel_x": 3}
+    given = quantities(drawn(3, 3, 8))
+    each = np.full(8, 2**30, np.int32)
+    given = replace(given, bias=each[:8] >> 20, factors=each, shifts=np.full(8, -8, np.int8))
+    assert quick("depthwise", geometry, given) is not None
+    given.weights[1, 1, 5] = INT8.min
+    assert quick("depthwise", geometry, given) is None
+
+
+def test_a_window_of_many_rows_is_left_to_the_general_kernel() -> None:
+    weights = drawn(5, 21, 1, 6)
+    geometry = {**GEOMETRY, "kernel_y": 20}
+    assert quick("conv", geometry, quantities(weights[:, :20])) is not None
+    assert quick("conv", {**geometry, "kernel_y": 21}, quantities(weights)) is None
+
+
+def test_the_file_of_weights_and_the_kernels_agree_on_processors_with_vectors() -> None:
+    source = files("arenite.runtime.cexport.kernels").joinpath("dsp.h").read_text()
+    assert f"#if {HAS_VECTORS}\n#include <arm_mve.h>\n#define HAS_VECTORS 1\n" in source
 
 
 def test_a_pair_that_16_bits_do_not_hold_is_left_to_the_general_kernel() -> None:

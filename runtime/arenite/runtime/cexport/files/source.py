@@ -279,12 +279,15 @@ def header(component: Component, about: Provenance, written: CFileParts) -> str:
 _FETCHING = """\
 /* Functions of yours, by which a run fetches weights from external flash, one fetch at a time. It
    calls `init` when it begins, `start` for the bytes [offset, offset + count) of the file
-   modelname_external.bin, or modelname_external_mve.bin on Cortex-M55 and M85, and `wait` before it reads them: `start` copies them, or begins a
-   transfer that `wait` awaits. `to` is in the arena, aligned to 4 bytes. */
+   modelname_external.bin, and `wait` before it reads them: `start` copies them, or begins a
+   transfer that `wait` awaits. `to` is in the arena, aligned to 4 bytes.@vectors@ */
 void modelname_fetch_init(void);
 void modelname_fetch_start(uint8_t *to, uint32_t offset, uint32_t count);
 void modelname_fetch_wait(void);
 """
+
+_FILE_OF_VECTORS = """
+   On Cortex-M55 and M85 the file is modelname_external_mve.bin."""
 
 _COUNTS = """
    Counts of the run are written to where pointers show; NULL for one that you do not need."""

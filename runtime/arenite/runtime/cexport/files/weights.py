@@ -53,12 +53,13 @@ def external_files(name: str, weights: ExternalWeights) -> dict[str, str | bytes
     array, of_vectors = (
         np.frombuffer(bytes(each), np.uint8) for each in (weights.data, weights.of_vectors)
     )
+    chosen = _chosen(array, of_vectors)
     lines = [
         f"/* The bytes of {name}_external.bin as an array for tests, with functions that copy",
         "   from it. A firmware has functions of its own. */",
         f'#include "{name}.h"\n',
         "#include <string.h>\n",
-        f"static const uint8_t {name}_external[{array.size}] = {{\n{_chosen(array, of_vectors)}\n}};\n",
+        f"static const uint8_t {name}_external[{array.size}] = {{\n{chosen}\n}};\n",
         f"void {name}_fetch_init(void)\n{{\n}}\n",
         f"void {name}_fetch_start(uint8_t *to, uint32_t offset, uint32_t count)\n{{\n"
         f"    memcpy(to, {name}_external + offset, count);\n}}\n",
