@@ -202,7 +202,7 @@ def test_a_size_that_is_rounded_up_is_bounded_by_its_corners() -> None:
     assert bounds(size, (height, width)) == (64, 48_000_000)
 
 
-def test_a_length_may_be_a_sum_of_others() -> None:
+def test_a_length_may_be_another_or_a_sum_of_others() -> None:
     ranges = {"past": PAST, "seq": "1..512", "width": WIDTH.text}
     stated = {"total": "past+ seq +1", "batch": 2, **ranges}
     found = read_lengths(stated)
@@ -216,6 +216,9 @@ def test_a_length_may_be_a_sum_of_others() -> None:
     assert read_lengths({"n": "batch+3", "batch": 2})["n"] == 5
     stepped = read_lengths({"wide": "width+1", "width": Dimension("width", 7, 61, 6)})
     assert length_text(stepped["wide"]) == "width+1"
+    same = read_lengths({"other": "seq", "seq": "1..512"})
+    assert length_text(same["other"]) == "seq"
+    assert read_lengths({"other": "batch", "batch": 2})["other"] == 2
 
 
 @pytest.mark.parametrize(
@@ -225,6 +228,7 @@ def test_a_length_may_be_a_sum_of_others() -> None:
         ("seq+", "'' is neither"),
         ("seq+-1", "'-1' is neither"),
         ("total+1", "'total' is neither"),
+        ("total", "'total' is neither"),
         ("seq*2", "expected a length such as 17"),
     ],
 )
@@ -234,7 +238,7 @@ def test_a_sum_of_what_is_not_given_is_refused(text: str, message: str) -> None:
 
 
 def test_an_expression_that_is_no_sum_has_no_text() -> None:
-    for size in (SEQ.size * 2, SEQ.size - 1, SEQ.size):
+    for size in (SEQ.size * 2, SEQ.size - 1):
         assert isinstance(size, int)
         with pytest.raises(SizeError, match="expected a sum of dimensions and a number"):
             length_text(size)

@@ -220,6 +220,9 @@ CASES = {
     "cast": "(float[2,6] x) => (int64[2,6] y) {y = Cast<to=7>(x)}",
     "integers": "(int64[2,6] a, int64[2,6] b) => (int64[2,6] y) {s = Add(a, b) y = Mul(s, a)}",
     "clip": "(float[2,6] x) => (y) <float l = {-0.5}, float h = {0.25}> {y = Clip(x, l, h)}",
+    "clip by what is computed": "(float[1,2,3,4] x) => (y) <float h = {0.25}, float r = {0.5}> "
+    "{m = ReduceMax<keepdims=0>(x) l = Sub(m, r) p = Transpose<perm=[0,2,3,1]>(x) "
+    "c = Clip(p, l) y = Clip(c, , h)}",
     "hard swish written out": "(float[2,6] x) => (y) <float t = {3}, float l = {0}, "
     "float s = {6}> {a = Add(x, t) c = Clip(a, l, s) d = Div(c, s) y = Mul(x, d)}",
     "swish": "(float[2,6] x) => (y) {s = Sigmoid(x) y = Mul(x, s)}",

@@ -80,7 +80,7 @@ _ranged_dim_option = _binding(
     RANGED_DIM,
     "NAME=N|LOW..HIGH[:STEP]|A+B",
     "Set a free dimension of the model, or its range for one plan of all its sizes: seq=1..512. A "
-    "dimension may be a sum of others: total=past+seq.",
+    "dimension may be another or a sum: total=past+seq.",
     callback=_as_lengths,
 )
 _ranged_shape_option = _binding(

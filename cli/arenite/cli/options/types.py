@@ -89,15 +89,13 @@ DIM = Parsed("name=n", _dim)
 
 
 def _ranged_dim(text: str) -> tuple[str, str]:
-    """Return the name and the text of its length, which may be a sum of other dimensions."""
+    """Return the name and the text of its length, which may name other dimensions."""
     name, equals, length = text.rpartition("=")
     if not (name and equals):
         raise ValueError(
             f"{text!r} is not NAME=N or NAME=LOW..HIGH[:STEP] with numbers of at least 0, such as "
             "batch=1, seq=1..512 or seq=64..512:64; past=0..511+ for a cache that grows"
         )
-    if "+" not in length.removesuffix("+"):
-        _length(name, length)
     return name, length
 
 

@@ -117,7 +117,8 @@ Length: TypeAlias = int | Dimension
 def read_lengths(stated: Mapping[str, "int | str | Dimension"]) -> dict[str, Length]:
     """Return lengths by name, given as numbers, as ranges, or as texts of them.
 
-    A text may also be a sum of other dimensions that are given, and of numbers: `past + seq`.
+    A text may also be another dimension that is given, or a sum of these and of numbers:
+    `past + seq`.
 
     Raises:
         SizeError: A text is none of these.
@@ -125,7 +126,7 @@ def read_lengths(stated: Mapping[str, "int | str | Dimension"]) -> dict[str, Len
     sums = {
         name: text
         for name, text in stated.items()
-        if isinstance(text, str) and "+" in text and not _RANGE.fullmatch(text)
+        if isinstance(text, str) and ("+" in text or text in stated) and not _RANGE.fullmatch(text)
     }
     found: dict[str, Length] = {
         name: Dimension.parse(name, length) if isinstance(length, str) else length
@@ -152,7 +153,7 @@ def length_text(length: Length) -> int | str:
     """Return a length as `read_lengths` reads it.
 
     Raises:
-        SizeError: It is an expression, and no sum of dimensions and a number.
+        SizeError: It is an expression, and neither a dimension nor a sum of some and a number.
     """
     if isinstance(length, Dimension):
         return length.text
@@ -167,7 +168,7 @@ def length_text(length: Length) -> int | str:
             names.append(each)
         else:
             constant += each
-    if constant < 0 or len(names) + bool(constant) < 2:
+    if constant < 0 or not names:
         raise SizeError(f"{length.expression}: expected a sum of dimensions and a number")
     return "+".join([*names, *([str(constant)] if constant else [])])
 

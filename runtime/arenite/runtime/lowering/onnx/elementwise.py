@@ -114,24 +114,18 @@ def relu(t: OnnxTranslation) -> None:
 
 @translates("Clip", layout=InputLayout.ANY)
 def clip(t: OnnxTranslation) -> None:
-    """Translate Clip, its bounds attributes or constant inputs."""
-    if t.dtype in (DType.INT32, DType.INT64):
-        _clip_integers(t)
+    """Translate Clip, its bounds attributes or inputs."""
+    limits = [(B.MAXIMUM, 1), (B.MINIMUM, 2)] if t.opset >= 11 else []
+    bounds = [(function, t.value(position)) for function, position in limits if t.has(position)]
+    # The bounds of a clamp are 32-bit floats.
+    if t.dtype in (DType.INT32, DType.INT64) or any(b.array is None for _, b in bounds):
+        value = t.value()
+        for number, (function, bound) in enumerate(bounds, 1):
+            name = t.target if number == len(bounds) else f"{t.target}/{function}"
+            value = combine(t, function, value, bound, name)
+        t.finish(value)
     else:
         clamp(t, *clip_bounds(t))
-
-
-def _clip_integers(t: OnnxTranslation) -> None:
-    """Clip by integers of the input's own type: the bounds of a clamp are 32-bit floats."""
-    value = t.value()
-    limits = [(B.MAXIMUM, 1), (B.MINIMUM, 2)]
-    given = [(function, t.optional_array(position)) for function, position in limits]
-    bounds = [(function, array) for function, array in given if array is not None]
-    for number, (function, array) in enumerate(bounds, 1):
-        name = t.target if number == len(bounds) else f"{t.target}/{function}"
-        bound = t.builder.constant(array.reshape(1), f"{t.target}/{function}/bound")
-        value = combine(t, function, value, bound, name)
-    t.finish(value)
 
 
 def clip_bounds(t: OnnxTranslation) -> tuple[float, float]:
