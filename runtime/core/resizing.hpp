@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "kernels/strided_copy.hpp"
+#include "sized_tensors.hpp"
 #include "sizes.hpp"
+#include "stated_numbers.hpp"
 #include "step.hpp"
 #include "step_memory.hpp"
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
 
 #include "checking.hpp"
 #include "lanes.hpp"
+#include "sized_tensors.hpp"
+#include "stated_numbers.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -23,11 +24,6 @@ constexpr std::size_t kMaxDimensions = 256;
 constexpr std::size_t kMaxExpressions = std::size_t{1} << 16;
 constexpr std::size_t kMaxCopied = std::size_t{1} << 26;  // bytes of steps
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40;
-constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
-constexpr std::size_t kMaxAxes = 16;
-constexpr std::size_t kSides = 4;   // of a padding
-constexpr std::size_t kWindow = 2;  // rows and columns
-constexpr std::size_t kTiles = 2;   // Winograd's, and those of a tuned program
 
 std::string range_of(const program::Dimension& dimension) {
   std::string text = std::to_string(dimension.low()) + " to " + std::to_string(dimension.high());
@@ -132,37 +128,6 @@ void check_axes(const Program& program, const std::vector<TensorView>& tensors,
   }
 }
 
-// Bytes of a copy of a step, about, or too many. Parts of a file may be those of many steps.
-std::size_t copied_bytes(const program::Step& step) {
-  std::size_t bytes = step.name()->size() +
-                      4 * (count(step.inputs()) + count(step.outputs()) + count(step.awaits()));
-  const auto add = [&bytes](const auto* numbers) { bytes += 8 * count(numbers); };
-  if (const auto* copy = step.kernel_as_Copy()) {
-    add(copy->fill());
-    for (std::size_t i = 0; i < count(copy->moves()) && bytes <= kMaxCopied; ++i) {
-      const auto& move = *copy->moves()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      bytes += sizeof(program::MoveT);
-      add(move.shape());
-      add(move.input_strides());
-      add(move.output_strides());
-    }
-  } else if (const auto* conv = step.kernel_as_Conv2D()) {
-    for (const auto* list : {conv->strides(), conv->dilations(), conv->kernel()}) { add(list); }
-  } else if (const auto* depthwise = step.kernel_as_DepthwiseConv2D()) {
-    for (const auto* list : {depthwise->strides(), depthwise->dilations()}) { add(list); }
-  } else if (const auto* transposed = step.kernel_as_TransposedConv2D()) {
-    for (const auto* list :
-         {transposed->strides(), transposed->dilations(), transposed->adjustment()}) {
-      add(list);
-    }
-  } else if (const auto* pool = step.kernel_as_Pool2D()) {
-    for (const auto* list : {pool->strides(), pool->dilations(), pool->padding(), pool->window()}) {
-      add(list);
-    }
-  }
-  return bytes;
-}
-
 void check_numbers(const Program& program, const std::vector<std::int64_t>& values) {
   std::int64_t last_step = -1;
   std::int64_t last_number = -1;
@@ -181,7 +146,7 @@ void check_numbers(const Program& program, const std::vector<std::int64_t>& valu
     if (!follows) { refuse(label + " is out of order among the sized numbers"); }
     require_expression(program, each.expression(), label);
     require_value(values[each.expression()], StatedNumber(step, each.number()).read(), label);
-    copied += last_step != each.step() ? copied_bytes(step) : 0;
+    copied += last_step != each.step() ? copied_bytes(step, kMaxCopied) : 0;
     if (copied > kMaxCopied) { refuse(label + " is of a step that is too large"); }
     last_step = each.step();
     last_number = each.number();
@@ -307,30 +272,6 @@ std::int64_t quotient(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
-const std::uint8_t* field(const void* table, flatbuffers::voffset_t offset) {
-  return static_cast<const flatbuffers::Table*>(table)->GetAddressOf(offset);
-}
-
-template <typename Unpacked, typename Table>
-std::unique_ptr<Unpacked> unpacked(const Table& table) {
-  return std::unique_ptr<Unpacked>(table.UnPack());
-}
-
-const flatbuffers::Vector<std::uint32_t>* padding_of(const program::Step& step) {
-  switch (step.kernel_type()) {
-    case Operator::Conv2D: return step.kernel_as_Conv2D()->padding();
-    case Operator::DepthwiseConv2D: return step.kernel_as_DepthwiseConv2D()->padding();
-    case Operator::TransposedConv2D: return step.kernel_as_TransposedConv2D()->padding();
-    case Operator::Pool2D: return step.kernel_as_Pool2D()->padding();
-    default: return nullptr;
-  }
-}
-
-template <typename T>
-const std::uint8_t* element(const flatbuffers::Vector<T>& vector, std::size_t index) {
-  return vector.Data() + index * sizeof(T);
-}
-
 }  // namespace
 
 void check_sizes(const Program& program, const std::vector<TensorView>& tensors,
@@ -358,68 +299,6 @@ void check_sizes(const Program& program, const std::vector<TensorView>& tensors,
   check_growth(program, tensors);
   check_offsets(program, tensors, values);
   sized_places(program, tensors, rooms);
-}
-
-std::vector<SizedPlace> sized_places(const Program& program, const std::vector<TensorView>& tensors,
-                                     const std::vector<Room>& rooms) {
-  std::vector<std::int64_t> expressions(tensors.size(), -1);
-  std::vector<bool> varies(tensors.size());      // in size or place
-  std::vector<bool> moves_rows(tensors.size());  // those behind the first
-  for (std::size_t i = 0; i < count(program.axes()); ++i) {
-    const auto& axis = *program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    varies[axis.tensor()] = true;
-    moves_rows[axis.tensor()] = moves_rows[axis.tensor()] || axis.axis() != 1;
-  }
-  for (std::size_t i = 0; i < count(program.offsets()); ++i) {
-    const auto& offset = *program.offsets()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    varies[offset.tensor()] = moves_rows[offset.tensor()] = true;
-    expressions[offset.tensor()] = offset.expression();
-  }
-  std::vector<SizedPlace> found;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const auto& view = tensors[i];
-    if (!varies[i] || view.is_constant || view.rows != nullptr) { continue; }
-    const bool holds_first = rooms[i].low <= view.offset;
-    const bool holds_last = view.offset + view.size <= rooms[i].high;
-    const bool is_moved = expressions[i] >= 0;
-    if (holds_first && holds_last && !is_moved) { continue; }
-    SizedPlace place{i, rooms[i], SizedPlace::Hold::room, view.offset, view.size, expressions[i]};
-    if (!(holds_first && holds_last)) {
-      if (moves_rows[i] && (is_moved ? !holds_last : !holds_first)) {
-        refuse("tensor " +
-               quoted(program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(i))->name()) +
-               " lies elsewhere at other sizes, where bytes are not live");
-      }
-      place.hold = is_moved ? SizedPlace::Hold::last : SizedPlace::Hold::first;
-    }
-    if (view.data != nullptr) { place.base = view.data - view.offset; }
-    found.push_back(place);
-  }
-  return found;
-}
-
-void SizedPlace::place(TensorView& view, const program::Tensor& stated,
-                       const std::vector<std::int64_t>& values) const {
-  bool fits = true;
-  if (hold != Hold::room) {
-    for (std::size_t axis = 0; axis < view.rank(); ++axis) {
-      fits = fits &&
-             view.shape[axis] <= stated.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    }
-  }
-  if (expression >= 0 && view.size == 0) {
-    view.data = base + offset;
-  } else if (expression >= 0) {
-    const auto begin = static_cast<std::uint64_t>(values[static_cast<std::size_t>(expression)]);
-    const bool is_inside = hold == Hold::last ? begin + view.size == offset + size
-                                              : begin >= room.low && begin <= room.high &&
-                                                    view.size <= room.high - begin;
-    fits = fits && is_inside && begin % element_size(view.type) == 0;
-    if (fits) { view.data = base + begin; }
-  }
-  if (!fits) {
-    refuse("tensor " + quoted(stated.name()) + " lies at bytes that are not live at these sizes");
-  }
 }
 
 std::vector<std::int64_t> lowest_sizes(const Program& program) {
@@ -560,150 +439,6 @@ void evaluate(const Program& program, const std::vector<std::int64_t>& sizes,
     }
     if (overflows) { refuse("an expression does not fit 64 bits at these sizes"); }
   }
-}
-
-void set_length(TensorView& view, std::size_t axis, std::int64_t length, const char* name) {
-  if (length < 0 || static_cast<std::uint64_t>(length) > kMaxBytes) {
-    refuse("axis " + std::to_string(axis) + " of tensor '" + name + "' has the length " +
-           std::to_string(length) + " at these sizes");
-  }
-  view.shape[axis] = static_cast<std::size_t>(length);
-}
-
-void settle_size(TensorView& view, const program::Tensor& stated) {
-  std::uint64_t bytes = element_size(view.type);
-  std::uint64_t most = bytes;
-  bool fits = true;
-  for (std::size_t axis = 0; axis < view.rank(); ++axis) {
-    const std::uint64_t highest = stated.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    most *= highest;  // which was checked
-    fits = fits && !__builtin_mul_overflow(bytes, view.shape[axis], &bytes) &&
-           (view.rows == nullptr || view.shape[axis] <= highest);
-  }
-  // A product of other lengths may overflow before one of them is 0: such sizes are refused too.
-  if (!fits || bytes > most) {
-    refuse("tensor " + quoted(stated.name()) + " has " + std::to_string(most) +
-           " B, and needs more at these sizes");
-  }
-  view.size = static_cast<std::size_t>(bytes);
-}
-
-StatedNumber::StatedNumber(const program::Step& step, std::uint32_t number) {
-  const std::string label =
-      "step " + quoted(step.name()) + " has no number " + std::to_string(number);
-  const auto* copy = step.kernel_as_Copy();
-  if (copy == nullptr) {
-    const auto* pool = step.kernel_as_Pool2D();
-    const auto* conv = step.kernel_as_Conv2D();
-    if (conv != nullptr && number >= kSides) {
-      if (number >= kSides + kTiles) { refuse(label); }
-      kind_ = Kind::extent;
-      place_ =
-          field(conv, number == kSides ? program::Conv2D::VT_TILE : program::Conv2D::VT_TUNED_TILE);
-      if (place_ == nullptr) { refuse(label + ": the file leaves it out"); }
-      return;
-    }
-    const bool is_window = pool != nullptr && number >= kSides;
-    const auto* list = is_window ? pool->window() : padding_of(step);
-    const std::size_t index = is_window ? number - kSides : number;
-    if (count(list) != (is_window ? kWindow : kSides) || index >= list->size()) { refuse(label); }
-    kind_ = Kind::extent;
-    is_padding_above_ = number == 0;
-    place_ = element(*list, index);
-    return;
-  }
-  std::size_t left = number;
-  for (std::size_t i = 0; i < count(copy->moves()); ++i) {
-    const auto& move = *copy->moves()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    const std::size_t rank = count(move.shape());
-    if (rank > kMaxAxes || count(move.input_strides()) != rank ||
-        count(move.output_strides()) != rank) {
-      refuse(label + ": a move has a shape without strides");
-    }
-    const std::size_t numbers = 3 * rank + 2;
-    if (left >= numbers) {
-      left -= numbers;
-      continue;
-    }
-    const bool is_input = left < 2 * rank + 1;
-    if (left < rank) {
-      place_ = element(*move.shape(), left);
-    } else if (left == rank) {
-      place_ = field(&move, program::Move::VT_INPUT_START);
-    } else if (is_input) {
-      place_ = element(*move.input_strides(), left - rank - 1);
-      kind_ = Kind::strides;
-    } else if (left == 2 * rank + 1) {
-      place_ = field(&move, program::Move::VT_OUTPUT_START);
-    } else {
-      place_ = element(*move.output_strides(), left - 2 * rank - 2);
-      kind_ = Kind::strides;
-    }
-    if (place_ == nullptr) { refuse(label + ": the file leaves it out"); }
-    return;
-  }
-  refuse(label);
-}
-
-std::int64_t StatedNumber::read() const {
-  if (kind_ == Kind::extent) { return flatbuffers::ReadScalar<std::uint32_t>(place_); }
-  return flatbuffers::ReadScalar<std::int64_t>(place_);
-}
-
-void StatedNumber::write(std::int64_t value) const {
-  const std::int64_t limit = kind_ == Kind::extent ? kMaxExtent : kMaxSize;
-  if (value >= limit || value < (kind_ == Kind::strides ? -limit : 0)) {
-    refuse("a number of a step is " + std::to_string(value) + " at these sizes");
-  }
-  auto* const place = const_cast<std::uint8_t*>(place_);
-  if (kind_ == Kind::extent) {
-    flatbuffers::WriteScalar(place, static_cast<std::uint32_t>(value));
-  } else {
-    flatbuffers::WriteScalar(place, value);
-  }
-}
-
-flatbuffers::DetachedBuffer copied_step(const program::Step& step) {
-  flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);
-  flatbuffers::Offset<void> kernel;
-  switch (step.kernel_type()) {
-    case Operator::Copy:
-      kernel = CreateCopy(builder, unpacked<program::CopyT>(*step.kernel_as_Copy()).get()).Union();
-      break;
-    case Operator::Conv2D:
-      kernel =
-          CreateConv2D(builder, unpacked<program::Conv2DT>(*step.kernel_as_Conv2D()).get()).Union();
-      break;
-    case Operator::DepthwiseConv2D:
-      kernel =
-          CreateDepthwiseConv2D(
-              builder, unpacked<program::DepthwiseConv2DT>(*step.kernel_as_DepthwiseConv2D()).get())
-              .Union();
-      break;
-    case Operator::TransposedConv2D:
-      kernel = CreateTransposedConv2D(
-                   builder,
-                   unpacked<program::TransposedConv2DT>(*step.kernel_as_TransposedConv2D()).get())
-                   .Union();
-      break;
-    default:
-      kernel =
-          CreatePool2D(builder, unpacked<program::Pool2DT>(*step.kernel_as_Pool2D()).get()).Union();
-      break;
-  }
-  const auto name = builder.CreateString(step.name());
-  const auto list = [&builder](const auto* given) {
-    using Item = std::decay_t<decltype(given->Get(0))>;
-    return given == nullptr ? flatbuffers::Offset<flatbuffers::Vector<Item>>()
-                            : builder.CreateVector(given->data(), given->size());
-  };
-  const auto inputs = list(step.inputs());
-  const auto outputs = list(step.outputs());
-  const auto awaits = list(step.awaits());
-  builder.Finish(program::CreateStep(builder, name, step.kernel_type(), kernel, inputs, outputs,
-                                     step.scratch(), step.lane(), awaits));
-  return builder.Release();
 }
 
 }  // namespace arenite
