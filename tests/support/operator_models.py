@@ -142,6 +142,8 @@ def binary(
         act(dtype, *each, scale=scale, zero=zero)
         for each, scale, zero in zip((one, other, shape), scales, zeros, strict=True)
     ]
+    if kind in ("PRELU", "SQUARED_DIFFERENCE"):
+        return operator_model(kind, tensors[:2], tensors[2:])
     options = ("PowOptions" if kind == "POW" else name.get(kind, "MaximumMinimumOptions"), stated)
     return operator_model(kind, tensors[:2], tensors[2:], options)
 
@@ -153,8 +155,10 @@ def unary(
     zero: int,
     options: tuple[str, Mapping[str, object]] | None = None,
     own: float = 0.07,
+    own_zero: int = 3,
 ) -> bytes:
-    source, result = act(dtype, 3, 50, scale=own), act(dtype, 3, 50, scale=scale, zero=zero)
+    source = act(dtype, 3, 50, scale=own, zero=own_zero)
+    result = act(dtype, 3, 50, scale=scale, zero=zero)
     return operator_model(kind, [source], [result], options)
 
 

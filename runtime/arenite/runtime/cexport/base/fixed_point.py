@@ -115,6 +115,25 @@ def tanh(value: int, integer_bits: int) -> int:
     return result if value > 0 else -result
 
 
+def reciprocal_root(number: int) -> tuple[int, int]:
+    """Return a factor of 31 fractional bits and a power of two that make 1 / sqrt of a number.
+
+    Args:
+        number: 1 to 2^29 - 1.
+    """
+    if number <= 1:
+        return _HIGHEST, 0
+    pairs = (31 - number.bit_length()) // 2 - 1
+    shift = 11 - pairs
+    half = shifted_right(number << (2 * pairs) >> 1, 1)  # of 28 fractional bits, as x is
+    x = 1 << 28
+    for _ in range(5):
+        cube = _scaled(high_product(high_product(x, x), x), 6)
+        x = _scaled(high_product(3 << 27, x) - high_product(half, cube), 3)
+    x = high_product(x, 1518500250)  # sqrt(2) / 2
+    return (x << -shift, 0) if shift < 0 else (x, -shift)
+
+
 _LEAST_SHIFT = -31
 
 

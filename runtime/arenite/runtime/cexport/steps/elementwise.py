@@ -297,6 +297,10 @@ def binary(t: StepWriter) -> None:
         )
     elif t.is_even:
         _binary_even(t, operator, found)
+    elif types[0] == "int8" and function in (B.SQUARED_DIFFERENCE, B.PRELU):
+        factors = _squares if function is B.SQUARED_DIFFERENCE else _slopes
+        layer = _with_factors(t, operator, found, factors(one, other, result))
+        _call(t, f"{function.value}_s8", layer, found)
     elif function in (B.ADD, B.SUBTRACT):
         _call(t, f"add_{_SUFFIXES[types[0]]}", _sum(t, operator, found), found)
     elif function is B.MULTIPLY:
@@ -361,10 +365,35 @@ def addends(one: Tensor, other: Tensor, result: Tensor) -> tuple[tuple[int, int]
     )
 
 
-def _sum(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
-    (factor_a, shift_a), (factor_b, shift_b), (factor, shift) = addends(
-        t.input(0), t.input(1), t.output()
+def _squares(one: Tensor, other: Tensor, result: Tensor) -> tuple[tuple[int, int], ...]:
+    """Return the same for the square of a difference, the bytes shifted left by 7 bits."""
+    most = 2.0 * max(scale_of(one), scale_of(other))
+    return (
+        quantised_multiplier(scale_of(one) / most),
+        quantised_multiplier(scale_of(other) / most),
+        quantised_multiplier(most * most / (2.0**14 * scale_of(result))),
     )
+
+
+def _slopes(one: Tensor, other: Tensor, result: Tensor) -> tuple[tuple[int, int], ...]:
+    """Return factor and shift of numbers, of nothing, and of negative ones times their slope."""
+    return (
+        quantised_multiplier(scale_of(one) / scale_of(result)),
+        (0, 0),
+        quantised_multiplier(scale_of(one) * scale_of(other) / scale_of(result)),
+    )
+
+
+def _sum(t: StepWriter, operator: Binary, found: BroadcastRows) -> str:
+    factors = addends(t.input(0), t.input(1), t.output())
+    return _with_factors(t, operator, found, factors)
+
+
+def _with_factors(
+    t: StepWriter, operator: Binary, found: BroadcastRows, factors: tuple[tuple[int, int], ...]
+) -> str:
+    """Return the layer of two operands and a result that have a factor each."""
+    (factor_a, shift_a), (factor_b, shift_b), (factor, shift) = factors
     return t.layer(
         "add_layer",
         **_of_bytes(t, operator, found),

@@ -99,6 +99,8 @@ def unary(operator: Unary, source: Tensor, result: Tensor, rounding: Rounding) -
         return of_bytes(partial(_sigmoid, function, source, result))
     if function is F.HARD_SWISH:
         return _hard_swish(source, result)
+    if function is F.RECIPROCAL_SQUARE_ROOT:
+        return _reciprocal_root(source, result)
     if function not in _NUMBERS:
         raise NotWrittenError(f"function={function.value} of int8 is unsupported")
     real = partial(_NUMBERS[function], operator)
@@ -183,6 +185,25 @@ def _hard_swish(source: Tensor, result: Tensor) -> Array:
     return of_bytes(value)
 
 
+_ROOT_SHIFT = 20
+
+
+def _reciprocal_root(source: Tensor, result: Tensor) -> Array:
+    """Return 1 / sqrt(x) in fixed point, the most that there is where x is not positive."""
+    ratio = 1.0 / (math.sqrt(scale_of(source)) * scale_of(result))
+    factor, shift = quantised_multiplier(ratio)
+
+    def value(q: int) -> int:
+        number = q - zero_of(source)
+        if number <= 0:
+            return 127
+        root, exponent = fixed_point.reciprocal_root(number)
+        root = requantised(1, root, exponent + _ROOT_SHIFT)
+        return requantised(root, factor, shift - _ROOT_SHIFT) + zero_of(result)
+
+    return of_bytes(value)
+
+
 def _high_product16(one: int, other: int) -> int:
     product = one * other
     nudge = 1 << 14 if product >= 0 else 1 - (1 << 14)
@@ -240,7 +261,6 @@ _NUMBERS: Mapping[UnaryFunction, Callable[[Unary, float], float]] = {
     F.NEGATE: lambda _, x: -x,
     F.SQUARE: lambda _, x: x * x,
     F.SQUARE_ROOT: lambda _, x: math.sqrt(x),
-    F.RECIPROCAL_SQUARE_ROOT: lambda _, x: 1.0 / math.sqrt(x),
     F.RECIPROCAL: lambda _, x: 1.0 / x,
     F.FLOOR: lambda _, x: float(math.floor(x)),
     F.CEILING: lambda _, x: float(math.ceil(x)),
