@@ -68,6 +68,7 @@ NETWORKS = (
     ),
     Network("classifier_int16", lambda: networks.classifier("int16"), (M4, RISCV)),
     Network("tower_int16", lambda: networks.tower("int16"), (M0, M55), budget=4 * KIB),
+    Network("encoder", networks.encoder, (M7, M55)),
     Network(
         "classifier_float", lambda: networks.classifier("float32"), (M3, M7, RISCV),
         tolerance=1e-6, library_variables=True,

@@ -89,6 +89,52 @@ class NetworkMaker:
         self._steps.append(("ADD", [x, y], [made], options))
         return made
 
+    def of_two(
+        self, kind: str, x: int, y: int, scale: float, zero_point: int = -9,
+        options: Options | None = None, shape: Sequence[int] | None = None,
+    ) -> int:  # fmt: skip
+        """Any operator of two tensors; the result broadcasts unless its shape is given."""
+        shapes = self._tensors[x].shape, self._tensors[y].shape
+        made = self._add(
+            self._activation(shape or np.broadcast_shapes(*shapes), scale, zero_point)
+        )
+        self._steps.append((kind, [x, y], [made], options))
+        return made
+
+    def constant(self, values: Sequence[int], scale: float) -> int:
+        """Bytes, or floats for them."""
+        if self._dtype == "float32":
+            return self._add(weights(np.array(values, np.float32) * np.float32(scale)))
+        return self._add(weights(np.array(values, np.int8), scales=(scale,)))
+
+    def transpose(self, x: int, *order: int) -> int:
+        given = self._tensors[x]
+        axes = self._add(weights(np.array(order, np.int32)))
+        made = self._add(self._like(given, [given.shape[axis] for axis in order]))
+        self._steps.append(("TRANSPOSE", [x, axes], [made], None))
+        return made
+
+    def normalised(self, x: int) -> int:
+        """Each row less its mean and over its deviation, as converters write it."""
+        width, options = self._tensors[x].shape[-1], ("ReducerOptions", {"keepDims": True})
+        axis, scale = self._add(weights(np.array([-1], np.int32))), self._scale(x)
+        mean = self._add(self._activation((*self._tensors[x].shape[:-1], 1), scale / 4, 2))
+        self._steps.append(("MEAN", [x, axis], [mean], options))
+        squares = self.of_two("SQUARED_DIFFERENCE", x, mean, 100 * scale**2, -128)
+        variance = self._add(self._activation(self._tensors[mean].shape, 30 * scale**2, -128))
+        self._steps.append(("MEAN", [squares, axis], [variance], options))
+        epsilon = self.constant([1], 30 * scale**2)
+        total = self.of_two("ADD", variance, epsilon, 31 * scale**2, -128)
+        root = self._add(self._activation(self._tensors[mean].shape, 0.0007 / scale, -128))
+        self._steps.append(("RSQRT", [total], [root], None))
+        factors = self.constant(self._random.integers(60, 127, width).tolist(), 0.01)
+        factor = self.of_two("MUL", root, factors, 0.0007 / scale, -128)
+        one = self.of_two("MUL", x, factor, 0.03, 0)
+        shift = self.of_two("MUL", mean, factor, 0.02, 0)
+        terms = self.constant(self._random.integers(-99, 99, width).tolist(), 0.01)
+        other = self.of_two("SUB", terms, shift, 0.025, 0)
+        return self.of_two("ADD", one, other, 0.03, 0)
+
     def reshape(self, x: int, *shape: int) -> int:
         made = self._add(self._like(self._tensors[x], shape))
         target = self._add(weights(np.array(shape, np.int32)))
@@ -312,6 +358,36 @@ def tall(dtype: str = "int8") -> bytes:
     both = maker.add(less, maker.convolution(less, 24, 3, activation=0))
     deep = maker.convolution(maker.depthwise(both, 2), 32, 1)
     return maker.model([x], [maker.softmax(maker.fully_connected(maker.mean(deep), 5))])
+
+
+def encoder(dtype: str = "int8", seed: int = 6) -> bytes:
+    """A block of a transformer: two heads of attention, a gate of two activations, an MLP."""
+    maker, tokens, width, heads = NetworkMaker(dtype, seed), 12, 16, 2
+    x = maker.input(tokens, width)
+    query, key, value = (
+        maker.transpose(
+            maker.reshape(maker.fully_connected(x, width), 1, tokens, heads, width // heads),
+            0, 2, 1, 3,
+        )
+        for _ in range(3)
+    )  # fmt: skip
+    turned = ("BatchMatMulOptions", {"adjX": False, "adjY": True})
+    scores = maker.softmax(
+        maker.of_two("BATCH_MATMUL", query, key, 0.4, 5, turned, (1, heads, tokens, tokens))
+    )
+    mixed = maker.of_two(
+        "BATCH_MATMUL", scores, value, 0.03, -3, ("BatchMatMulOptions", {}),
+        (1, heads, tokens, width // heads),
+    )  # fmt: skip
+    rows = maker.reshape(maker.transpose(mixed, 0, 2, 1, 3), tokens, width)
+    first = maker.normalised(maker.add(x, maker.fully_connected(rows, width), activation=0))
+    alike = maker.of_two(
+        "FULLY_CONNECTED", first, x, 0.3, 4, ("FullyConnectedOptions", {}), (tokens, tokens)
+    )
+    deep = maker.fully_connected(maker.softmax(alike), width)
+    inner = maker.fully_connected(maker.add(first, deep), 2 * width, activation=RELU)
+    last = maker.normalised(maker.add(first, maker.fully_connected(inner, width), activation=0))
+    return maker.model([x], [last])
 
 
 def keyword(dtype: str = "int8") -> bytes:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from arenite.runtime.cexport.lowering import lower_for_c
 from support.exported_c import Machine, Micro, Ours, best_order, compiled, drawn, exported
 from support.quantised_chain import mobile, residual
 from support.shared_material import shared
+from support.tflite_networks import encoder
 from support.tflite_operator import Reference
 from support.tiny_onnx import parse, save
 
@@ -23,7 +25,7 @@ DIGITS = Path(__file__).parents[3] / "assets" / "digits-lenet-5.onnx"
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("network", [mobile, residual])
+@pytest.mark.parametrize("network", [mobile, residual, partial(encoder, "int8")])
 def test_a_network_agrees_with_tensorflow_lite_micro_to_the_bit(
     network: Callable[[int], bytes], seed: int, tmp_path: Path
 ) -> None:
