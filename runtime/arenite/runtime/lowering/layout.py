@@ -167,3 +167,12 @@ class StoredValue:
         order = (*range(missing), *(axis + missing for axis in self.order))
         array = None if self.array is None else self.array.reshape(shape)
         return replace(self, shape=shape, order=order, array=array)
+
+
+def common_order(values: Sequence[StoredValue]) -> Order:
+    """Return the order of values of one rank that moves the fewest of their elements."""
+    weights: dict[Order, int] = {}
+    for value in values:
+        if value.array is None:
+            weights[value.order] = weights.get(value.order, 0) + math.prod(value.shape)
+    return max(weights, key=weights.__getitem__) if weights else values[0].order

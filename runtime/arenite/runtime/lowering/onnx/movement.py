@@ -17,11 +17,11 @@ from arenite.planner.sizes import (
 )
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import (
-    Order,
     Shape,
     StoredValue,
     as_written,
     channels_last,
+    common_order,
     usual,
 )
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
@@ -59,20 +59,11 @@ def concat(t: OnnxTranslation) -> None:
     # Where all are empty any one gives the order.
     values = [value for value in values if not same(math.prod(value.shape), 0)] or values[:1]
     axis = t.axis(0, len(t.shape))
-    order = usual(t.shape, _common_order(values))
+    order = usual(t.shape, common_order(values))
     if t.source() in t.builder.model.caches:  # which stays where it is
         order = values[0].order
     parts = [t.builder.in_order(value, order, t.target) for value in values]
     t.finish(t.emit(joined(parts, t.shape, order, axis), parts, order=order))
-
-
-def _common_order(values: Sequence[StoredValue]) -> Order:
-    """Return the order that moves the fewest elements."""
-    weights: dict[Order, int] = {}
-    for value in values:
-        if value.array is None:
-            weights[value.order] = weights.get(value.order, 0) + math.prod(value.shape)
-    return max(weights, key=weights.__getitem__) if weights else values[0].order
 
 
 @translates("Split")

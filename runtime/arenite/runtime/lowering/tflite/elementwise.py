@@ -46,7 +46,7 @@ _KNOWN = (
 def unary(t: TfliteTranslation) -> None:
     """Translate a function of one number."""
     kind = t.kind
-    t.finish(t.emit(Unary(function=UNARY[kind]), [t.value()]))
+    t.of_elements(Unary(function=UNARY[kind]))
 
 
 @translates(*CLAMPS)
@@ -57,31 +57,32 @@ def relu(t: TfliteTranslation) -> None:
 
 @translates("ELU")
 def elu(t: TfliteTranslation) -> None:
-    t.finish(t.emit(Unary(function=F.ELU, alpha=1.0), [t.value()]))
+    t.of_elements(Unary(function=F.ELU, alpha=1.0))
 
 
 @translates("LEAKY_RELU")
 def leaky_relu(t: TfliteTranslation) -> None:
-    operator = Unary(function=F.LEAKY_RELU, alpha=t.number("Alpha", 0.0))
-    t.finish(t.emit(operator, [t.value()]))
+    t.of_elements(Unary(function=F.LEAKY_RELU, alpha=t.number("Alpha", 0.0)))
 
 
 @translates("GELU")
 def gelu(t: TfliteTranslation) -> None:
     function = F.GELU_TANH if t.integer("Approximate", 0) else F.GELU
-    t.finish(t.emit(Unary(function=function), [t.value()]))
+    t.of_elements(Unary(function=function))
 
 
 @translates(*BINARY)
 def binary(t: TfliteTranslation) -> None:
     """Translate a function of two numbers."""
     kind = t.kind
-    values = [t.value(0), t.value(1)]
+    values = [t.stored(0), t.stored(1)]
     if t.dtype is DType.BOOL and values[0].dtype in (DType.INT8, DType.UINT8):
         values = [as_numbers(t, value) for value in values]
     rank = max(len(value.shape) for value in values)
-    operands = [value.aligned(rank) for value in values]
-    t.finish(t.emit(Binary(function=BINARY[kind]), operands))
+    aligned = [value.aligned(rank) for value in values]
+    leader = max(aligned, key=lambda each: (each.array is None, math.prod(each.shape)))
+    operands = [t.builder.in_order(each, leader.order, t.target) for each in aligned]
+    t.finish(t.emit(Binary(function=BINARY[kind]), operands, order=leader.order))
 
 
 @translates("ADD_N")
@@ -112,7 +113,7 @@ def select(t: TfliteTranslation) -> None:
 
 @translates("CAST", "DEQUANTIZE", "QUANTIZE", int16=True)
 def convert(t: TfliteTranslation) -> None:
-    value = t.value()
+    value = t.stored()
     if t.is_complex(t.source()) and t.dtype is DType.FLOAT32:
         part(t)
         return
@@ -130,7 +131,7 @@ def convert(t: TfliteTranslation) -> None:
         return
     is_wide = DType.INT16 in (value.dtype, t.dtype)
     rescales = t.kind == "QUANTIZE" and is_wide and value.dtype is not DType.FLOAT32
-    t.finish(t.emit(Convert(rescales=rescales), [value]))
+    t.of_elements(Convert(rescales=rescales))
 
 
 def _stands_for_itself(t: TfliteTranslation, name: str) -> bool:

@@ -165,6 +165,8 @@ def lower_tflite(
             "`arenite plan --target generic` plans the graph as written, --target litert what "
             "LiteRT keeps if that runs it",
         )
+    for name in model.output_tensors:
+        builder.bind(name, builder.as_written(builder.value(name), name))
     return builder.finish()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.planner import Array, DType
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
-from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
+from arenite.runtime.lowering.layout import Shape, StoredValue, as_written, common_order
 from arenite.runtime.lowering.moves import joined, linear, nearest, padded, picked, tiled
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation, translates
 from arenite.runtime.operators.elementwise import Binary, BinaryFunction, Convert, Select
@@ -30,16 +30,18 @@ def densify(t: TfliteTranslation) -> None:
 
 @translates("TRANSPOSE", int16=True)
 def transpose(t: TfliteTranslation) -> None:
-    value = t.builder.transposed(t.value(), t.integers(1))
-    t.finish(t.builder.as_written(value, t.target))
+    """Translate TRANSPOSE: nothing moves until an operator needs the order of the model."""
+    t.finish(t.builder.transposed(t.stored(), t.integers(1)))
 
 
 @translates("CONCATENATION", int16=True)
 def concatenation(t: TfliteTranslation) -> None:
     """Translate CONCATENATION; parts with another scale are requantised."""
     axis = t.integer("Axis", 0) % len(t.shape)
-    parts = [_rescaled(t, t.value(position)) for position in range(len(t.step.inputs))]
-    t.finish(t.emit(joined(parts, t.shape, as_written(len(t.shape)), axis), parts))
+    values = [_rescaled(t, t.stored(position)) for position in range(len(t.step.inputs))]
+    order = common_order(values)
+    parts = [t.builder.in_order(value, order, t.target) for value in values]
+    t.finish(t.emit(joined(parts, t.shape, order, axis), parts, order=order))
 
 
 def _rescaled(t: TfliteTranslation, value: StoredValue) -> StoredValue:
@@ -158,14 +160,15 @@ def _pick(
 
 @translates("MIRROR_PAD", "PAD", "PADV2", int16=True)
 def pad(t: TfliteTranslation) -> None:
-    value = t.value()
+    value = t.stored()
     widths = t.array(1).reshape(-1, 2)
     before = [int(width) for width in widths[:, 0]]
     if int(widths.min(initial=0)) < 0:
         raise unsupported("paddings", widths.tolist(), "numbers of at least 0")
     if t.kind == "MIRROR_PAD":
         mode = "symmetric" if t.integer("Mode", 0) else "reflect"
-        t.finish(t.emit(Copy(moves=padded(value, t.shape, before, mode)), [value]))
+        operator = Copy(moves=padded(value, t.shape, before, mode))
+        t.finish(t.emit(operator, [value], order=value.order))
         return
     quantisation = t.builder.stated_quantisation(t.target)
     number = quantisation.zero_point if quantisation is not None else 0
@@ -173,7 +176,7 @@ def pad(t: TfliteTranslation) -> None:
         number = t.array(2).reshape(-1)[0]
     fill = np.array(number, t.numpy_dtype).tobytes()
     operator = Copy(moves=padded(value, t.shape, before, "constant"), fill=fill)
-    t.finish(t.emit(operator, [value]))
+    t.finish(t.emit(operator, [value], order=value.order))
 
 
 @translates("REVERSE_V2", int16=True)

@@ -11,7 +11,7 @@ from arenite.planner.importers.tflite import Options
 from arenite.planner.operators import AutoPad, Imported, Window, num_positions
 from arenite.planner.sizes import largest
 from arenite.runtime.lowering.errors import NotLoweredError, unsupported
-from arenite.runtime.lowering.layout import Shape, StoredValue, as_written
+from arenite.runtime.lowering.layout import Order, Shape, StoredValue, as_written
 from arenite.runtime.lowering.translation import StepTranslation, Translators, fold_clamp
 from arenite.runtime.operators.base import Clamped, Pair, RuntimeOperator, Sides
 from arenite.runtime.operators.elementwise import Convert, Unary, UnaryFunction
@@ -44,8 +44,11 @@ class TfliteTranslation(StepTranslation):
 
     def value(self, position: int = 0) -> StoredValue:
         """Return an input, stored as the model has it."""
-        value = self.builder.value(self.source(position))
-        return self.builder.as_written(value, self.target)
+        return self.builder.as_written(self.stored(position), self.target)
+
+    def stored(self, position: int = 0) -> StoredValue:
+        """Return an input, stored in any order of its axes."""
+        return self.builder.value(self.source(position))
 
     def optional_value(self, position: int) -> StoredValue | None:
         """Return an input that may be left out."""
@@ -137,8 +140,12 @@ class TfliteTranslation(StepTranslation):
         inputs: Sequence[StoredValue | None],
         *,
         shape: Shape | None = None,
+        order: Order | None = None,
     ) -> StoredValue:
-        """Add the step that makes the first output, its fused activation included."""
+        """Add the step that makes the first output, its fused activation included.
+
+        By default the output is stored as written.
+        """
         shape = self.shape if shape is None else shape
         activation = self.integer("FusedActivationFunction", NONE)
         if activation in _CLAMPS and isinstance(operator, Clamped):
@@ -147,7 +154,7 @@ class TfliteTranslation(StepTranslation):
             activation = NONE
         name = self.target if activation == NONE else f"{self.target}/linear"
         result = self.builder.emit_one(
-            operator, inputs, name, shape, dtype=self.dtype, step=self.step.name,
+            operator, inputs, name, shape, order, dtype=self.dtype, step=self.step.name,
             quantisation=self.builder.stated_quantisation(self.target),
         )  # fmt: skip
         return result if activation == NONE else self._activated(result, activation)
@@ -187,7 +194,12 @@ class TfliteTranslation(StepTranslation):
         if fold_clamp(self.builder, self.source(), self.target, low, high):
             return
         operator = Unary(function=UnaryFunction.CLAMP, alpha=low, beta=high)
-        self.finish(self.emit(operator, [self.value()]))
+        self.of_elements(operator)
+
+    def of_elements(self, operator: RuntimeOperator) -> None:
+        """Make the first output of the elements of the first input, in whatever order."""
+        value = self.stored()
+        self.finish(self.emit(operator, [value], shape=value.shape, order=value.order))
 
     def is_complex(self, name: str) -> bool:
         """Tell whether a tensor of the model is of complex numbers."""
