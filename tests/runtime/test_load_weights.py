@@ -107,6 +107,9 @@ def test_windows_of_blocks_give_the_same_and_share_a_table_with_a_look_up(tmp_pa
     compiled = compile_model(path, Reading(weight_budget=WeightBudget(25, is_percent=True)))
     streaming = compiled.streaming
     assert streaming.resident == 0
+    # Without the table, the last to be streamed, there is room for one of the others.
+    more = compile_model(path, Reading(weight_budget=WeightBudget(35, is_percent=True)))
+    assert more.streaming.resident == 64 * 256 * (1 / 2 + 2 / 32)
     assert streaming.resident + streaming.window <= 0.25 * weight_bytes(compiled.program)
     assembly = compiled.assemble(find("best")(compiled.source.problem))
     # Windows of the table are parts of it in the file: codes and scales are there once.

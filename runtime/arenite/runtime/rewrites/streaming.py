@@ -218,15 +218,25 @@ class _Choice:
 
 def _choice(layers: Sequence[_Layer], total: int, budget: int, at_once: int) -> _Choice | None:
     """Return the weights to stream with so many windows; None if that exceeds the budget."""
-    resident, least_window = total, 0
+    share = budget // _SHARE
+
+    def room(streamed: Iterable[_Layer]) -> int:
+        """Return the bytes of windows of their share of the budget, or as large as of use."""
+        return at_once * max((max(e.panel_size, min(e.size, share)) for e in streamed), default=0)
+
+    resident = total
     chosen: list[_Layer] = []
     for layer in layers:
-        if resident + at_once * max(least_window, budget // _SHARE) <= budget:
+        if resident + room(chosen) <= budget:
             break
         resident -= layer.size
-        least_window = max(least_window, layer.panel_size)
         chosen.append(layer)
-    window = max(least_window, min((budget - resident) // at_once, budget // _SHARE))
+    for layer in reversed(tuple(chosen)):  # the last may have left room for some before it
+        others = [each for each in chosen if each is not layer]
+        if resident + layer.size + room(others) <= budget:
+            resident, chosen = resident + layer.size, others
+    least_window = max((each.panel_size for each in chosen), default=0)
+    window = max(least_window, min((budget - resident) // at_once, share))
     if resident + at_once * window > budget:
         return None
     return _Choice(tuple(chosen), resident, window, at_once)
