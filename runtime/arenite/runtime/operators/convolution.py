@@ -245,6 +245,8 @@ class Conv2D(Convolution):
 
     def _tiled(self, operands: Operands) -> Iterator[tuple[Winograd, int]]:
         """Yield the layer by each choice of tiles, and the threads of the choice."""
+        if not (self.tile or self.tuned_tile):
+            return
         source, result = operands.source, operands.result
         if source is None or result is None or self.sliding(operands) is None:
             return

@@ -208,12 +208,16 @@ def with_tiles(
     memory = problem.memories[0]
     capacity = memory.capacity or sys.maxsize
     most_bytes = capacity if kernels is Kernels.FASTEST else min(room, capacity)
-    lying = [r for r in problem.rectangles(plan.offsets) if r.memory == memory.name]
+    steps = list(program.steps)
+    lying: list[list[tuple[int, int]]] = [[] for _ in steps]
+    for r in problem.rectangles(plan.offsets):
+        if r.memory == memory.name:
+            for at_step in lying[r.start : r.end]:
+                at_step.append((r.offset, r.offset + r.size))
 
     def live(number: int) -> list[tuple[int, int]]:
-        return sorted((r.offset, r.offset + r.size) for r in lying if r.start <= number < r.end)
+        return sorted(lying[number])
 
-    steps = list(program.steps)
     height = plan.heights[0]
     tiled_steps: dict[int, tuple[Conv2D | FullyConnected, int]] = {}
     for number, step in enumerate(steps):

@@ -63,6 +63,9 @@ def bands_for_cache(
     """
     if not native.is_built():
         return None
+    made = (program.tensors[name] for step in program.steps for name in step.outputs)
+    if all(tensor.size <= _CACHE for tensor in made):
+        return None
     # Any costs: the choice does not ask for time.
     regions = Regions(program, SD_CARD, is_allowed, should_stop=should_stop)
     chosen = beyond_cache(regions)
