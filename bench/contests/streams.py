@@ -55,6 +55,9 @@ def _cases(folder: Path) -> Iterator[_Case]:
     yield zoo("noise suppression, TCN", "temporal", Hops("sound", 2, 800, late))
     yield zoo("vocoder, HiFi-GAN V2", "vocoder", Hops("features", 2, 4, late))
     yield zoo("speech, two GRU layers", "gru", Hops("frames", 0, 10, late))
+    yield zoo("heart beats of three leads", "heart-beats", Hops("leads", 2, 50))
+    yield zoo("bird song, an average over the window", "bird-song", Hops("sound", 2, 16_000))
+    yield zoo("music, TCN", "music", Hops("keys", 2, 15, late))
 
 
 _ON_THIS_MACHINE = "Models on a stream"

@@ -15,6 +15,7 @@ from bench.zoo.llama import smollm
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
 from bench.zoo.mobilenets import deeplab_v3, mobilenet_v1, mobilenet_v2, posenet
 from bench.zoo.opened import opened
+from bench.zoo.sensors import bird_song, heart_beats, music
 from bench.zoo.sequences import espcn, recurrent, temporal, transformer, vocoder, wake_word
 from bench.zoo.speech import moonshine_encoder, whisper_decoder, whisper_encoder
 
@@ -68,6 +69,9 @@ SEQUENCES: dict[str, Callable[[], onnx.ModelProto]] = {
 SMALL: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v2-0.35-144": partial(mobilenet_v2, size=144, classes=1000, width=0.35, divisor=8),
     "wake-word": wake_word,
+    "heart-beats": heart_beats,
+    "bird-song": bird_song,
+    "music": music,
 }
 """Networks for microcontrollers of which others publish figures."""
 

@@ -111,7 +111,7 @@ def transformer(
     return net.build()
 
 
-def _convolve(
+def convolve(
     net: NetworkBuilder,
     x: str,
     channels: int,
@@ -161,12 +161,12 @@ def temporal(length: int = 8000) -> onnx.ModelProto:
     encoded = net.node("Conv", [sound, weight], (1, features, frames), kernel_shape=[kernel],
                        strides=[stride])  # fmt: skip
     encoded = net.activate(encoded, "relu")
-    x = _convolve(net, encoded, 128, 1)
+    x = convolve(net, encoded, 128, 1)
     for block in range(8):
-        y = net.activate(_convolve(net, x, hidden, 1), "relu")
-        y = _convolve(net, y, hidden, 3, dilation=2 ** (block % 4), groups=hidden)
-        x = net.add(x, _convolve(net, net.activate(y, "relu"), 128, 1))
-    mask = net.sigmoid(_convolve(net, x, features, 1))
+        y = net.activate(convolve(net, x, hidden, 1), "relu")
+        y = convolve(net, y, hidden, 3, dilation=2 ** (block % 4), groups=hidden)
+        x = net.add(x, convolve(net, net.activate(y, "relu"), 128, 1))
+    mask = net.sigmoid(convolve(net, x, features, 1))
     masked = net.node("Mul", [encoded, mask], net.shapes[encoded])
     net.output(_spread(net, masked, 1, kernel, stride, 0), "speech")
     return net.build()
@@ -182,8 +182,8 @@ def wake_word(frames: int = 30) -> onnx.ModelProto:
     x = net.input("frames", 1, 40, frames)
     for kernel, channels in ((3, 128), (5, 128), (10, 128), (15, 32)):
         depth = net.shapes[x][1]
-        x = _convolve(net, x, depth, kernel, groups=depth, pads=False)
-        x = net.activate(_convolve(net, x, channels, 1), "relu")
+        x = convolve(net, x, depth, kernel, groups=depth, pads=False)
+        x = net.activate(convolve(net, x, channels, 1), "relu")
     net.output(net.softmax(net.dense(net.reshape(x, 1, 32 * net.shapes[x][2]), 3)), "words")
     return net.build()
 
@@ -195,14 +195,14 @@ def vocoder(frames: int = 32) -> onnx.ModelProto:
     one.
     """
     net = NetworkBuilder(f"vocoder_{frames}")
-    x = _convolve(net, net.input("features", 1, 80, frames), 128, 7)
+    x = convolve(net, net.input("features", 1, 80, frames), 128, 7)
     for kernel, stride, channels in ((16, 8, 64), (16, 8, 32), (4, 2, 16), (4, 2, 8)):
         x = _leaky(net, x)
         x = _spread(net, x, channels, kernel, stride, (kernel - stride) // 2)
         for dilation in (1, 3, 5):
-            y = _convolve(net, _leaky(net, x), channels, 3, dilation=dilation)
-            x = net.add(x, _convolve(net, _leaky(net, y), channels, 3))
-    y = _convolve(net, _leaky(net, x), 1, 7)
+            y = convolve(net, _leaky(net, x), channels, 3, dilation=dilation)
+            x = net.add(x, convolve(net, _leaky(net, y), channels, 3))
+    y = convolve(net, _leaky(net, x), 1, 7)
     net.output(net.node("Tanh", [y], net.shapes[y]), "sound")
     return net.build()
 
