@@ -12,7 +12,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not
 from arenite.planner.importers.onnx import read_onnx  # noqa: E402
 from arenite.planner.programs.rules import Rules  # noqa: E402
 from arenite.strategies import find_order  # noqa: E402
-from bench.zoo import CELLS, NETWORKS, OPEN, SEQUENCES  # noqa: E402
+from bench.zoo import CELLS, NETWORKS, OPEN, SEQUENCES, SMALL  # noqa: E402
 from bench.zoo.__main__ import main  # noqa: E402
 from bench.zoo.builder import NetworkBuilder  # noqa: E402
 from bench.zoo.opened import opened  # noqa: E402
@@ -54,9 +54,9 @@ def test_a_cell_runs_and_its_best_order_is_proved(name: str, tmp_path: Path) -> 
     assert np.isfinite(result).all()
 
 
-@pytest.mark.parametrize("name", SEQUENCES)
-def test_a_network_of_sequences_runs(name: str) -> None:
-    network = SEQUENCES[name]()
+@pytest.mark.parametrize("name", [*SEQUENCES, *SMALL])
+def test_a_network_of_sequences_or_for_microcontrollers_runs(name: str) -> None:
+    network = (SEQUENCES | SMALL)[name]()
     onnx.checker.check_model(network, full_check=True)
     session = onnxruntime.InferenceSession(
         network.SerializeToString(), providers=["CPUExecutionProvider"]
