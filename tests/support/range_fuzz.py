@@ -140,7 +140,8 @@ def check(seed: int, folder: Path, way: str | None = None) -> str:
             with Session(alone) as session:
                 expected = session.run(feeds)
             if halves is not None:
-                assert_same(one, expected, _SHARE_OF_HALVES)
+                # What cancels out leaves the rounding of operands, which are about 1.
+                assert_same(one, expected, _SHARE_OF_HALVES, least=1.0)
                 continue
             if not _equal(one, expected):
                 kinds = _kinds(build_model(path, reading, kernels=Kernels.DIRECT, is_whole=True))

@@ -100,9 +100,12 @@ def reference_outputs(path: Path, feeds: dict[str, np.ndarray]) -> dict[str, np.
 
 
 def assert_same(
-    ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tolerance: float = 1e-4
+    ours: dict[str, np.ndarray],
+    theirs: dict[str, np.ndarray],
+    tolerance: float = 1e-4,
+    least: float = 1e-6,
 ) -> None:
-    """Compare outputs, relative to the largest number of each."""
+    """Compare outputs, relative to the largest number of each, or to the least scale."""
     assert list(ours) == list(theirs)
     for name, expected in theirs.items():
         assert ours[name].shape == expected.shape
@@ -110,7 +113,7 @@ def assert_same(
         if expected.dtype.kind != "f":
             np.testing.assert_array_equal(ours[name], expected)
             continue
-        scale = np.max(np.abs(expected), initial=1e-6)
+        scale = np.max(np.abs(expected), initial=least)
         np.testing.assert_allclose(ours[name] / scale, expected / scale, rtol=0, atol=tolerance)
 
 

@@ -83,6 +83,19 @@ def test_a_step_that_reads_the_result_of_a_repeated_one_stays_where_it_is(tmp_pa
     assert [step.name for step in repeated.steps].count(steps["m"]) == 1
 
 
+def test_a_step_stays_before_what_reads_a_view_of_its_result(tmp_path):
+    text = (
+        "(float[1,8,16] x) => (y, z, w) <int64[2] s = {8, 16}> {n = Softmax(x) a = Abs(n) "
+        "b = Neg(n) y = Add(a, b) p = Sigmoid(x) r = Reshape(p, s) z = ReduceMax<axes=[0]>(r) "
+        "w = Tanh(p)}"
+    )
+    program = lower_model(save(tmp_path, parse(text))).program
+    repeated, copies = repeat_cheap_steps(program)
+    assert len(copies) == 1
+    order = [step.outputs[0] for step in repeated.steps]
+    assert order.index("p") < order.index("z")
+
+
 def test_every_step_of_a_block_runs_by_rows_at_any_number_of_tokens(tmp_path):
     text = GRAPH.replace(f"float[1,{TOKENS}", "float[1,N")
     path = save(tmp_path, with_random_weights(parse(text, microsoft=True)))

@@ -23,8 +23,7 @@ def repeat_cheap_steps(program: Program) -> tuple[Program, dict[str, str]]:
     if there is no cheap step with several readers.
     """
     readers = Counter(name for step in program.steps for name in step.reads)
-    viewed = {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
-    kept = {*program.output_tensors, *viewed}
+    kept = {*program.output_tensors, *_viewed(program)}
     repeated: dict[str, Step] = {}
     for step in program.steps:
         if (
@@ -67,8 +66,15 @@ def repeat_cheap_steps(program: Program) -> tuple[Program, dict[str, str]]:
     return _with_late_rows(replace(program, tensors=tensors, steps=tuple(steps))), copies
 
 
+def _viewed(program: Program) -> frozenset[str]:
+    """Return the names of the tensors that others are views of."""
+    aliases = (each.alias for each in program.tensors.values())
+    return frozenset(each.tensor for each in aliases if each is not None)
+
+
 def _with_late_rows(program: Program) -> Program:
     """Return the program with each step right before the only one that reads its rows."""
+    viewed = _viewed(program)
     readers: dict[str, list[Step]] = {}
     for step in program.steps:
         for name in step.reads:
@@ -78,7 +84,8 @@ def _with_late_rows(program: Program) -> Program:
     for index in reversed(range(len(order))):
         step = order[index]
         reading = readers.get(step.outputs[0], []) if len(step.writes) == 1 else []
-        if len(reading) != 1 or not _reads_rows(program, reading[0], step):
+        is_alone = len(reading) == 1 and step.outputs[0] not in viewed
+        if not is_alone or not _reads_rows(program, reading[0], step):
             continue
         end = places[reading[0].name]
         order[index:end] = [*order[index + 1 : end], step]
