@@ -13,12 +13,12 @@ from onnx import helper, numpy_helper
 
 from bench.harness.inputs import zoo_file
 from bench.sweep.tflite_file import Operator, Options, Tensor, constant, file_of_network
-from bench.zoo import NETWORKS
 from bench.zoo.sequences import transformer
 
 Array: TypeAlias = NDArray[Any]
 Attributes: TypeAlias = Mapping[str, Any]
-_RELU = 1
+_ACTIVATIONS = {"Relu": 1, "Clip": 3}
+"""Of TFLite, by operators of ONNX; a `Clip` is from 0 to 6."""
 _SAME, _VALID = 0, 1
 _ALIKE = ("MaxPool", "AveragePool", "Reshape", "Concat")
 _PROBABILITIES = (0.0, 255 / 256)
@@ -28,7 +28,8 @@ def quantised_tflite(network: onnx.ModelProto) -> bytes:
     """Return a network as a TFLite model of 8-bit integers.
 
     Args:
-        network: Of the zoo: convolutions without groups, pools, sums, concatenations, matrices.
+        network: Of the zoo: convolutions of all channels or each channel, pools, sums,
+            concatenations, matrices.
     """
     return _Conversion(network).file()
 
@@ -63,11 +64,15 @@ class _Conversion:
         options: Options
         match node.op_type:
             case "Conv":
-                assert attributes["group"] == 1, "it has groups"
+                assert attributes["group"] in (1, x.shape[3]), "it has groups"
+                is_depthwise = attributes["group"] > 1
                 x, window = self._window(x, attributes)
-                options = ("Conv2DOptions", window | fused)
-                operands = (x, *self._weights(x, node, (0, 2, 3, 1)))
-                code = "CONV_2D"
+                operands = (x, *self._weights(x, node, (0, 2, 3, 1), is_depthwise=is_depthwise))
+                if is_depthwise:
+                    options = ("DepthwiseConv2DOptions", window | fused | {"depthMultiplier": 1})
+                    code = "DEPTHWISE_CONV_2D"
+                else:
+                    options, code = ("Conv2DOptions", window | fused), "CONV_2D"
             case "Gemm":
                 options = ("FullyConnectedOptions", fused)
                 operands = (x, *self._weights(x, node, (0, 1)))
@@ -140,30 +145,39 @@ class _Conversion:
         return made
 
     def _weights(
-        self, x: Tensor, node: onnx.NodeProto, order: tuple[int, ...]
+        self,
+        x: Tensor,
+        node: onnx.NodeProto,
+        order: tuple[int, ...],
+        *,
+        is_depthwise: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """Return weights, output channels first, and the bias."""
+        """Return weights, output channels first, or last of a depthwise layer, and the bias."""
         weights = self._constants[node.input[1]].transpose(order)
         rows = np.abs(weights).reshape(len(weights), -1)
         scales = rows.max(axis=1).astype(np.float64) / 127
         integers = np.rint(weights / scales.reshape(-1, *[1] * (weights.ndim - 1)))
         of_sums = x.scales[0] * scales
         bias = np.rint(self._constants[node.input[2]] / of_sums).astype(np.int32)
+        if is_depthwise:
+            integers = integers.transpose(3, 1, 2, 0)
+        axis = integers.ndim - 1 if is_depthwise else 0
         return (
-            constant(integers.astype(np.int8), scales=tuple(scales.tolist())),
+            constant(integers.astype(np.int8), scales=tuple(scales.tolist()), axis=axis),
             constant(bias, scales=tuple(of_sums.tolist())),
         )
 
 
 def _fused(nodes: Sequence[onnx.NodeProto]) -> Iterator[tuple[onnx.NodeProto, int]]:
-    """Yield nodes and their activation; a ReLU goes into the one before it."""
+    """Yield nodes and their activation; an activation goes into the one before it."""
     for node, following in pairwise([*nodes, onnx.NodeProto()]):
-        if node.op_type == "Relu":
+        if node.op_type in _ACTIVATIONS:
             continue
-        if following.op_type == "Relu":
+        activation = _ACTIVATIONS.get(following.op_type, 0)
+        if activation:
             node = onnx.NodeProto.FromString(node.SerializeToString())
             node.output[0] = following.output[0]
-        yield node, _RELU if following.op_type == "Relu" else 0
+        yield node, activation
 
 
 def _numbers(network: onnx.ModelProto) -> dict[str, Array]:
@@ -234,7 +248,7 @@ class RandomCalibration:
 def quantised_file(name: str, folder: Path) -> Path:
     """Write a network of the zoo as a TFLite model of 8-bit integers, and return its path."""
     path = folder / f"{name}-int8.tflite"
-    path.write_bytes(quantised_tflite(NETWORKS[name]()))
+    path.write_bytes(quantised_tflite(onnx.load(zoo_file(name, folder))))
     return path
 
 

@@ -146,6 +146,7 @@ def overlapping_regions(document):
         (overlapping_regions, InconsistentError, "begins before that of 'conv' ends"),
         (edit("regions", 0, "rows", to=0), OutOfRangeError, "rows is 0"),
         (edit("regions", 0, "inner_rows", to=1 << 40), OutOfRangeError, "bands of 1099511627776"),
+        (edit("regions", 0, "columns", to=0), OutOfRangeError, "columns is 0"),
         (edit("strips", to=[{"first": "conv"}]), MissingFieldError, "strips has no 'last'"),
         (repeat_tensor, DuplicateNameError, "two tensors are named 'image'"),
         (edit("tensors", 1, "memory", to="far"), UnknownMemoryError, "lies in 'far'"),

@@ -103,7 +103,7 @@ def test_strips_go_below_what_bands_reach_and_say_what_they_make_again(tmp_path)
     assert again
     for found in again:
         assert_same_bits(outputs_of(model, found.derivation, found.plan, fed(model)), whole)
-        assert found.multiply_adds <= 1.1 * ways.whole.multiply_adds
+        assert found.multiply_adds <= 1.75 * ways.whole.multiply_adds
     assert again[-1].height < min(each.height for each in fits if each not in again)
 
 

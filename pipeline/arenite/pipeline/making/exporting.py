@@ -31,7 +31,7 @@ from arenite.planner import (
     derive,
     verify,
 )
-from arenite.planner.programs import CostedMemory
+from arenite.planner.programs import CostedMemory, RowStep
 from arenite.planner.sizes import depends
 from arenite.runtime.cexport import (
     CExport,
@@ -55,6 +55,7 @@ from arenite.runtime.cexport import (
     vectors,
     write_folder,
 )
+from arenite.runtime.rewrites import split_channels
 from arenite.runtime.targets import TflmExport, export_tflm
 from arenite.strategies import StripsSearch, find
 
@@ -270,6 +271,11 @@ def bands_for_c(request: CRequest, lowered: LoweredForC) -> Iterator[StripsSearc
         def should_stop() -> bool:
             return search.should_stop() or is_over()
 
+        def in_parts(program: Program) -> tuple[Program, Callable[[RowStep], bool]]:
+            # The names of parts are not those of tensors that are stored less 128.
+            found = program if lowered.shifted else split_channels(program)
+            return found, partial(has_kernel_by_rows, found, lowered.shifted)
+
         def placed(problem: Problem) -> Plan:
             plan = run_strategy(request.strategy, problem, lambda _best, _bound: should_stop())
             verify(problem, plan)
@@ -282,6 +288,7 @@ def bands_for_c(request: CRequest, lowered: LoweredForC) -> Iterator[StripsSearc
             placed,
             should_stop,
             partial(has_kernel_by_rows, ordered, lowered.shifted),
+            in_parts,
         )
 
 

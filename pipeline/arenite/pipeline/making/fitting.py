@@ -51,7 +51,7 @@ from arenite.planner.placement import run
 from arenite.planner.planfile import ModelReference
 from arenite.planner.programs import CostedMemory, RowStep
 from arenite.runtime import Session, SessionMemory
-from arenite.runtime.rewrites import derive_ahead, loads_in_turn, split_heads
+from arenite.runtime.rewrites import derive_ahead, loads_in_turn, split_channels, split_heads
 from arenite.strategies import (
     BandsLimitError,
     InBands,
@@ -115,7 +115,7 @@ class Fitting:
                 self._placed,
                 self._should_stop,
                 partial(runs_by_rows, self.program),
-                _in_heads,
+                _in_parts,
             )
 
     @property
@@ -373,9 +373,9 @@ class Fitting:
             yield search
 
 
-def _in_heads(program: Program) -> tuple[Program, Callable[[RowStep], bool]]:
-    """Return a program with attention in groups of heads, and which steps may run row by row."""
-    found = split_heads(program)
+def _in_parts(program: Program) -> tuple[Program, Callable[[RowStep], bool]]:
+    """Return a program in groups of heads and of channels, and which steps may run row by row."""
+    found = split_channels(split_heads(program))
     return found, partial(runs_by_rows, found)
 
 

@@ -41,12 +41,15 @@ class RegionOf:
     Attributes:
         rows: Rows that are asked of its results at a time.
         inner_rows: Rows that every other step makes at a time, if as many are needed.
+        columns: Most columns of a strip of its result that lies between others; 0 if it runs in
+            no strips.
     """
 
     first: str
     last: str
     rows: int
     inner_rows: int
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def bands_text(bands: Bands, memory: str) -> str:
     regions = [
         {
             "first": each.first, "last": each.last, "rows": each.rows,
-            "inner_rows": each.inner_rows,
+            "inner_rows": each.inner_rows, **({"columns": each.columns} if each.columns else {}),
         }
         for each in bands.regions
     ]  # fmt: skip
@@ -154,12 +157,13 @@ def _strips(item: object, places: Mapping[str, int]) -> StripsOf:
 
 def _region(item: object, places: Mapping[str, int]) -> RegionOf:
     entry = values.as_object(item, "a region")
-    values.check_fields(entry, "a region", ("first", "last", "rows", "inner_rows"))
+    values.check_fields(entry, "a region", ("first", "last", "rows", "inner_rows"), ("columns",))
     first, last = _ends(entry, places)
     rows, inner = (values.number(entry, name, 1) for name in ("rows", "inner_rows"))
     if max(rows, inner) > _MOST_ROWS:
         raise OutOfRangeError(f"bands of {max(rows, inner)} rows, expected at most {_MOST_ROWS}")
-    return RegionOf(first, last, rows, inner)
+    columns = values.number(entry, "columns", 1) if "columns" in entry else 0
+    return RegionOf(first, last, rows, inner, columns)
 
 
 def _ends(entry: Object, places: Mapping[str, int]) -> tuple[str, str]:

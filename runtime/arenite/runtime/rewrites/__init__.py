@@ -7,6 +7,7 @@ from arenite.planner.lazy import lazily
 if TYPE_CHECKING:
     from arenite.runtime.rewrites.attention import fuse_attention
     from arenite.runtime.rewrites.caches import grow_states
+    from arenite.runtime.rewrites.channels import split_channels
     from arenite.runtime.rewrites.fusing import fold_pads, fuse_sums, without_unread
     from arenite.runtime.rewrites.halves import (
         Activations,
@@ -64,6 +65,6 @@ __all__ = [
     "has_slower_tiles", "keep_half_weights", "keep_halves", "load_ahead", "loads_as_in",
     "loads_beside", "loads_in_turn", "lower_moves",
     "measured", "num_by_tile", "pack_filters", "packed_filter", "packed_integer_filter",
-    "quickest_first", "split_heads", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
-    "weight_bytes", "with_room", "with_tiles", "without_unread",
+    "quickest_first", "split_channels", "split_heads", "steps_by_tiles", "stream_weights",
+    "streamed", "takes_tiles", "weight_bytes", "with_room", "with_tiles", "without_unread",
 ]  # fmt: skip

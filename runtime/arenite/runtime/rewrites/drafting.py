@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from arenite.planner import Alias, Array, DType, Program, Step, Tensor, TensorKind
+from arenite.planner import Alias, Array, DType, Program, Quantisation, Step, Tensor, TensorKind
 from arenite.planner.programs import Names
 from arenite.planner.sizes import same, same_lengths
 from arenite.runtime.operators.base import RuntimeOperator
@@ -65,10 +65,11 @@ class ProgramDraft:
         hint: str,
         shape: Shape,
         dtype: DType = DType.FLOAT32,
+        quantisation: Quantisation | None = None,
     ) -> str:
         """Add a step and return its output, which is named like `hint`."""
         name = self._names.take(hint)
-        self._tensors[name] = Tensor(name, dtype, shape)
+        self._tensors[name] = Tensor(name, dtype, shape, quantisation=quantisation)
         self._steps.append(Step(self._names.take(name), operator, inputs, (name,)))
         return name
 
@@ -112,6 +113,30 @@ class ProgramDraft:
             whole, name=name, shape=shape, kind=kind, alias=Alias(root, offset)
         )
         return name
+
+    def sliced(self, name: str, group: int, groups: int) -> str:
+        """Return a constant of a group's share of the first axis of another; "" of ""."""
+        if not name:
+            return name
+        whole, count = self._tensors[name], self._tensors[name].shape[0] // groups
+        rows = slice(group * count, (group + 1) * count)
+        made = self.constant(self._constants[name][rows], name)
+        given = whole.quantisation
+        if given is not None and len(given.scales) > 1 and given.axis == 0:
+            given = replace(given, scales=given.scales[rows])
+        shape = (count, *whole.shape[1:])
+        self._tensors[made] = replace(whole, name=made, shape=shape, quantisation=given)
+        return made
+
+    def share(self, name: str, group: int, groups: int) -> str:
+        """Return a group's share of the first axis of a tensor, where it lies; "" of ""."""
+        if not name:
+            return name
+        root, offset = self._old.root(name)
+        whole = self._tensors[name]
+        shape = (whole.shape[0] // groups, *whole.shape[1:])
+        start = offset // (whole.dtype.bits // 8) + group * (whole.num_elements // groups)
+        return self.view(root, start, shape)
 
     def shape(self, name: str) -> Shape:
         return self._tensors[name].shape

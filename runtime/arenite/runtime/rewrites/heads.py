@@ -106,7 +106,7 @@ class _Splitting:
                     result.dtype,
                 )
             )
-        joined = Copy(moves=_joins(tokens, width, groups))
+        joined = Copy(moves=joins(tokens, width, groups))
         self._draft.keep(Step(step.name, joined, tuple(parts), step.outputs))
         self._has_split = True
 
@@ -121,23 +121,13 @@ class _Splitting:
         else:
             assert isinstance(maker.operator, FullyConnected)
             operator = maker.operator
-            constants = (self._part(each, group, groups) for each in maker.inputs[1:])
+            constants = (self._draft.share(each, group, groups) for each in maker.inputs[1:])
             inputs = (maker.inputs[0], *constants)
         shape = (*tensor.shape[:-1], tensor.shape[-1] // groups)
         return self._draft.emit(operator, inputs, _label(name, group), shape, tensor.dtype)
 
-    def _part(self, name: str, group: int, groups: int) -> str:
-        """Return a group's share of packed weights or of a bias, where they lie."""
-        if not name:
-            return name
-        root, offset = self._old.root(name)
-        whole = self._old.tensors[name]
-        shape = (whole.shape[0] // groups, *whole.shape[1:])
-        start = offset // (whole.dtype.bits // 8) + group * (whole.num_elements // groups)
-        return self._draft.view(root, start, shape)
 
-
-def _joins(tokens: int, width: int, groups: int) -> tuple[Move, ...]:
+def joins(tokens: int, width: int, groups: int) -> tuple[Move, ...]:
     """Return the moves that put the columns of groups side by side."""
     size = width // groups
     return tuple(

@@ -49,11 +49,13 @@ class Edges:
     Attributes:
         loads: Bytes that are live at each step of the program that runs whole.
         should_stop: Asked between walks; True ends the search with `SearchStoppedError`.
+        in_strips: Whether regions that exceed a peak may run in strips of columns.
     """
 
     regions: Regions
     loads: tuple[int, ...]
     should_stop: ShouldStop
+    in_strips: bool = False
     _known: dict[Region, Edge] = field(default_factory=dict)
     _above: dict[Region, int] = field(default_factory=dict)
 
@@ -68,11 +70,14 @@ class Edges:
         if self.loads[start] <= peak:
             yield self.whole(start)
         is_needed = smooth
+        in_strips = self.in_strips
         for stop in self.regions.stops_after(start):
             is_needed = is_needed or self.loads[stop - 1] > peak
             if not is_needed:
                 continue
             edge = self._edge(Region(start, stop), peak)
+            if edge is None and in_strips and stop > start + 1:
+                edge, in_strips = self._in_strips(start, stop, peak)
             if edge is not None and not smooth:
                 edge = self._coarsest(edge, peak)
             if edge is not None:
@@ -82,6 +87,25 @@ class Edges:
         """Return the edge of one step that runs whole."""
         return Edge(start + 1, self.loads[start], 1, self.regions.seconds(start))
 
+    def _in_strips(self, start: int, stop: int, peak: int) -> tuple[Edge | None, bool]:
+        """Return the edge in the widest strips that stay within a peak, and if more may."""
+        widths = self.regions.widths(start, stop)
+        if not widths:
+            return None, True
+        low, high = 0, len(widths)
+        found: Edge | None = None
+        while low < high:
+            middle = (low + high) // 2
+            edge = self._edge(Region(start, stop, columns=widths[middle]), peak)
+            if edge is None:
+                low = middle + 1
+            else:
+                found, high = edge, middle
+        is_too_long = found is None and not self.regions.fits_between(
+            Region(start, stop, columns=widths[-1]), peak
+        )
+        return found, not is_too_long
+
     def _coarsest(self, finest: Edge, peak: int) -> Edge:
         """Return the edge of the same steps with the most rows a band that stays within a peak."""
         best, region = finest, finest.region
@@ -90,7 +114,7 @@ class Edges:
         while low < high:
             middle = (low + high + 1) // 2
             rows = _ROWS[middle]
-            edge = self._edge(Region(region.start, region.stop, rows, rows), peak)
+            edge = self._edge(region._replace(rows=rows, inner_rows=rows), peak)
             if edge is None:
                 high = middle - 1
             else:

@@ -29,7 +29,13 @@ def describe_bands(program: Program, candidate: Candidate) -> Bands:
             if isinstance(step.operator, Strips)
         ),
         tuple(
-            RegionOf(steps[each.start].name, steps[each.stop - 1].name, each.rows, each.inner_rows)
+            RegionOf(
+                steps[each.start].name,
+                steps[each.stop - 1].name,
+                each.rows,
+                each.inner_rows,
+                each.columns,
+            )
             for each in in_bands.regions
         ),
         run_of(candidate.program, candidate.problem, candidate.plan),
@@ -69,7 +75,12 @@ def rebuild_bands(
             raise OrderError(f"steps {each.first!r} to {each.last!r} cannot run in bands")
         if stop not in regions.stops_after(start):
             raise OrderError(f"too many steps in bands, {each.first!r} to {each.last!r}")
-        chosen.append(Region(start, stop, each.rows, each.inner_rows))
+        if each.columns and each.columns not in regions.widths(start, stop):
+            raise OrderError(
+                f"steps {each.first!r} to {each.last!r} cannot run in strips of {each.columns} "
+                "columns"
+            )
+        chosen.append(Region(start, stop, each.rows, each.inner_rows, each.columns))
     counted = replace(rules, outlines=True, by_rows=regions.by_rows)
     return derive(run_in_bands(regions, chosen), counted)
 

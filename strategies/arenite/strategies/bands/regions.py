@@ -4,19 +4,24 @@ The results of a region are made one band after the other. Each step makes the r
 step needs, and no row is made twice; a row dies after its last reader.
 """
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from arenite.planner import Costs, Program, ShouldStop
+from arenite.planner import Costs, Program, ShouldStop, Tensor
 from arenite.planner.programs import RowStep, Uses, never, row_step
 from arenite.planner.tensors import has_rows, num_rows, row_bytes
+from arenite.strategies.bands.columns import COLUMN_AXIS, Columns, Narrowing, NarrowStep
 from arenite.strategies.base import native
 
 _LONGEST = 48
 """Steps of the longest region that is tried."""
 _NO_LIMIT = (1 << 62) - 1
+_MOST_WORK = 3
+"""Most multiply-adds of a region in strips, as a multiple of those of the region."""
 
 
 class Region(NamedTuple):
@@ -26,12 +31,14 @@ class Region(NamedTuple):
         stop: Index after the last step.
         rows: Rows of a band of its results.
         inner_rows: Rows that every other step makes at a time, if as many are needed.
+        columns: Columns of the last step's result that are made before the next ones; 0 for all.
     """
 
     start: int
     stop: int
     rows: int = 1
     inner_rows: int = 1
+    columns: int = 0
 
 
 class Turn(NamedTuple):
@@ -113,6 +120,11 @@ class Regions:
         self.steps = tuple(
             each if each is not None and is_allowed(each) else None for each in found
         )
+        self._costs = costs
+        self._outside = outside
+        self._narrowing = Narrowing(program, self.steps)
+        self._narrowest: dict[tuple[int, int], int] = {}
+        self._strips: dict[tuple[int, int, int], list[Columns] | None] = {}
         self._storages = storages(program, outside)
         self._around: dict[int, tuple[_Around, ...]] = {}
         in_rows = [each for each in self.steps if each is not None]
@@ -146,11 +158,15 @@ class Regions:
     def walk(self, region: Region, limit: int | None = None) -> BandWalk | None:
         """Return peak and time of a region, None if it goes above a limit.
 
+        Of strips of columns they are estimates: from the first, the second and the last.
+
         Cost: O(turns x operands of a step).
         """
+        if region.columns:
+            return self._walk_in_strips(region, _NO_LIMIT if limit is None else limit)
         around = self._surroundings(region.start)[region.stop - region.start - 1]
         found = self._bands.walk(
-            *region,
+            *region[:4],
             around.consumed,
             around.kept,
             around.surroundings.carried,
@@ -159,7 +175,109 @@ class Regions:
         return None if found[0] < 0 else BandWalk(*found)
 
     def turns(self, region: Region) -> tuple[Turn, ...]:
-        return tuple(Turn(*turn) for turn in self._bands.turns(*region))
+        """Return the turns of a region, or of each of its strips of columns."""
+        return tuple(Turn(*turn) for turn in self._bands.turns(*region[:4]))
+
+    def widths(self, start: int, stop: int) -> Sequence[int]:
+        """Return the columns of strips in which steps can run, the most first."""
+        last = self.steps[stop - 1]
+        around = self._surroundings(start)[stop - start - 1].surroundings
+        if last is None or around.kept != {last.result.name}:
+            return ()
+        if len(last.result.shape) <= COLUMN_AXIS:
+            return ()
+        columns = last.result.shape[COLUMN_AXIS]
+        if columns < 2 or self._narrowing.of(start, stop, (0, columns)) is None:
+            return ()
+        key, widest = (start, stop), -(-columns // 2)
+        if key not in self._narrowest:
+            most = _MOST_WORK * sum(each.multiply_adds for each in self.steps[start:stop] if each)
+            self._narrowest[key] = (
+                bisect_left(
+                    range(1, widest + 1),
+                    True,
+                    key=lambda width: self._work(Region(start, stop, columns=width)) <= most,
+                )
+                + 1
+            )
+        return range(widest, self._narrowest[key] - 1, -1)
+
+    def in_strips(self, region: Region) -> list[Sequence[NarrowStep]] | None:
+        """Return the steps of each strip of columns; None if one cannot be made apart."""
+        columns = self._columns(region)
+        return None if columns is None else self._narrow(region, columns)
+
+    def _columns(self, region: Region) -> list[Columns] | None:
+        last = self.steps[region.stop - 1]
+        assert last is not None
+        key = (region.start, region.stop, region.columns)
+        if key not in self._strips:
+            self._strips[key] = self._narrowing.strips(
+                region.start, region.stop, last.result.shape[COLUMN_AXIS], region.columns
+            )
+        return self._strips[key]
+
+    def _narrow(
+        self, region: Region, columns: Sequence[Columns]
+    ) -> list[Sequence[NarrowStep]] | None:
+        found: list[Sequence[NarrowStep]] = []
+        for each in columns:
+            narrow = self._narrowing.of(region.start, region.stop, each)
+            if narrow is None:
+                return None
+            found.append(narrow)
+        return found
+
+    def fits_between(self, region: Region, limit: int) -> bool:
+        """Tell whether the rows between steps in strips alone stay within a limit."""
+        return self._walk_between(region, 0, limit) is not None
+
+    def _walk_in_strips(self, region: Region, limit: int) -> BandWalk | None:
+        last = self.steps[region.stop - 1]
+        assert last is not None
+        around = self.surroundings(region)
+        held = [*around.consumed, last.result.name]
+        sizes = {name: self.program.tensors[name].size for name in held}
+        carried = around.carried + sum(
+            size for name, size in sizes.items() if name not in self._outside
+        )
+        return self._walk_between(region, carried, limit) if carried <= limit else None
+
+    def _walk_between(self, region: Region, carried: int, limit: int) -> BandWalk | None:
+        found = self._samples(region)
+        if found is None:
+            return None
+        narrow, counts = found
+        bands = _narrow_bands(narrow, counts, self._costs)
+        count = region.stop - region.start
+        peak, turns, seconds = bands.walk(
+            0, count, region.rows, region.inner_rows, [], [], carried, limit
+        )
+        return None if peak < 0 else BandWalk(peak, turns * sum(counts), seconds * sum(counts))
+
+    def _samples(self, region: Region) -> tuple[list[Sequence[NarrowStep]], list[int]] | None:
+        """Return the steps of the first, the second and the last strip; None if there are none.
+
+        With them for how many strips each stands.
+        """
+        columns = self._columns(region)
+        if columns is None:
+            return None
+        picked = sorted({0, min(1, len(columns) - 1), len(columns) - 1})
+        narrow = self._narrow(region, [columns[index] for index in picked])
+        counts = [1, len(columns) - 2, 1] if len(picked) == 3 else [1] * len(picked)
+        return None if narrow is None else (narrow, counts)
+
+    def _work(self, region: Region) -> float:
+        """Return the multiply-adds of a region in strips, estimated as its walk is."""
+        found = self._samples(region)
+        if found is None:
+            return math.inf
+        return sum(
+            count * each.multiply_adds
+            for steps, count in zip(*found, strict=True)
+            for each in steps
+        )
 
     def surroundings(self, region: Region) -> Surroundings:
         return self._surroundings(region.start)[region.stop - region.start - 1].surroundings
@@ -218,6 +336,59 @@ def _times(each: RowStep | None, costs: Costs) -> "native.core.BandTimes":
         touched / costs.bytes_per_s,
         more_turns_s + each.multiply_adds / each.num_rows / speed,
     )
+
+
+def _narrow_bands(
+    strips: Sequence[Sequence[NarrowStep]], counts: Sequence[int], costs: Costs
+) -> "native.core.Bands":
+    """Return steps in strips for the core, as wide as the widest strip.
+
+    Args:
+        strips: The steps of some strips.
+        counts: How many strips each stands for.
+    """
+    index: dict[str, int] = {}
+    sizes: list[int] = []
+    rows: list[int] = []
+    steps: list[native.core.BandStep] = []
+    times: list[native.core.BandTimes] = []
+    columns_of: dict[str, list[Columns]] = {}
+    total = sum(counts)
+
+    def place(tensor: Tensor, size: int) -> int:
+        if tensor.name not in index:
+            index[tensor.name] = len(sizes)
+            sizes.append(size)
+            rows.append(num_rows(tensor))
+        return index[tensor.name]
+
+    for number, alike in enumerate(zip(*strips, strict=True)):
+        first = alike[0]
+        row_step = first.row_step
+        made = [each.operands.outputs[0] for each in alike]
+        is_last = number == len(strips[0]) - 1
+        operands = []
+        for reads in row_step.reads:
+            source = first.operands.inputs[reads.position]
+            assert source is not None
+            is_whole = columns_of.get(reads.tensor) == [e.read[reads.position] for e in alike]
+            may_overwrite = is_whole and reads.tensor in row_step.overwritable
+            operands.append((place(source, 0), list(reads.first), list(reads.stop), may_overwrite))
+        columns_of[row_step.result.name] = [each.made for each in alike]
+        size = 0 if is_last else max(each.size for each in made if each is not None)
+        result = place(row_step.result, size)
+        scratch = max(each.scratch for each in alike)
+        steps.append((result, row_step.num_rows, 0, scratch, operands))
+        work = sum(n * each.multiply_adds for n, each in zip(counts, alike, strict=True)) / total
+        touched = sum(n * each.size for n, each in zip(counts, made, strict=True) if each) / total
+        speed = costs.speed_of(row_step.step.operator)
+        times.append((
+            costs.step_s,
+            row_step.constant_bytes / costs.bytes_per_s,
+            2 * touched / row_step.num_rows / costs.bytes_per_s,
+            (row_step.turns_a_row - 1) * costs.step_s + work / row_step.num_rows / speed,
+        ))  # fmt: skip
+    return native.core.Bands(sizes, rows, steps, times)
 
 
 @dataclass(frozen=True, slots=True)

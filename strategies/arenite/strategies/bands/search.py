@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Self
 
 from arenite.planner import Boundary, Candidate, Costs, Problem, Program, Rules, ShouldStop, derive
 from arenite.planner.placement import Placer, load_spans
 from arenite.planner.programs import RowStep, never
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
-from arenite.strategies.bands.expand import BandedRegion, expand
+from arenite.strategies.bands.expand import BandedRegion, StripOfRegion, expand
 from arenite.strategies.bands.paths import (
     EdgePath,
     Edges,
@@ -25,6 +26,8 @@ _LEVELS = 8
 """Peaks that a frontier tries, from that of the whole program to the least."""
 _LEVELS_BELOW = 2
 """The same from the height of another program on."""
+_LEVELS_IN_STRIPS = 4
+"""The same where regions may run in strips of columns, which cost the more the lower they go."""
 _NEAR = 1.02
 """A peak near the least, as a multiple of it, that a search below another program tries too: the
 least takes bands of single rows."""
@@ -57,6 +60,7 @@ class BandsSearch:
     Attributes:
         whole: The program that runs whole, or the one to go below.
         lowest: The one of the least height that was found so far.
+        is_allowed: Whether a step that could run row by row may.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class BandsSearch:
         should_stop: ShouldStop = never,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
         above: Candidate | None = None,
+        in_strips: bool = False,
     ) -> None:
         """Find the regions that can run in bands.
 
@@ -77,8 +82,10 @@ class BandsSearch:
             is_allowed: Whether a step that could run row by row may.
             above: Another program of the same model, to begin with instead of the whole one; the
                 search looks for lower ones.
+            in_strips: Whether regions may run in strips of columns, too.
         """
         self._place = place
+        self.is_allowed = is_allowed
         outside = (*program.input_tensors, *program.output_tensors)
         self._regions = Regions(
             program,
@@ -91,9 +98,10 @@ class BandsSearch:
         self._known: dict[tuple[Region, ...], Candidate] = {}
         whole = derive(program, rules)
         loads = _loads(whole.problem, len(program.steps))
-        self._edges = Edges(self._regions, loads, should_stop)
+        self._edges = Edges(self._regions, loads, should_stop, in_strips)
         if above is not None:
-            self._levels, self._top = _LEVELS_BELOW, above.height
+            self._levels = _LEVELS_IN_STRIPS if in_strips else _LEVELS_BELOW
+            self._top = above.height
             self.whole = self.lowest = above
             return
         self._levels, self._top = _LEVELS, max(loads, default=0)
@@ -182,7 +190,7 @@ class BandsSearch:
             max(least, int(top * (least / top) ** (level / levels)))
             for level in range(1, levels + 1)
         ]
-        if levels == _LEVELS_BELOW:
+        if levels != _LEVELS:
             peaks.insert(-1, int(_NEAR * least))
         for peak in peaks:
             path = quickest(self._edges, peak)
@@ -220,13 +228,19 @@ def run_in_bands(
         chosen: Some that do not overlap, in order; each of their steps can run row by row.
     """
 
-    def banded(region: Region) -> BandedRegion:
+    def banded(region: Region) -> Iterator[BandedRegion | StripOfRegion]:
         steps = [each for each in regions.steps[region.start : region.stop] if each]
-        return BandedRegion(
+        found = BandedRegion(
             region.start, tuple(steps), regions.turns(region), regions.surroundings(region)
         )
+        if not region.columns:
+            yield found
+            return
+        for strip in regions.in_strips(region) or ():
+            yield StripOfRegion(found, strip)
 
-    return unfold(expand(regions.program, map(banded, chosen), should_stop), should_stop)
+    all_regions = chain.from_iterable(map(banded, chosen))
+    return unfold(expand(regions.program, all_regions, should_stop), should_stop)
 
 
 def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:

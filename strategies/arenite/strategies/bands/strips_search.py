@@ -1,8 +1,9 @@
-"""Programs in bands that go lower by recomputing some rows, in strips of columns.
+"""Programs in bands that go lower by recomputing some columns and rows.
 
 Bands keep the rows that windows share. Where these are wide, as in a layer that expands channels,
-they bind. In strips of columns (`arenite.strategies.bands.strips`) they take a fraction, and
-overlaps of windows are recomputed.
+they bind. A region in strips of columns (`arenite.strategies.bands.columns`) keeps rows of the
+strip and recomputes columns that two strips share; a few steps as one
+(`arenite.strategies.bands.strips`) keep neither.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -25,7 +26,7 @@ _LEAST_SHARE = 0.1
 """Share of the largest load that a tensor must take to be tried in strips."""
 _LENGTHS = (3, 2)
 """Numbers of steps that are tried as one: an expansion, its window, and the projection."""
-_MOST_WORK = 1.1
+_MOST_WORK = 1.75
 """Most multiply-adds, as a multiple of those of the whole program."""
 
 
@@ -99,15 +100,17 @@ class StripsSearch:
 
     def _ways(self) -> Iterator[BandsSearch]:
         """Yield the searches in which less and less is kept, as long as they are of use."""
-        way: BandsSearch | None = self._plain
-        yield self._plain
+        way = self._plain
+        yield way
         for program, allowed in self._repeating():
-            way = self._make(program, above=(way or self._plain).lowest, is_allowed=allowed)
+            way = self._make(program, above=way.lowest, is_allowed=allowed)
             yield way
-        while way is not None:
-            way = self._narrower(way)
-            if way is not None:
-                yield way
+        way = self._make(way.program, above=way.lowest, is_allowed=way.is_allowed, in_strips=True)
+        yield way
+        narrower = self._narrower(way)
+        while narrower is not None:
+            yield narrower
+            narrower = self._narrower(narrower)
 
     def _repeating(self) -> Iterator[tuple[Program, Callable[[RowStep], bool]]]:
         """Yield programs that repeat cheap steps, whole or in parts, and what may run by rows."""
@@ -135,7 +138,9 @@ class StripsSearch:
             if held.tensor in makers and held.size >= _LEAST_SHARE * binding.load:
                 fused = self._in_strips(way, makers[held.tensor])
                 if fused is not None:
-                    return self._make(fused, above=way.lowest)
+                    return self._make(
+                        fused, above=way.lowest, is_allowed=way.is_allowed, in_strips=True
+                    )
         return None
 
     def _in_strips(self, way: BandsSearch, start: int) -> Program | None:

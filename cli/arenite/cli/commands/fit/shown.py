@@ -199,7 +199,10 @@ def _figures(fit: Candidate) -> dict[str, Any]:
 
 def _region_as_json(program: Program, region: Region) -> dict[str, Any]:
     names = _step_names(program, region)
-    return {"first": names[0], "last": names[-1], "steps": len(names), "rows": region.rows}
+    return {
+        "first": names[0], "last": names[-1], "steps": len(names), "rows": region.rows,
+        "columns": region.columns or None,
+    }  # fmt: skip
 
 
 def _steps(fitting: Fitting) -> int:
@@ -213,6 +216,8 @@ def _regions_in_words(program: Program, regions: Sequence[Region]) -> str:
     for region in regions:
         names = _step_names(program, region)
         rows = "row by row" if region.rows == 1 else f"{region.rows} rows at a time"
+        if region.columns:
+            rows += f", in strips of {plural(region.columns, 'column')}"
         lines.append(f"{plural(len(names), 'step')}, {rows}: {_ends(names)}")
     return "\n".join(lines)
 

@@ -1,0 +1,56 @@
+"""Averaged convolutions in groups of channels: the same bits, a part of the image at a time."""
+
+import numpy as np
+import pytest
+
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.programs import random_inputs
+from arenite.pipeline.targets.compiling import lower_model
+from arenite.runtime.rewrites import split_channels
+from arenite.strategies.base import native
+from support.running import reference_outputs
+from support.tiny_onnx import parse, save, with_random_weights
+
+pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
+
+TAIL = """(float[1,6,5,5] x) => (y)
+<float[64,6,1,1] w, float[64] b, float[10,64,1,1] f>
+{ i = Abs(x) c = Conv(i, w, b) r = Relu(c) p = GlobalAveragePool(r) y = Conv(p, f) }"""
+
+
+def saved(folder, text=TAIL):
+    return save(folder, with_random_weights(parse(text)))
+
+
+def test_a_fit_keeps_a_few_channels_of_the_image(tmp_path):
+    path = saved(tmp_path)
+    fitting = Fitting(path, Reading())
+    least = fitting.frontier()[-1]
+    assert any("channels 16 to 32" in step.name for step in least.program.steps)
+    arrays, outputs = random_inputs(fitting.program, 0), []
+    for fit in (fitting.whole, least):
+        with fitting.session(fit) as session:
+            outputs.append(session.run(arrays)["y"])
+    assert np.array_equal(*outputs)
+    expected = reference_outputs(path, arrays)["y"]
+    np.testing.assert_allclose(outputs[0], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_groups_have_their_own_weights_and_none_twice(tmp_path):
+    program = lower_model(saved(tmp_path)).program
+    split = split_channels(program)
+    labels = [step.operator.label for step in split.steps]
+    assert (labels.count("Conv2D"), labels.count("Pool2D")) == (4 + 1, 4)
+    sizes = [sum(array.nbytes for array in each.constants.values()) for each in (program, split)]
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("text", [
+    TAIL.replace("y = Conv(p, f)", "q = Conv(p, f) m = ReduceMax(r) y = Add(q, m)"),
+    TAIL.replace("i = Abs(x) c = Conv(i, w, b) r = Relu(c)", "c = Conv(x, w, b) r = Abs(c)"),
+    TAIL.replace("64", "24"),
+], ids=["read twice", "an average of no convolution", "a panel that is not full"])  # fmt: skip
+def test_what_cannot_be_split_stays(text, tmp_path):
+    program = lower_model(saved(tmp_path, text)).program
+    assert split_channels(program) is program
