@@ -10,6 +10,7 @@ import pytest
 
 from arenite.runtime import Session
 from arenite.strategies import BandsSearch
+from arenite.strategies.bands.regions import Regions
 from support.command_models import BANDED, EXPANDING
 from support.edited_programs import program_of
 from support.running import PoisonedSession, random_feeds
@@ -265,7 +266,18 @@ def test_stated_costs_are_used_and_named(run_json, refused, network, tmp_path):
     assert "not a table of costs" in refused("fit", network, "--costs", path)
 
 
-def test_what_runs_in_strips_is_named_with_its_price(run, run_json, tmp_path):
+def test_regions_in_strips_of_columns_are_named(run, run_json, tmp_path):
+    path = save(tmp_path, with_random_weights(parse(EXPANDING)))
+    least = run_json("fit", path)["frontier"][-1]
+    found = run_json("fit", path, "--budget", str(least["height"]))
+    (columns,) = {region["columns"] for region in found["regions"]} - {None}
+    code, out, _ = run("fit", path, "--budget", str(least["height"]))
+    assert code == 0
+    assert re.search(rf"row by row, in strips of {columns} columns?: ", " ".join(out.split()))
+
+
+def test_what_runs_in_strips_is_named_with_its_price(run, run_json, tmp_path, monkeypatch):
+    monkeypatch.setattr(Regions, "widths", lambda *_: ())
     path = save(tmp_path, with_random_weights(parse(EXPANDING)))
     least = run_json("fit", path)["frontier"][-1]
     assert 1 < least["macs_ratio"] <= 1.1

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from arenite.runtime.program import touching
+from arenite.strategies.bands.regions import Regions
 from support.command_models import EXPANDING
 from support.tiny_onnx import parse, save, with_random_weights
 from support.trading import step_file
@@ -85,13 +86,17 @@ def test_a_program_whose_result_has_lost_an_axis_is_valid(run_json, tmp_path):
     assert run_json("verify", built)["valid"]
 
 
-def test_strips_are_made_again_from_a_plan(run_json, tmp_path):
+@pytest.mark.parametrize("are_regions", [False, True], ids=["of a few steps", "of regions"])
+def test_strips_are_made_again_from_a_plan(run_json, tmp_path, monkeypatch, are_regions):
+    if not are_regions:
+        monkeypatch.setattr(Regions, "widths", lambda *_: ())
     network = save(tmp_path, with_random_weights(parse(EXPANDING)))
     least = min(each["height"] for each in run_json("fit", network)["frontier"])
     plan, fit, built = (tmp_path / each for each in ("plan.json", "fit.arena", "built.arena"))
     run_json("fit", network, "--budget", least, "-o", plan)
     run_json("fit", network, "--budget", least, "-o", fit)
-    assert json.loads(plan.read_text())["bands"]["strips"]
+    bands = json.loads(plan.read_text())["bands"]
+    assert any("columns" in each for each in bands["regions"]) if are_regions else bands["strips"]
     run_json("verify", plan, network)
     run_json("build", network, "--plan", plan, "-o", built)
     assert built.read_bytes() == fit.read_bytes()

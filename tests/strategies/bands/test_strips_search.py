@@ -24,6 +24,11 @@ def path(tmp_path):
     return save(tmp_path, with_random_weights(parse(EXPANDING)))
 
 
+@pytest.fixture(autouse=True)
+def no_regions_in_strips(monkeypatch):
+    monkeypatch.setattr(Regions, "widths", lambda *_: ())
+
+
 def in_strips(banded):
     return [step for step in InBands.of(banded).base.steps if isinstance(step.operator, Strips)]
 

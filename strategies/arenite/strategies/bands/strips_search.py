@@ -107,10 +107,11 @@ class StripsSearch:
             yield way
         way = self._make(way.program, above=way.lowest, is_allowed=way.is_allowed, in_strips=True)
         yield way
-        narrower = self._narrower(way)
+        narrower = None if way.lowest is self.whole else self._narrower(way)
         while narrower is not None:
             yield narrower
-            narrower = self._narrower(narrower)
+            is_of_use = narrower.lowest is not narrower.whole
+            narrower = self._narrower(narrower) if is_of_use else None
 
     def _repeating(self) -> Iterator[tuple[Program, Callable[[RowStep], bool]]]:
         """Yield programs that repeat cheap steps, whole or in parts, and what may run by rows."""
@@ -128,8 +129,6 @@ class StripsSearch:
 
     def _narrower(self, way: BandsSearch) -> BandsSearch | None:
         """Return the search with the binding step in strips; None if that is no use."""
-        if way.lowest is way.whole:
-            return None
         binding = binding_of(way.lowest)
         if binding is None:
             return None
