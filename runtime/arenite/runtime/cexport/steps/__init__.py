@@ -10,10 +10,11 @@ from arenite.runtime.cexport.steps import (
     movement,
     recurrent,
     reduction,
+    scatter,
 )
 
 THEMES = (
     attention, cmsis_nn, convolution, counting, elementwise, hybrid, movement, recurrent,
-    reduction,
+    reduction, scatter,
 )  # fmt: skip
 """The modules that list writers."""
