@@ -104,12 +104,10 @@ def test_alignment_is_the_users(model, tmp_path, run_json):
 
 def test_a_model_without_kernels_is_refused_before_anything_is_written(tmp_path, refused):
     path = tmp_path / "sums.tflite"
-    inputs = [Given((2, 1), "int32"), Given((2, 3)), weights(np.array([4, 3], np.int32))]
-    path.write_bytes(
-        operator_model("SCATTER_ND", inputs, [Given((4, 3))], ("ScatterNdOptions", {}))
-    )
+    image, options = Given((1, 2, 3, 4)), ("LocalResponseNormalizationOptions", {"radius": 1})
+    path.write_bytes(operator_model("LOCAL_RESPONSE_NORMALIZATION", [image], [image], options))
     said = refused("export", path, "--to", "c", "-o", tmp_path / "out")
-    assert "ScatterAdd" in said
+    assert "LocalResponseNorm" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -3,7 +3,6 @@
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from arenite.pipeline.base.reading import Reading
@@ -16,7 +15,7 @@ from arenite.strategies import find
 from support.exported_c import compiled, exported
 from support.quantised_chain import mobile, residual
 from support.tflite_layers import integer_lstm
-from support.tflite_operator import Given, operator_model, weights
+from support.tflite_operator import Given, operator_model
 from support.tiny_onnx import parse, save
 
 
@@ -29,11 +28,11 @@ def refusal(data: bytes, folder: Path) -> NotExportedError:
 
 
 def test_an_operator_without_a_kernel_is_named(tmp_path: Path) -> None:
-    inputs = [Given((2, 1), "int32"), Given((2, 3)), weights(np.array([4, 3], np.int32))]
-    data = operator_model("SCATTER_ND", inputs, [Given((4, 3))], ("ScatterNdOptions", {}))
+    image, options = Given((1, 2, 3, 4)), ("LocalResponseNormalizationOptions", {"radius": 1})
+    data = operator_model("LOCAL_RESPONSE_NORMALIZATION", [image], [image], options)
     error = refusal(data, tmp_path)
     ((name, kind, reason),) = error.steps
-    assert kind == "ScatterAdd"
+    assert kind == "LocalResponseNorm"
     assert repr(name) in str(error)
     assert reason in str(error)
     assert "nothing was written" in str(error)
