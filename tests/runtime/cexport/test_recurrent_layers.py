@@ -19,7 +19,7 @@ from support.tiny_onnx import parse, save, with_random_weights
 TIMES = Dimension("n", 1, 14)
 BATCH = Dimension("n", 1, 3)
 STATES = ", float[1,3,5] h, float[1,3,5] c"
-ROWS = {"GRU": 15, "LSTM": 20}
+ROWS = {"GRU": 15, "LSTM": 20, "RNN": 5}
 
 
 def layer(
@@ -28,7 +28,7 @@ def layer(
 ) -> str:  # fmt: skip
     """Return a graph of one layer of 5 units with all its outputs."""
     rows, d = ROWS[kind], directions
-    outputs = "y, s" if kind == "GRU" else "y, s, e"
+    outputs = "y, s, e" if kind == "LSTM" else "y, s"
     return (
         f"({x} x{states}) => ({outputs}) "
         f"<float[{d},{rows},4] w, float[{d},{rows},5] r, float[{d},{2 * rows}] b> "
@@ -47,6 +47,14 @@ NETWORKS = {
     "gru, from a state": (TIMES, layer("GRU", states=", float[1,3,5] h", given=", , h")),
     "gru of several sequences": (
         BATCH, layer("GRU", 2, ',direction="bidirectional"', x="float[6,n,4]")
+    ),
+    "rnn": (TIMES, layer("RNN")),
+    "rnn, rectified, both ways": (
+        TIMES, layer("RNN", 2, ',direction="bidirectional",activations=["Relu","Relu"]')
+    ),
+    "rnn, from a state, backwards": (
+        TIMES,
+        layer("RNN", 1, ',direction="reverse"', states=", float[1,3,5] h", given=", , h"),
     ),
     "lstm": (TIMES, layer("LSTM")),
     "lstm, both ways": (TIMES, layer("LSTM", 2, ',direction="bidirectional"')),

@@ -16,7 +16,7 @@ from arenite.runtime.cexport.steps.attention import AttentionApart
 from arenite.runtime.cexport.steps.convolution import UnbufferedTransposedConv2D, UnpackedMatMul
 from arenite.runtime.cexport.steps.counting import SuppressionByHeap
 from arenite.runtime.cexport.steps.hybrid import quantise_operands
-from arenite.runtime.cexport.steps.recurrent import UnbufferedGru, UnbufferedLstm
+from arenite.runtime.cexport.steps.recurrent import UnbufferedGru, UnbufferedLstm, UnbufferedRnn
 from arenite.runtime.operators.attention import Attention
 from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.convolution import TransposedConv2D
@@ -24,7 +24,7 @@ from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.moves import Move
-from arenite.runtime.operators.recurrent import Gru, Lstm
+from arenite.runtime.operators.recurrent import Gru, Lstm, Rnn
 from arenite.runtime.operators.special import NonMaxSuppression
 from arenite.runtime.rewrites.attention import fuse_attention
 from arenite.runtime.rewrites.fusing import fold_pads, without_unread
@@ -96,7 +96,8 @@ def _for_kernels(program: Program) -> Program:
 
 _OF_KERNELS: Final[Mapping[type, type[RuntimeOperator]]] = {
     Attention: AttentionApart, Gru: UnbufferedGru, Lstm: UnbufferedLstm, MatMul: UnpackedMatMul,
-    NonMaxSuppression: SuppressionByHeap, TransposedConv2D: UnbufferedTransposedConv2D,
+    NonMaxSuppression: SuppressionByHeap, Rnn: UnbufferedRnn,
+    TransposedConv2D: UnbufferedTransposedConv2D,
 }  # fmt: skip
 
 

@@ -87,13 +87,13 @@ KERNEL lstm_s8(const lstm_layer *k, const int8_t *in, int32_t in_stride, int32_t
 }
 
 /* One for each of
-   THE_LSTM  | THE_GRU  | THE_LAYER  | PRODUCTS      | GATE      | STORED   | NUMBER
-   lstm_f32  | gru_f32  | gates_f32  | products_f32  | gate_f32  | float    | (float)
-   lstm_f16  | gru_f16  | gates_f16  | products_f16  | gate_f16  | uint16_t | half_of
-   lstm_bf16 | gru_bf16 | gates_bf16 | products_bf16 | gate_bf16 | uint16_t | upper_of */
+   THE_LSTM  | THE_GRU  | THE_RNN  | THE_LAYER  | PRODUCTS      | GATE      | STORED   | NUMBER
+   lstm_f32  | gru_f32  | rnn_f32  | gates_f32  | products_f32  | gate_f32  | float    | (float)
+   lstm_f16  | gru_f16  | rnn_f16  | gates_f16  | products_f16  | gate_f16  | uint16_t | half_of
+   lstm_bf16 | gru_bf16 | rnn_bf16 | gates_bf16 | products_bf16 | gate_bf16 | uint16_t | upper_of */
 
 /* One direction of a recurrent layer. Gates of an LSTM are input, forget, cell, output; those of a
-   GRU update, reset, hidden. */
+   GRU update, reset, hidden; an RNN has one. */
 typedef struct {
     int32_t inputs, units;
     float clip;
@@ -157,6 +157,20 @@ KERNEL THE_GRU(const THE_LAYER *k, const float *in, int32_t in_stride, int32_t t
             out[j] = (1.0f - update) * tanhf(sum) + update * hidden[j];
         }
         for (int32_t j = 0; j < units; ++j)
+            hidden[j] = out[j];
+    }
+}
+
+/* The same of an RNN, whose state is a hyperbolic tangent, or what is above 0 if it rectifies. */
+KERNEL THE_RNN(const THE_LAYER *k, const float *in, int32_t in_stride, int32_t times, float *hidden,
+               int32_t rectifies, float *out, int32_t out_stride)
+{
+    for (int32_t t = 0; t < times; ++t, in += in_stride, out += out_stride) {
+        for (int32_t j = 0; j < k->units; ++j) {
+            const float sum = GATE(k, j, in, hidden);
+            out[j] = rectifies ? (sum > 0.0f ? sum : 0.0f) : tanhf(sum);
+        }
+        for (int32_t j = 0; j < k->units; ++j)
             hidden[j] = out[j];
     }
 }

@@ -13,7 +13,7 @@ from arenite.runtime.cexport.base.text import TYPES
 from arenite.runtime.cexport.steps import tables
 from arenite.runtime.cexport.steps.writer import Plane, StepWriter, writes
 from arenite.runtime.operators.base import FLOAT_BYTES
-from arenite.runtime.operators.recurrent import Gru, Lstm, Svdf
+from arenite.runtime.operators.recurrent import Gru, Lstm, Rnn, Svdf
 from arenite.runtime.rewrites.packing import gru_biases
 
 
@@ -36,6 +36,16 @@ class UnbufferedGru(Gru):
         """Return the bytes of the reset states of a sequence."""
         recurrent = operands.input(2)
         return 0 if self.reset_after or recurrent is None else FLOAT_BYTES * recurrent.shape[2]
+
+
+class UnbufferedRnn(Rnn):
+    """An Rnn whose kernel needs no working memory."""
+
+    __slots__ = ()
+
+    def scratch(self, operands: Operands) -> int:
+        """Return 0: a unit's products are held one after the other."""
+        return 0
 
 
 @writes(Svdf)
@@ -142,6 +152,17 @@ def gru(t: StepWriter) -> None:
     _call_sequences(t, operator, layers, [hidden], reset)
 
 
+@writes(UnbufferedRnn)
+def rnn(t: StepWriter) -> None:
+    """Write a recurrent layer of one gate, one call a direction and a sequence of the batch."""
+    operator = t.operator
+    assert isinstance(operator, Rnn)
+    t.types("float32")
+    hidden = _initialised(t, 4, 1)
+    layers = _float_layers(t, "rnn", t.array(3))
+    _call_sequences(t, operator, layers, [hidden], str(int(operator.rectifies)))
+
+
 def _initialised(t: StepWriter, given: int, made: int) -> Tensor:
     """Write the copy of a state from an input, or zeros if it is left out; return the state."""
     state = t.output(made)
@@ -155,7 +176,7 @@ def _initialised(t: StepWriter, given: int, made: int) -> Tensor:
 
 def _call_sequences(
     t: StepWriter,
-    operator: Lstm | Gru,
+    operator: Lstm | Gru | Rnn,
     layers: Sequence[tuple[str, str]],
     states: Sequence[Tensor],
     *last: str,
@@ -169,14 +190,14 @@ def _call_sequences(
         states: What the kernel updates.
         last: Further arguments behind the states.
     """
-    if t.has(6):
+    if t.has(5 if isinstance(operator, Rnn) else 6):
         raise NotWrittenError("lengths of sequences are unsupported")
     source, result = t.input(), t.output()
     inputs, units, directions = source.shape[2], t.array(2).shape[2], len(layers)
     times, batch = source.shape[:2]
     read, made = inputs * batch, directions * units * batch  # elements from one time to the next
     in_sequence, out_sequence, out_direction = inputs, units, batch * units
-    if operator.batch_major:
+    if not isinstance(operator, Rnn) and operator.batch_major:
         times, batch, read, made = batch, times, inputs, directions * units
         in_sequence, out_sequence, out_direction = times * read, times * made, units
 
