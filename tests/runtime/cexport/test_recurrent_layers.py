@@ -13,7 +13,7 @@ from arenite.planner.sizes import Dimension
 from arenite.runtime.cexport.base.options import COptions
 from arenite.runtime.cexport.export import export_c
 from arenite.strategies import find
-from support.exported_c import Machine, compiled
+from support.exported_c import Machine, compiled, exported
 from support.tiny_onnx import parse, save, with_random_weights
 
 TIMES = Dimension("n", 1, 14)
@@ -90,3 +90,24 @@ def test_a_layer_has_the_numbers_of_our_runtime_at_each_size(name: str, tmp_path
             found = machine.run(inputs, {"n": n})
             for key, expected in session.run(inputs).items():
                 np.testing.assert_allclose(found[key], expected, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_sequences_of_other_lengths_end_where_those_of_onnx_runtime_do(
+    kind: str, direction: str, tmp_path: Path
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    count = 2 if direction == "bidirectional" else 1
+    text = layer(kind, count, f',direction="{direction}"', "float[6,3,4]", ", int32[3] l", ", l")
+    path = save(tmp_path, with_random_weights(parse(text)))
+    export = exported(path)
+    machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
+    session = onnxruntime.InferenceSession(str(path))
+    x = np.random.default_rng(2).standard_normal((6, 3, 4)).astype(np.float32)
+    for lengths in ([6, 1, 4], [2, 6, 3]):
+        inputs = {"x": x, "l": np.array(lengths, np.int32)}
+        found = machine.run(inputs)
+        names = [each.name for each in session.get_outputs()]
+        for name, expected in zip(names, session.run(None, inputs), strict=True):
+            np.testing.assert_allclose(found[name], expected, 1e-5, 1e-5)

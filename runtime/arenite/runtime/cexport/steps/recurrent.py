@@ -190,8 +190,7 @@ def _call_sequences(
         states: What the kernel updates.
         last: Further arguments behind the states.
     """
-    if t.has(5 if isinstance(operator, Rnn) else 6):
-        raise NotWrittenError("lengths of sequences are unsupported")
+    lengths = _lengths(t, 5 if isinstance(operator, Rnn) else 6)
     source, result = t.input(), t.output()
     inputs, units, directions = source.shape[2], t.array(2).shape[2], len(layers)
     times, batch = source.shape[:2]
@@ -210,20 +209,44 @@ def _call_sequences(
 
     for direction, (kernel, layer) in enumerate(layers):
         sign = -1 if operator.reverse or direction else 1
-        begin = (times - 1) * read if sign < 0 else 0
-        end = (times - 1) * made if sign < 0 else 0
+        skipped = times - 1 if sign < 0 and not lengths else 0
+        begin, end = skipped * read, skipped * made
         for plane in t.planes(batch):
+            count = f"length_of({lengths}, {plane}, {times})" if lengths else times
+            last_in, last_out = (
+                f" + ({count} - 1) * {step}" if sign < 0 and lengths else ""
+                for step in (read, made)
+            )
             t.call(
                 kernel,
                 layer,
-                place(source, plane, in_sequence, begin, const="const "),
+                place(source, plane, in_sequence, begin, const="const ") + last_in,
                 sign * read,
-                times,
+                count,
                 *(place(each, plane, units, direction * batch * units) for each in states),
                 *last,
-                place(result, plane, out_sequence, direction * out_direction + end),
+                place(result, plane, out_sequence, direction * out_direction + end) + last_out,
                 sign * made,
             )
+
+
+_LENGTH_OF = """static inline int32_t length_of(const int32_t *lengths, int32_t sequence,
+                                int32_t times)
+{
+    const int32_t length = lengths[sequence];
+    return length < 0 ? 0 : length < times ? length : times;
+}
+"""
+
+
+def _lengths(t: StepWriter, position: int) -> str:
+    """Return where the lengths of sequences lie, "" if all are as long; what lies behind is 0."""
+    if not t.has(position):
+        return ""
+    t.define(_LENGTH_OF)
+    result = t.output()
+    t.plain_call(f"memset({t.address(result)}, 0, {t.num_bytes(result.size)});")
+    return f"(const int32_t *)(const void *)({t.address(t.input(position))})"
 
 
 def _float_layers(
