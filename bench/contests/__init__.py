@@ -38,6 +38,8 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "resident-memory": Entry("memory", "bytes", "zoo, ../shared", "our runtime"),
     "soak": Entry("memory", "bytes", "a small network", "our runtime"),
     "weight-streaming": Entry("weights", "peak RSS, latency ratio", "zoo", "ONNX Runtime"),
+    "language-model-memory": Entry("language_models", "peak RSS, latency ratio", "zoo",
+                                   "ONNX Runtime"),
     "weight-coding": Entry("weights", "bytes, seconds", "Deep Compression", "Huffman, NNCodec"),
     "onnxruntime-arena": Entry("onnxruntime", "bytes, peak RSS, latency ratio",
                                "onnx, zoo, ../shared", "ONNX Runtime"),
