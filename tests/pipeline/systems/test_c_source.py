@@ -12,8 +12,8 @@ from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.exporting import CRequest
 from arenite.pipeline.making.schedule_checks import OverwrittenOutputError, SharedAtOnceError
 from arenite.pipeline.systems import exporting, write_system_c
-from arenite.planner import Budget
-from arenite.planner.programs import Section, SectionKind
+from arenite.planner import Budget, Memory
+from arenite.planner.programs import CostedMemory, Section, SectionKind
 from arenite.planner.sizes import Dimension
 from arenite.runtime.cexport.export import CExport
 from arenite.strategies import BandsLimitError, find
@@ -231,10 +231,33 @@ def test_models_run_in_bands_to_meet_a_budget(tmp_path):
         system_of(path, "100")
 
 
+def test_models_lie_in_several_memories(tmp_path):
+    memories = [CostedMemory(Memory("fast", 12_000)), CostedMemory(Memory("slow"), 4.0, 6.0)]
+    path = write_system(
+        tmp_path, '"detector", { maybe = ["landmarks"] }, "iris"', "detector", "landmarks", "iris",
+        more=CONNECTED, keep="detector.boxes",
+    )  # fmt: skip
+    export = system_of(path, memories=memories)  # its own test has passed
+    assert [each.region for each in export.component.memories] == ["fast", "slow"]
+    assert export.component.memories[0].size <= 12_000
+    header = export.files["system.h"].decode()
+    assert "int system_iris_run(const system_memories *arena);" in header
+    path = write_system(tmp_path, '{ at_once = ["detector", "iris"] }', "detector", "iris")
+    with pytest.raises(OptionsError, match="models that run at_once share one memory"):
+        system_of(path, memories=memories)
+    ranged = write_ranged_system(tmp_path, "any_order")
+    with pytest.raises(
+        OptionsError, match=r"--memory takes one size: short\.n=1\.\.40 is a range"
+    ):
+        system_of(ranged, memories=memories)
+
+
 def test_weights_are_not_streamed(tmp_path):
     path = write_system(tmp_path, '"detector"', "detector")
     path.write_text(path.read_text() + '\nweights = "25%"')
-    with pytest.raises(OptionsError, match="'detector' has weights='25%': C source streams none"):
+    with pytest.raises(
+        OptionsError, match="'detector' has weights='25%': C source of a system streams none"
+    ):
         system_of(path)
 
 

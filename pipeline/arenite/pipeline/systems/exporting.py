@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arenite.pipeline.base.errors import OptionsError
+from arenite.pipeline.base.memories import spread_over
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.exporting import (
     CRequest,
@@ -26,7 +27,16 @@ from arenite.pipeline.systems.planning import digest_of
 from arenite.pipeline.targets.c import in_order, lower_model_for_c
 from arenite.planner import Plan, Problem, Program, Rules, derive
 from arenite.planner.placement import Rectangle
-from arenite.planner.programs import PlacedRows, Port, Rows, Run, StageRun, run_of, stage_runs
+from arenite.planner.programs import (
+    PlacedRows,
+    Port,
+    Rows,
+    Run,
+    SectionKind,
+    StageRun,
+    run_of,
+    stage_runs,
+)
 from arenite.planner.tensors import TensorKind
 from arenite.runtime.cexport import (
     CompiledForC,
@@ -76,8 +86,8 @@ def write_system_c(request: CRequest) -> ExportedC:
     for name, model in system.models.items():
         if model.weights is not None:
             raise OptionsError(
-                f"model {name!r} has weights={str(model.weights)!r}: C source streams none; leave "
-                "it out"
+                f"model {name!r} has weights={str(model.weights)!r}: C source of a system "
+                "streams none; leave it out"
             )
     models = {name: _lowered(request, name, each) for name, each in system.models.items()}
     whole = _System(request, system, models)
@@ -88,6 +98,12 @@ def write_system_c(request: CRequest) -> ExportedC:
         if placed.plan.height > size:
             placed = whole.within(size)
     compiled, plan = whole.lowered.compiled(placed.derivation), placed.plan
+    if request.memories:
+        _check_for_memories(whole.lowered.program)
+        spread, outcome, _ = spread_over(
+            compiled.source, request.memories, request.strategy, request.reading.limits
+        )
+        compiled, plan = replace(compiled, source=spread), outcome.plan
     _check(compiled, plan)
     rounding = whole.lowered.rounding
     references = _References(request, system, models, rounding)
@@ -108,6 +124,19 @@ def _lowered(request: CRequest, name: str, model: SystemModel) -> _Model:
         shifted=frozenset(f"{name}/{each}" for each in kernels.shifted),
     )  # fmt: skip
     return _Model(model, own, lowered, prefixed(kernels.program.reordered(order), name))
+
+
+def _check_for_memories(program: Program) -> None:
+    """Check that the models of a system may lie in several memories.
+
+    Raises:
+        OptionsError: They run at once, or have ranges of sizes.
+    """
+    assert program.system is not None
+    if SectionKind.AT_ONCE in {each.kind for each in program.system.schedule.sections()}:
+        raise OptionsError("models that run at_once share one memory; leave out --memory")
+    if program.dimensions:
+        raise OptionsError(f"--memory takes one size: {program.dimensions[0]} is a range")
 
 
 class _System:

@@ -289,7 +289,7 @@ def export(
         strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
         write = write_c
         if model.suffix == _SYSTEM:
-            _check_for_system(reading, memories)
+            _check_for_system(reading)
             write = write_system_c
         written = write(
             CRequest(
@@ -328,7 +328,7 @@ def export(
     _show(results, model, exported.rows, results.written, document)
 
 
-def _check_for_system(reading: Reading, memories: Sequence[CostedMemory]) -> None:
+def _check_for_system(reading: Reading) -> None:
     """Refuse options that the description of a system states for each model, or has not."""
     if reading.dims or reading.shapes or reading.values:
         raise click.UsageError(
@@ -336,10 +336,8 @@ def _check_for_system(reading: Reading, memories: Sequence[CostedMemory]) -> Non
         )
     if reading.hops is not None or reading.order_name is not None:
         raise click.UsageError("--order, --axis and --hop are for one model, not for a system")
-    if memories or reading.boundary is not Boundary.INCLUDE or reading.weight_budget is not None:
-        raise click.UsageError(
-            "--weights, --memory and --boundary are for one model, not for a system"
-        )
+    if reading.boundary is not Boundary.INCLUDE or reading.weight_budget is not None:
+        raise click.UsageError("--weights and --boundary are for one model, not for a system")
 
 
 def _cmsis_nn(

@@ -289,6 +289,7 @@ class Interface:
         sizes: Values of the dimensions where tensors are at other sizes.
         stage: Which model of a system it is; None for a single model.
         memories: What the caller hands a run, if that is more than an arena.
+        component: Prefix of the names of all models of the export.
     """
 
     name: str
@@ -302,6 +303,7 @@ class Interface:
     sizes: Sizes = field(default_factory=dict)
     stage: Stage | None = None
     memories: tuple[CMemory, ...] = ()
+    component: str = ""
 
     @classmethod
     def of(cls, name: str, layout: ArenaLayout, alignment: int) -> "Interface":
@@ -317,6 +319,7 @@ class Interface:
             range(len(program.steps)),
             program.dimensions,
             memories=layout.memories,
+            component=name,
         )
 
     @classmethod
@@ -357,7 +360,7 @@ class Interface:
     @property
     def arena_parameter(self) -> str:
         """The declaration of the first argument of all functions."""
-        return f"const {self.name}_memories *arena" if self.memories else "uint8_t *arena"
+        return f"const {self.component}_memories *arena" if self.memories else "uint8_t *arena"
 
     @property
     def parameters(self) -> tuple[str, ...]:
