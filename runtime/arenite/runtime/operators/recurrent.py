@@ -43,6 +43,8 @@ def _directions(operands: Operands) -> int:
     return 0 if state is None else state.shape[0]
 
 
+_RANK = 3
+"""Axes of x: times, sequences, inputs."""
 VECTORS_AT_ONCE = 12
 """Vectors of inputs that are multiplied at once, so that weights are read once for them."""
 TILES_AT_ONCE = 2
@@ -98,6 +100,9 @@ class Lstm(RuntimeOperator):
     def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Lstm":
         return self
 
+    def multiply_adds(self, operands: Operands) -> int:
+        return _products(operands, self.num_gates)
+
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of gates; integers need none."""
         if operands.source is not None and operands.source.dtype is DType.INT8:
@@ -129,6 +134,9 @@ class DynamicLstm(RuntimeOperator):
 
     def cut(self, operands: Operands, pieces: Operands, along: Along) -> "DynamicLstm":
         return self
+
+    def multiply_adds(self, operands: Operands) -> int:
+        return _products(operands, self.num_gates)
 
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of several times, of products and of a quantised state."""
@@ -165,6 +173,9 @@ class Gru(RuntimeOperator):
     def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Gru":
         return self
 
+    def multiply_adds(self, operands: Operands) -> int:
+        return _products(operands, self.num_gates)
+
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums of gates, and of candidates or reset states beside them."""
         vectors, tiles, batch, units = _held(
@@ -197,10 +208,22 @@ class Rnn(RuntimeOperator):
     def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Rnn":
         return self
 
+    def multiply_adds(self, operands: Operands) -> int:
+        return _products(operands, self.num_gates)
+
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of sums."""
         vectors, tiles, _, _ = _held(operands, batch_major=False)
         return FLOAT_BYTES * vectors * tiles * self.num_gates * PANEL
+
+
+def _products(operands: Operands, num_gates: int) -> int:
+    """Return the multiply-adds of all gates, with the inputs and with the state before."""
+    source, recurrent, result = operands.source, operands.input(2), operands.result
+    if source is None or recurrent is None or result is None or len(source.shape) != _RANK:
+        return 0
+    units = result.shape[-1] if len(result.shape) > _RANK else recurrent.shape[2]
+    return result.num_elements * num_gates * (source.shape[-1] + units)
 
 
 def _held(
