@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -140,6 +140,7 @@ def _litert(path: Path) -> Callable[[Feeds], Feeds]:
 
 
 _ON_THIS_MACHINE = "Models on a stream"
+_BY_HOP = "Hops of one model"
 _STATEFUL = "Models with states"
 _ON_A_BOARD = "C source on an emulated Cortex-M4"
 
@@ -151,6 +152,10 @@ _ON_A_BOARD = "C source on an emulated Cortex-M4"
             "of the window": "", "ratio": ".1f", "arena, B": "", "states, B": "",
             "arena of the window, B": "", "rows late": ".1f", "compared": "", "equal": "",
             "difference": ".1e",
+        },
+        _BY_HOP: {
+            "model": "", "hop": "", "multiply-adds of a hop": "", "of a window's rows": "",
+            "arena, B": "", "states, B": "",
         },
         _STATEFUL: {
             "model": "", "multiply-adds of a run": "", "runs of a second": ".2f",
@@ -181,6 +186,7 @@ def streams(asked: Asked) -> Iterator[Row]:
     are. RAM is the arena and the stack, painted and measured. Outputs of 100 hops are compared
     with our program of a hop on this machine.
     """
+    yield from _rows_by_hop(asked.folder)
     for stateful in _with_states():
         yield _row_with_states(stateful, asked)
     m4 = board("mps2-an386")
@@ -216,6 +222,24 @@ def streams(asked: Asked) -> Iterator[Row]:
             "arena of the window, B": found.window.arena_bytes, "rows late": float(streamed.late),
             "compared": compared, "equal": equal, "difference": difference,
         }  # fmt: skip
+
+
+def _rows_by_hop(folder: Path) -> Iterator[Row]:
+    """Yield what hops of different lengths take: fewer bytes, or fewer multiply-adds a second."""
+    for name, stream, lengths in (
+        ("wake-word", Hops("frames", 2, 1), (1, 2, 3, 5, 6, 10, 15)),
+        ("temporal", Hops("sound", 2, 1), (80, 160, 400, 800, 2000)),
+    ):
+        for rows in lengths:
+            reading = Reading(hops=replace(stream, rows=rows))
+            found = stream_model(zoo_file(name, folder), reading, kernels=Kernels.DIRECT)
+            window = found.streamed.window
+            yield {
+                TABLE: _BY_HOP, "model": name, "hop": rows,
+                "multiply-adds of a hop": found.multiply_adds,
+                "of a window's rows": found.multiply_adds * window // rows,
+                "arena, B": found.built.arena_bytes, "states, B": found.streamed.state_bytes,
+            }  # fmt: skip
 
 
 def _row_with_states(case: _WithStates, asked: Asked) -> Row:
