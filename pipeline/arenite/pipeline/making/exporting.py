@@ -16,6 +16,7 @@ from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import place, run_strategy
 from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.flash import FlashBudgetError, FlashPoint, flash_frontier, flash_of
 from arenite.pipeline.making.programs import session_by_plan
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import compile_hybrid, in_order, lower_model_for_c
@@ -53,6 +54,7 @@ from arenite.runtime.cexport import (
     identifier,
     run_on_host,
     vectors,
+    with_windows,
     write_folder,
 )
 from arenite.runtime.rewrites import split_channels
@@ -75,6 +77,7 @@ class CRequest:
         extension: Of the processor, for CMSIS-NN's kernels; None for ours.
         is_tested: Whether the source is compiled and tested on this machine, if it can run here.
         memories: Memories to spread the records over; one by default.
+        flash: Most bytes of flash for weights and code; None for the quickest way.
     """
 
     model: Path
@@ -87,6 +90,7 @@ class CRequest:
     extension: Extension | None = None
     is_tested: bool = True
     memories: Sequence[CostedMemory] = ()
+    flash: int | None = None
 
     def check(self) -> None:
         """Check what can be checked before the long work.
@@ -107,7 +111,11 @@ class CRequest:
                 f"--memory and --boundary exclude take one size: {self.reading.ranges[0]} is a "
                 "range"
             )
-        if self.reading.weight_budget is not None:
+        limits = {"--weights": self.reading.weight_budget, "--flash": self.flash}
+        stated = [option for option, value in limits.items() if value is not None]
+        if len(stated) > 1:
+            raise OptionsError("--weights and --flash exclude each other")
+        if stated:
             excluded = {
                 "--budget": self.budget, "--kernels cmsis-nn": self.extension,
                 "ranges": self.reading.ranges, "streams": self.reading.hops,
@@ -115,8 +123,8 @@ class CRequest:
             for option, value in excluded.items():
                 if value:
                     raise OptionsError(
-                        f"--weights is for our own kernels, whole layers and one "
-                        f"size: it excludes {option}"
+                        f"{stated[0]} is for our own kernels, whole layers and one size: it "
+                        f"excludes {option}"
                     )
         if self.memories and self.budget is not None:
             raise OptionsError("--memory states capacities; leave out --budget")
@@ -144,6 +152,7 @@ class ExportedC:
     Attributes:
         reference: Name of the runtime whose outputs the test checks.
         test: What the test found on this machine: no wrong output, or that it did not run.
+        frontier: Ways between small and quick, if there is a budget of flash.
     """
 
     request: CRequest
@@ -151,6 +160,7 @@ class ExportedC:
     plan: Plan
     reference: str
     test: HostTest
+    frontier: Sequence[FlashPoint] = ()
 
 
 def write_c(request: CRequest) -> ExportedC:
@@ -159,6 +169,7 @@ def write_c(request: CRequest) -> ExportedC:
     Raises:
         ModelError: It cannot be read, or has no C kernels; nothing is written.
         FailedExportError: Outputs of its test differ, or the test did not run; nothing is written.
+        FlashBudgetError: It does not fit the budget of flash; nothing is written.
         OutputError: The folder cannot be written.
     """
     request.check()
@@ -168,14 +179,12 @@ def write_c(request: CRequest) -> ExportedC:
     rounding = request.rounding or (own.rounding if request.reading.hops is None else "even")
     if request.extension is not None:
         rounding = "double"  # CMSIS-NN has no other
-    compiled = in_order(request.reading, lowered)
-    if request.memories:
-        spread, outcome, _ = spread_over(
-            compiled.source, request.memories, request.strategy, request.reading.limits
-        )
-        compiled, plan = replace(compiled, source=spread), outcome.plan
-    else:
-        plan = place(request.strategy, compiled.source.problem, request.reading.limits).plan
+    frontier: Sequence[FlashPoint] = ()
+    point = FlashPoint(0, None, 0, is_quick=True)
+    if request.flash is not None:
+        frontier, point = _within_flash(request, lowered, rounding)
+        lowered = _stored(lowered, point)
+    compiled, plan = _planned(request, lowered)
     if request.budget is not None:
         size = request.budget.bytes_of(plan.height)
         assert size is not None
@@ -192,7 +201,57 @@ def write_c(request: CRequest) -> ExportedC:
             is_rewritten=request.reading.hops is not None,
         )
 
-    return write_planned_c(request, compiled, plan, rounding, check)
+    written = write_planned_c(request, compiled, plan, rounding, check, point)
+    return replace(written, frontier=frontier)
+
+
+def _planned(request: CRequest, lowered: LoweredForC) -> tuple[CompiledForC, Plan]:
+    """Return a model in order, and its plan, over several memories if asked for."""
+    compiled = in_order(request.reading, lowered)
+    if not request.memories:
+        plan = place(request.strategy, compiled.source.problem, request.reading.limits).plan
+        return compiled, plan
+    spread, outcome, _ = spread_over(
+        compiled.source, request.memories, request.strategy, request.reading.limits
+    )
+    return replace(compiled, source=spread), outcome.plan
+
+
+def _stored(lowered: LoweredForC, point: FlashPoint) -> LoweredForC:
+    if not point.coded:
+        return lowered
+    return replace(lowered, program=with_windows(lowered.program, point.coded))
+
+
+def _within_flash(
+    request: CRequest, lowered: LoweredForC, rounding: Rounding
+) -> tuple[list[FlashPoint], FlashPoint]:
+    """Return all ways between small and quick, and the quickest within the budget of flash.
+
+    Raises:
+        FlashBudgetError: None is.
+    """
+    assert request.flash is not None
+
+    def written(model: LoweredForC, point: FlashPoint) -> CExport:
+        planned = _planned(request, _stored(model, point))
+        return export_c(*planned, _options(request, rounding, point))
+
+    frontier = flash_frontier(lowered, written)
+    for point in frontier:
+        if point.flash > request.flash:
+            continue
+        exported = written(lowered, point)  # fewer layers have another code
+        if flash_of(exported) <= request.flash:
+            return frontier, point
+    raise FlashBudgetError(request.flash, min(each.flash for each in frontier))
+
+
+def _options(request: CRequest, rounding: Rounding, point: FlashPoint) -> COptions:
+    return COptions(
+        request.name, rounding, version=version("arenite"), is_quick=point.is_quick,
+        is_coded=bool(point.coded),
+    )  # fmt: skip
 
 
 def write_planned_c(
@@ -201,6 +260,7 @@ def write_planned_c(
     plan: Plan,
     rounding: Rounding,
     check: Callable[[Interface], Vectors],
+    point: FlashPoint | None = None,
 ) -> ExportedC:
     """Write a program as C source by its plan, tested on this machine, and return the export.
 
@@ -210,6 +270,7 @@ def write_planned_c(
         plan: A plan of its records.
         rounding: How products of integers are rounded.
         check: Makes what the test checks of a model.
+        point: How its layers are stored and run; None for the quickest way.
 
     Raises:
         NotExportedError: Some steps have no C kernels; nothing is written.
@@ -223,7 +284,7 @@ def write_planned_c(
         checked.append(found.reference)
         return found
 
-    options = COptions(request.name, rounding, version=version("arenite"))
+    options = _options(request, rounding, point or FlashPoint(0, None, 0, is_quick=True))
     export = export_c(compiled, plan, options, noted)
     reference = " and ".join(dict.fromkeys(checked))
     if request.extension is not None:

@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from arenite.runtime.cexport.export import CExport, export_c
     from arenite.runtime.cexport.folder import check_folder, write_folder
     from arenite.runtime.cexport.host_test import HostTest, run_on_host
+    from arenite.runtime.cexport.kernels.costs import CYCLES_OF_DECODING
     from arenite.runtime.cexport.lowering import lower_for_c, lower_hybrid_for_runtime, signed
     from arenite.runtime.cexport.reference import rounds, vectors
     from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
     from arenite.runtime.cexport.steps.hybrid import QuantiseRows
-    from arenite.runtime.cexport.windows import fetch_weights
+    from arenite.runtime.cexport.windows import fetch_weights, windowed, with_windows
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "CExport", "CMemory", "COptions", "CompiledForC", "Extension", "FailedExportError", "HostTest",
-    "Interface", "LoweredForC", "NotExportedError", "QuantiseRows", "Rounding", "Vectors",
-    "check_folder", "export_c", "fetch_weights", "for_cmsis_nn", "has_kernel_by_rows",
-    "identifier", "lower_for_c", "lower_hybrid_for_runtime", "rounds", "run_on_host", "signed",
-    "vectors", "write_folder",
+    "CYCLES_OF_DECODING", "CExport", "CMemory", "COptions", "CompiledForC", "Extension",
+    "FailedExportError", "HostTest", "Interface", "LoweredForC", "NotExportedError",
+    "QuantiseRows", "Rounding", "Vectors", "check_folder", "export_c", "fetch_weights",
+    "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c", "lower_hybrid_for_runtime",
+    "rounds", "run_on_host", "signed", "vectors", "windowed", "with_windows", "write_folder",
 ]  # fmt: skip

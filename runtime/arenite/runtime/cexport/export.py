@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from arenite.planner import Plan, Problem, Program, verify
+from arenite.planner import Plan, Problem, Program, Step, verify
 from arenite.planner.operators import Band
 from arenite.planner.sizes import depends, highest_sizes, lowest_sizes, same
-from arenite.runtime.cexport import packages
+from arenite.runtime.cexport import kernels, packages
 from arenite.runtime.cexport.bands import Turns
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, Component, FlashConstants, Interface
@@ -18,9 +19,11 @@ from arenite.runtime.cexport.base.text import TYPES, identifier
 from arenite.runtime.cexport.check_sizes import check_sizes
 from arenite.runtime.cexport.compiled import CompiledForC
 from arenite.runtime.cexport.files import serial, source, storage, test_program, weights
+from arenite.runtime.cexport.kernels.costs import Work, code_bytes, cycles_of
 from arenite.runtime.cexport.steps.cmsis_nn_operators import extension_of
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, is_mostly_narrow, writers
 from arenite.runtime.operators.base import RuntimeOperator
+from arenite.runtime.operators.movement import LoadWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class CExport:
         component: What callers see.
         weight_bytes: Bytes of the constants in addressable flash.
         external_bytes: Bytes of the weights that a run fetches.
+        estimate: Bytes of code, and cycles of a run.
+        coded: Bytes of the weights that a run decodes, and of their codes, by window.
         digest: Of the plan.
         kernels: Names of the kernels in it.
         rounding: How products of integers are rounded.
@@ -46,6 +51,8 @@ class CExport:
     kernels: tuple[str, ...]
     rounding: Rounding = "double"
     external_bytes: int = 0
+    estimate: source.Estimate = field(default_factory=lambda: source.Estimate(0, None))
+    coded: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def interface(self) -> Interface:
@@ -84,11 +91,21 @@ def export_c(
     )
     rounding = options.rounding or compiled.rounding
     constants = compiled.program.constants
-    written = CFileParts(FlashConstants(name), rounding, is_mostly_narrow(constants.values()))
+    written = CFileParts(
+        FlashConstants(name), rounding, is_mostly_narrow(constants.values()),
+        is_quick=options.is_quick, is_coded=options.is_coded,
+    )  # fmt: skip
     component = Component.of(name, layout, compiled.alignment)
     models = [_written_model(layout, written, each) for each in component.models]
     if program.dimensions:
         check_sizes(_with_rows(layout, written, component.models), written)
+    if written.is_coded:
+        models = _with_codes(written, models)
+    calls = [call for each in models for step in each.steps for call in step.calls]
+    code = code_bytes(kernels.bundle(written.kernels), calls, written.layers)
+    decoded = sum(size for size, _ in written.coded.sizes.values())
+    cycles = cycles_of(written.work, decoded)
+    estimate = source.Estimate(code, cycles)
     digest = plan_digest(compiled.source.problem, plan)
     about = source.Provenance(
         compiled.source.name, compiled.source.digest, digest, rounding,
@@ -96,7 +113,7 @@ def export_c(
     )  # fmt: skip
     checks = [[(each, vectors(each)) for each in some] for some in _tested(component)]
     files = {
-        f"{name}.h": source.header(component, about, written),
+        f"{name}.h": source.header(component, about, written, estimate),
         f"{name}.c": source.text(component, about, layout, written, models),
         **weights.files(name, written.constants, options),
         **weights.external_files(name, written.external),
@@ -114,7 +131,37 @@ def export_c(
         tuple(sorted(written.kernels)),
         rounding,
         written.external.num_bytes,
+        estimate,
+        written.coded.sizes,
     )
+
+
+def _with_codes(written: CFileParts, models: list[source.ModelCalls]) -> list[source.ModelCalls]:
+    """Return the calls of models with the places of coded weights, which are known by now."""
+    written.coded.finish(written.constants)
+    written.layers.append(written.coded.definition)
+    return [
+        replace(
+            model,
+            steps=tuple(
+                replace(each, calls=tuple(map(written.coded.filled, each.calls)))
+                for each in model.steps
+            ),
+        )
+        for model in models
+    ]
+
+
+def _work(layout: ArenaLayout, step: Step, calls: Sequence[str]) -> Iterator[Work]:
+    """Yield what a step computes, nothing if it calls no kernel."""
+    named = [word for each in calls for word in re.findall(r"\w+(?=\()", each)]
+    kernel = next((word for word in named if word in kernels.names()), None)
+    if kernel is None or isinstance(step.operator, LoadWeights):
+        return
+    operands = layout.program.operands(step)
+    sizes = [layout.program.tensors[name].num_elements for name in (*step.reads, *step.outputs)]
+    results = sum(layout.program.tensors[name].num_elements for name in step.outputs)
+    yield Work(kernel, int(step.operator.multiply_adds(operands)), int(results), int(max(sizes)))
 
 
 def _written_model(
@@ -235,6 +282,7 @@ def _written_steps(
                 turns.add_whole(step, writer.calls)
                 continue
             calls = [variables.filled(each) for each in writer.calls]
+            written.work += _work(layout, step, calls)
             found.append(source.StepCalls(step, (*variables.late(), *calls)))
             variables.uncounted.difference_update(layout.counts.get(step.name, ())[:1])
         except NotWrittenError as reason:

@@ -15,7 +15,7 @@ from arenite.cli.options.common import json_option, seed_option, strategy_option
 from arenite.cli.options.model import boundary_option, memories_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.stream import stream_options
-from arenite.cli.options.types import ALIGNMENT, BUDGET, WEIGHT_BUDGET
+from arenite.cli.options.types import ALIGNMENT, BUDGET, SIZE, WEIGHT_BUDGET
 from arenite.cli.render import tflm
 from arenite.cli.render.facts import facts, name
 from arenite.pipeline.base import (
@@ -25,8 +25,16 @@ from arenite.pipeline.base import (
     configured,
     dimensions_as_json,
     order_finder,
+    plural,
 )
-from arenite.pipeline.making import SUFFIX, CRequest, ExportedC, export_for_tflm, write_c
+from arenite.pipeline.making import (
+    SUFFIX,
+    CRequest,
+    ExportedC,
+    FlashPoint,
+    export_for_tflm,
+    write_c,
+)
 from arenite.pipeline.systems import write_system_c
 from arenite.planner import Boundary, Budget
 from arenite.planner.importers import model_format
@@ -131,6 +139,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
             "alignment",
             "budget",
             "weight_budget",
+            "flash",
             "memories",
             "boundary",
             "kernels",
@@ -230,6 +239,13 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     help="Keep at most this many bytes of the model's weights in addressable flash; the others "
     "are fetched into the arena by functions of yours.  [default: all]",
 )
+@click.option(
+    "--flash",
+    type=SIZE,
+    metavar="SIZE",
+    help="Most flash for weights and code, estimated for a Cortex-M4: the quickest way within it "
+    "is taken, of coded weights and smaller kernels.",
+)
 @memories_option
 @boundary_option
 @sizes_options
@@ -247,6 +263,7 @@ def export(
     rounding: Rounding | None,
     budget: Budget | None,
     weight_budget: WeightBudget | None,
+    flash: int | None,
     memories: Sequence[CostedMemory],
     boundary: str,
     kernels: str,
@@ -289,13 +306,13 @@ def export(
         strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
         write = write_c
         if model.suffix == _SYSTEM:
-            _check_for_system(reading)
+            _check_for_system(reading, flash)
             write = write_system_c
         written = write(
             CRequest(
                 model, output, reading, strategy, c_name, rounding, budget,
                 _cmsis_nn(kernels, extension, rounding, budget),
-                is_tested, memories,
+                is_tested, memories, flash,
             )
         )  # fmt: skip
         document = {**_c_as_json(written), "output": str(output)}
@@ -303,8 +320,8 @@ def export(
         return
     if c_name is not None or rounding is not None or alignment is not None or budget is not None:
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
-    if weight_budget is not None:
-        raise click.UsageError("--weights is for --to c")
+    if weight_budget is not None or flash is not None:
+        raise click.UsageError("--weights and --flash are for --to c")
     if memories or boundary != Boundary.INCLUDE:
         raise click.UsageError("--memory and --boundary are for --to c")
     if kernels != _OWN or extension is not None:
@@ -328,7 +345,7 @@ def export(
     _show(results, model, exported.rows, results.written, document)
 
 
-def _check_for_system(reading: Reading) -> None:
+def _check_for_system(reading: Reading, flash: int | None) -> None:
     """Refuse options that the description of a system states for each model, or has not."""
     if reading.dims or reading.shapes or reading.values:
         raise click.UsageError(
@@ -336,8 +353,11 @@ def _check_for_system(reading: Reading) -> None:
         )
     if reading.hops is not None or reading.order_name is not None:
         raise click.UsageError("--order, --axis and --hop are for one model, not for a system")
-    if reading.boundary is not Boundary.INCLUDE or reading.weight_budget is not None:
-        raise click.UsageError("--weights and --boundary are for one model, not for a system")
+    limits = (reading.weight_budget, flash)
+    if reading.boundary is not Boundary.INCLUDE or any(limits):
+        raise click.UsageError(
+            "--weights, --flash and --boundary are for one model, not for a system"
+        )
 
 
 def _cmsis_nn(
@@ -386,6 +406,17 @@ def _c_as_json(exported: ExportedC) -> dict[str, object]:
         "arena_bytes": exported.export.arena_bytes,
         "weight_bytes": exported.export.weight_bytes,
         "external_bytes": exported.export.external_bytes,
+        "code_bytes": exported.export.estimate.code_bytes,
+        "cycles": exported.export.estimate.cycles,
+        "flash_frontier": [
+            {
+                "flash_bytes": each.flash,
+                "cycles": each.cycles,
+                "coded_layers": len(each.coded),
+                "quick_kernels": each.is_quick,
+            }
+            for each in exported.frontier
+        ],
         "alignment": exported.export.interface.alignment,
         "memories": {each.region: each.size for each in _memories(exported)},
         "plan_digest": exported.export.digest,
@@ -410,6 +441,12 @@ def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     for each in _memories(exported):
         yield each.region, both(each.size)
     yield "weights", both(exported.export.weight_bytes)
+    estimate = exported.export.estimate
+    yield "code, estimated", both(estimate.code_bytes)
+    if estimate.cycles is not None:
+        yield "cycles, estimated", f"{estimate.cycles / 1e6:,.1f} M on a Cortex-M4"
+    for point in _some(exported.frontier):
+        yield "flash, cycles", _flash_point(point)
     if exported.export.external_bytes:
         yield "fetched weights", both(exported.export.external_bytes)
     yield "lower bound", both(exported.plan.lower_bound)
@@ -424,6 +461,25 @@ def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
         arena = "&memories" if model.memories else "arena"
         arguments = ", ".join([arena, *model.arguments])
         yield "call", Text(f"{model.name}_run({arguments})", "bold")
+
+
+_MOST_SHOWN: Final = 8
+
+
+def _some(frontier: Sequence[FlashPoint]) -> list[FlashPoint]:
+    """Return a few points, spread evenly, with both ends."""
+    count = min(_MOST_SHOWN, len(frontier))
+    last = max(1, count - 1)
+    return [frontier[index * (len(frontier) - 1) // last] for index in range(count)]
+
+
+def _flash_point(point: FlashPoint) -> str:
+    """Return a way between small and quick in words."""
+    cycles = "not estimated" if point.cycles is None else f"{point.cycles / 1e6:,.1f} M"
+    how = [] if point.is_quick else ["smaller kernels"]
+    if point.coded:
+        how.append(f"{plural(len(point.coded), 'layer')} coded")
+    return f"{both(point.flash)}, {cycles}: {', '.join(how) or 'quickest'}"
 
 
 def _onnxruntime_as_json(

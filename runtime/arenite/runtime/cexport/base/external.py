@@ -56,7 +56,7 @@ class ExternalWeights:
         other = array if of_vectors is None else of_vectors
         self.of_vectors += other.astype(other.dtype.newbyteorder("<")).tobytes()
 
-    def started(self, window: str, place: str) -> list[str]:
+    def started(self, window: str, place: str, _size: int) -> list[str]:
         """Return the calls that begin to fill a window at a place.
 
         One fetch goes on at a time, so the one before is awaited. Where the weights lie is known

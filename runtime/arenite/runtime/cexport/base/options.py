@@ -29,12 +29,17 @@ class COptions:
             for that of the model's format.
         large_weights: Bytes of constants from which on they are a binary file.
         version: Of what writes it, for the manifests.
+        is_quick: Whether quick kernels run the layers that they can; else those of less code.
+        is_coded: Whether weights that have windows in the arena are coded in flash, and decoded by
+            each run; else they are fetched from external flash.
     """
 
     name: str | None = None
     rounding: Rounding | None = None
     large_weights: int = LARGE_WEIGHTS
     version: str = "0.1.0"
+    is_quick: bool = True
+    is_coded: bool = False
 
 
 class Extension(StrEnum):

@@ -54,6 +54,19 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an export takes on a Cortex-M4, compiled by GCC 12.2 with -O2.
+
+    Attributes:
+        code_bytes: Bytes of instructions and of structures of layers in flash.
+        cycles: Of a run; None if they are not estimated.
+    """
+
+    code_bytes: int
+    cycles: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class StepCalls:
     """A step and its calls of kernels, or all turns of a program of which steps run in bands.
 
@@ -240,8 +253,8 @@ def _hooks(macro: str) -> Iterator[str]:
         f"    {macro}_ARENA_BYTES + {macro}_STACK_BYTES <= {macro}_RAM_LIMIT);",
         "#endif",
         f"#ifdef {macro}_FLASH_LIMIT",
-        f"{macro}_CHECK({macro.lower()}_weights_fit_flash,",
-        f"    {macro}_WEIGHT_BYTES <= {macro}_FLASH_LIMIT);",
+        f"{macro}_CHECK({macro.lower()}_weights_and_code_fit_flash,",
+        f"    {macro}_WEIGHT_BYTES + {macro}_CODE_BYTES <= {macro}_FLASH_LIMIT);",
         "#endif",
         "",
     )
@@ -271,9 +284,11 @@ CMSIS_NN_STACK = 1024
 """The same where steps run in CMSIS-NN."""
 
 
-def header(component: Component, about: Provenance, written: CFileParts) -> str:
+def header(
+    component: Component, about: Provenance, written: CFileParts, estimate: Estimate
+) -> str:
     """Return NAME.h: sizes, places of inputs and outputs, and the functions."""
-    return "\n".join(_header_lines(component, about, written)) + "\n"
+    return "\n".join(_header_lines(component, about, written, estimate)) + "\n"
 
 
 _FETCHING = """\
@@ -293,7 +308,9 @@ _COUNTS = """
    Counts of the run are written to where pointers show; NULL for one that you do not need."""
 
 
-def _header_lines(component: Component, about: Provenance, written: CFileParts) -> Iterator[str]:
+def _header_lines(
+    component: Component, about: Provenance, written: CFileParts, estimate: Estimate
+) -> Iterator[str]:
     macro = component.macro
     yield from about.banner()
     yield f"#ifndef {macro}_H"
@@ -306,8 +323,13 @@ def _header_lines(component: Component, about: Provenance, written: CFileParts) 
     yield f"#define {macro}_ARENA_ALIGN {component.alignment}"
     yield "/* The stack of a run, compiled with -Os: at most so many bytes. */"
     yield f"#define {macro}_STACK_BYTES {STACK if about.extension is None else CMSIS_NN_STACK}"
-    yield "/* Constants in flash; kernels, steps and their layers add a few KiB. */"
+    yield "/* Constants in flash. */"
     yield f"#define {macro}_WEIGHT_BYTES {written.constants.num_bytes}"
+    yield "/* Instructions and layers in flash, and cycles of a run: estimates for a Cortex-M4 and"
+    yield "   gcc -O2. */"
+    yield f"#define {macro}_CODE_BYTES {estimate.code_bytes}"
+    if estimate.cycles is not None:
+        yield f"#define {macro}_CYCLES {estimate.cycles}"
     if written.external.is_used:
         yield f"/* Weights in external flash: {component.name}_external.bin. */"
         yield f"#define {macro}_EXTERNAL_BYTES {written.external.num_bytes}"

@@ -275,7 +275,8 @@ def _layer_s8(
     handed = Quantities(
         filter_, of_whole, factors, shifts, zero_of(result), low, high, t.file.rounding
     )
-    found = None if filter_zero else quick(kernel, geometry, handed)
+    is_quick = t.file.is_quick and not filter_zero
+    found = quick(kernel, geometry, handed) if is_quick else None
     if found is not None:
         kernel, handed = found
     else:

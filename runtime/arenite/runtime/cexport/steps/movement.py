@@ -7,6 +7,7 @@ import numpy as np
 
 from arenite.planner import DType, Tensor
 from arenite.planner.sizes import Expression, depends, every_value, same
+from arenite.runtime.cexport.base.coded import KERNEL
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import scale_of, zero_of
 from arenite.runtime.cexport.steps.writer import StepWriter, writes
@@ -22,8 +23,11 @@ _MOST_SPLIT = 64
 
 @writes(LoadWeights)
 def load_weights(t: StepWriter) -> None:
-    """Write the beginning of a fetch into a window."""
-    t.calls += t.file.external.started(t.output().name, t.address(t.output()))
+    """Write how a window is filled: decoded, or the beginning of a fetch."""
+    if t.file.is_coded:
+        t.file.kernels.add(KERNEL)
+    window = t.output()
+    t.calls += t.file.in_windows.started(window.name, t.address(window), window.size)
 
 
 @writes(Copy)

@@ -11,6 +11,7 @@ from arenite.planner import Array, Step, Tensor
 from arenite.planner.operators import Operator
 from arenite.planner.sizes import Size, bounds, depends
 from arenite.runtime.cexport import kernels
+from arenite.runtime.cexport.base.coded import CodedWeights
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.external import ExternalWeights
 from arenite.runtime.cexport.base.fixed_point import clamp_of
@@ -18,6 +19,7 @@ from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants
 from arenite.runtime.cexport.base.options import Rounding
 from arenite.runtime.cexport.base.ranges import has_symbols, without_symbols
 from arenite.runtime.cexport.base.text import number
+from arenite.runtime.cexport.kernels.costs import Work
 
 _ROWS = {
     "IN_ROWS": "in_rows", "OUT_ROWS": "out_rows", "in_rows_at": "in_rows",
@@ -40,7 +42,11 @@ class CFileParts:
         features: Macros that must be 1.
         layers: Definitions of the structures of layers.
         functions: Definitions of functions that kernels are handed.
+        is_quick: Whether quick kernels run the layers that they can.
+        is_coded: Whether weights that have windows are decoded, not fetched.
         external: Weights that a run fetches.
+        coded: Weights that a run decodes.
+        work: What the steps compute.
         rounding: How products of integers are rounded.
         is_narrow: Whether weights that 16 bits hold exactly take 16 bits.
         is_compared: Whether the text is only compared with that of other sizes: all structures of
@@ -55,10 +61,19 @@ class CFileParts:
     features: set[str] = field(default_factory=set)
     layers: list[str] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
+    is_quick: bool = True
+    is_coded: bool = False
     external: ExternalWeights = field(init=False)
+    coded: CodedWeights = field(default_factory=CodedWeights)
+    work: list[Work] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.external = ExternalWeights(self.constants.prefix)
+
+    @property
+    def in_windows(self) -> ExternalWeights | CodedWeights:
+        """Where the weights of layers with windows come from."""
+        return self.coded if self.is_coded else self.external
 
     @classmethod
     def empty(cls, prefix: str, rounding: Rounding = "double") -> "CFileParts":
@@ -254,7 +269,7 @@ class StepWriter:
             return self.constant(array, "weights", of_vectors)
         if array.nbytes != window.size:
             raise NotWrittenError(f"a window of {window.size} B for {array.nbytes} B of weights")
-        self.file.external.add(window.name, array, of_vectors)
+        self.file.in_windows.add(window.name, array, of_vectors)
         return self.address(window)
 
     def weights(self, *arrays: Array) -> tuple[str, tuple[Array, ...]]:
