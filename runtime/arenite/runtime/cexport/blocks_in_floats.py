@@ -29,15 +29,15 @@ def with_floats_for_blocks(program: Program) -> Program:
         return made[source]
 
     def changed(step: Step) -> Step:
+        if not isinstance(step.operator, BlockProduct | BlockGather):
+            return step
         width = tensors[step.outputs[0]].shape[-1]
         if isinstance(step.operator, BlockProduct):
             floats = weights(step, step.operator.bits, width, tensors[step.inputs[0]].shape[-1])
             inputs = (step.inputs[0], floats, *step.inputs[4:])
             return replace(step, operator=FullyConnected(), inputs=inputs)
-        if isinstance(step.operator, BlockGather):
-            floats = weights(step, step.operator.bits, step.operator.rows, width)
-            return replace(step, operator=Gather(axis=0), inputs=(floats, step.inputs[0]))
-        return step
+        floats = weights(step, step.operator.bits, step.operator.rows, width)
+        return replace(step, operator=Gather(axis=0), inputs=(floats, step.inputs[0]))
 
     steps = tuple(map(changed, program.steps))
     if steps == program.steps:
