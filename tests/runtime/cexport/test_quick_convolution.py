@@ -82,13 +82,6 @@ def test_depthwise_weights_whose_products_16_bits_do_not_hold_take_the_general_k
     assert quick("depthwise", geometry, given) is None
 
 
-def test_a_window_of_many_rows_is_left_to_the_general_kernel() -> None:
-    weights = drawn(5, 21, 1, 6)
-    geometry = {**GEOMETRY, "kernel_y": 20}
-    assert quick("conv", geometry, quantities(weights[:, :20])) is not None
-    assert quick("conv", {**geometry, "kernel_y": 21}, quantities(weights)) is None
-
-
 def test_the_file_of_weights_and_the_kernels_agree_on_processors_with_vectors() -> None:
     source = files("arenite.runtime.cexport.kernels").joinpath("dsp.h").read_text()
     assert f"#if {HAS_VECTORS}\n#include <arm_mve.h>\n#define HAS_VECTORS 1\n" in source

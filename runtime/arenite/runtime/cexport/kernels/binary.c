@@ -1,4 +1,5 @@
 #include "common.h"
+#include "add_layer.h"
 
 /* Two tensors, element by element; either may repeat along a row. */
 typedef struct {
@@ -24,30 +25,6 @@ typedef struct {
 static inline int32_t bounded(const pair_layer *k, int32_t value)
 {
     return clamped(value, k->low, k->high);
-}
-
-/* Two tensors of integers, each with a factor, and a result with another. */
-typedef struct {
-    int32_t width, step_a, step_b, offset_a, offset_b;
-    int32_t factor_a, shift_a, factor_b, shift_b, sign, factor, shift;
-    int32_t out_zero, low, high;
-} add_layer;
-
-static inline int32_t added_s8(const add_layer *k, int32_t a, int32_t b)
-{
-    const int32_t x = (a + k->offset_a) * (1 << 20), z = (b + k->offset_b) * (1 << 20);
-    const int32_t sum =
-        requantised(x, k->factor_a, k->shift_a) + k->sign * requantised(z, k->factor_b, k->shift_b);
-    return clamped(requantised(sum, k->factor, k->shift) + k->out_zero, k->low, k->high);
-}
-
-/* The same of numbers of 16 bits. */
-static inline int32_t added_s16(const add_layer *k, int32_t a, int32_t b)
-{
-    const int32_t x = (a + k->offset_a) * (1 << 15), z = (b + k->offset_b) * (1 << 15);
-    const int32_t sum =
-        requantised(x, k->factor_a, k->shift_a) + k->sign * requantised(z, k->factor_b, k->shift_b);
-    return clamped(requantised(sum, k->factor, k->shift) + k->out_zero, k->low, k->high);
 }
 
 /* The square of a difference. */
@@ -148,13 +125,11 @@ static inline int32_t floor_of_quotient(int32_t x, int32_t z)
    minimum_f32       | binary_layer_f32 | float   | float   | bounded_f32(k, x < z ? x : z)
    squared_difference_f32 | binary_layer_f32 | float   | float   | bounded_f32(k, (x - z) * (x - z))
    prelu_f32         | binary_layer_f32 | float   | float   | bounded_f32(k, x < 0.0f ? x * z : x)
-   add_s8            | add_layer        | int8_t  | int8_t  | added_s8(k, x, z)
    multiply_s8       | multiply_layer   | int8_t  | int8_t  | multiplied(k, x, z)
    squared_difference_s8 | add_layer    | int8_t  | int8_t  | squared_s8(k, x, z)
    prelu_s8          | add_layer        | int8_t  | int8_t  | sloped_s8(k, x, z)
    maximum_s8        | pair_layer       | int8_t  | int8_t  | bounded(k, x > z ? x : z)
    minimum_s8        | pair_layer       | int8_t  | int8_t  | bounded(k, x < z ? x : z)
-   add_s16           | add_layer        | int16_t | int16_t | added_s16(k, x, z)
    multiply_s16      | multiply_layer   | int16_t | int16_t | multiplied(k, x, z)
    maximum_s16       | pair_layer       | int16_t | int16_t | bounded(k, x > z ? x : z)
    minimum_s16       | pair_layer       | int16_t | int16_t | bounded(k, x < z ? x : z)

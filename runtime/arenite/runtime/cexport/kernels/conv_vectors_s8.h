@@ -36,7 +36,9 @@ static inline void add_rows(four_outputs *s, const int8_t *const *rows, int32_t 
 {
     const int8_t *v = w + apart, *u = v + apart, *t = u + apart;
     const int32_t left = run - ((count + 15) & ~15);
-    for (const int8_t *const *const end = rows + num_rows; rows < end; ++rows) {
+    const int8_t *const *const end = rows + num_rows;
+    int32_t a = s->a, b = s->b, c = s->c, d = s->d;
+    for (; rows < end; ++rows) {
         const int8_t *x = *rows;
         __asm__(
             "wlstp.8 lr, %[count], 1f\n"
@@ -44,8 +46,8 @@ static inline void add_rows(four_outputs *s, const int8_t *const *rows, int32_t 
             "vldrb.8 q0, [%[x]], #16\n\t" TIMES_FOUR_OUTPUTS
             "letp lr, 2b\n"
             "1:"
-            : [a] "+Te"(s->a), [b] "+Te"(s->b), [c] "+Te"(s->c), [d] "+Te"(s->d), [x] "+r"(x),
-              [w] "+r"(w), [v] "+r"(v), [u] "+r"(u), [t] "+r"(t)
+            : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x] "+r"(x), [w] "+r"(w),
+              [v] "+r"(v), [u] "+r"(u), [t] "+r"(t)
             : [count] "r"(count)
             : "q0", "q1", "lr", "memory");
         w += left;
@@ -53,50 +55,70 @@ static inline void add_rows(four_outputs *s, const int8_t *const *rows, int32_t 
         u += left;
         t += left;
     }
+    s->a = a;
+    s->b = b;
+    s->c = c;
+    s->d = d;
 }
 
 /* The same where all inputs are alike. */
-static inline void add_alike(four_outputs *s, int8_t x, const int8_t *w, int32_t apart,
-                             int32_t count)
+static NOT_INLINED void add_alike(four_outputs *s, int8_t x, int32_t num_rows, const int8_t *w,
+                                  int32_t apart, int32_t count, int32_t run)
 {
-    const int8_t *v = w + apart, *u = v + apart, *t = u + apart;
-    __asm__(
-        "vdup.8 q0, %[x]\n\t"
-        "wlstp.8 lr, %[count], 1f\n"
-        "2:\n\t" TIMES_FOUR_OUTPUTS
-        "letp lr, 2b\n"
-        "1:"
-        : [a] "+Te"(s->a), [b] "+Te"(s->b), [c] "+Te"(s->c), [d] "+Te"(s->d), [w] "+r"(w),
-          [v] "+r"(v), [u] "+r"(u), [t] "+r"(t)
-        : [x] "r"(x), [count] "r"(count)
-        : "q0", "q1", "lr", "memory");
+    int32_t a = s->a, b = s->b, c = s->c, d = s->d;
+    for (; num_rows > 0; --num_rows, w += run) {
+        const int8_t *e = w, *f = w + apart, *g = f + apart, *h = g + apart;
+        __asm__(
+            "vdup.8 q0, %[x]\n\t"
+            "wlstp.8 lr, %[count], 1f\n"
+            "2:\n\t" TIMES_FOUR_OUTPUTS
+            "letp lr, 2b\n"
+            "1:"
+            : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [w] "+r"(e), [v] "+r"(f),
+              [u] "+r"(g), [t] "+r"(h)
+            : [x] "r"(x), [count] "r"(count)
+            : "q0", "q1", "lr", "memory");
+    }
+    s->a = a;
+    s->b = b;
+    s->c = c;
+    s->d = d;
 }
 
-/* Write the results of four outputs or of one, and return where the next ones go. */
-static inline int8_t *finish_outputs(int8_t *to, const four_outputs *s, const conv_layer *k,
-                                     results_s8 *r, int32_t outputs)
+/* Write the results of four outputs. */
+static inline void finish_outputs(int8_t *to, const four_outputs *s, const conv_layer *k,
+                                  results_s8 *r)
 {
-    if (outputs == 1) {
-        *to = (int8_t)clamped(next_result(r, 2 * s->a), k->low, k->high);
-    } else {
-        int32x4_t sums = vdupq_n_s32(s->a);
-        sums = vsetq_lane_s32(s->b, sums, 1);
-        sums = vsetq_lane_s32(s->c, sums, 2);
-        write_four(to, k, r, vsetq_lane_s32(s->d, sums, 3));
-    }
-    return to + outputs;
+    int32x4_t sums;
+    __asm__(
+        "vmov %q0[2], %q0[0], %1, %3\n\t"
+        "vmov %q0[3], %q0[1], %2, %4"
+        : "=&w"(sums)
+        : "r"(s->a), "r"(s->b), "r"(s->c), "r"(s->d));
+    write_four(to, k, r, sums);
+}
+
+/* The result of the next output alone. */
+static inline int8_t one_result(const four_outputs *s, const conv_layer *k, results_s8 *r)
+{
+    return (int8_t)clamped(next_result(r, 2 * s->a), k->low, k->high);
 }
 
 /* The results of a window whose inputs lie side by side. */
 static inline int8_t *results_of_run(int8_t *to, const int8_t *x, const conv_layer *k, int32_t run)
 {
     const int8_t *w = (const int8_t *)k->filter;
+    int32_t rest = k->out_depth;
     results_s8 r = results_of(k);
-    for (int32_t rest = k->out_depth, outputs = 4; rest > 0; rest -= outputs, w += outputs * run) {
+    for (; rest >= 4; rest -= 4, w += 4 * run, to += 4) {
         four_outputs s = {0, 0, 0, 0};
-        outputs = rest < 4 ? 1 : 4;
-        add_rows(&s, &x, 1, w, outputs == 1 ? 0 : run, run, run);
-        to = finish_outputs(to, &s, k, &r, outputs);
+        add_rows(&s, &x, 1, w, run, run, run);
+        finish_outputs(to, &s, k, &r);
+    }
+    for (; rest > 0; --rest, w += run) {
+        four_outputs s = {0, 0, 0, 0};
+        add_rows(&s, &x, 1, w, 0, run, run);
+        *to++ = one_result(&s, k, &r);
     }
     return to;
 }
@@ -119,55 +141,91 @@ static inline void gather_window(int8_t *to, const conv_layer *k, in_rows in, co
 }
 
 #define MOST_GATHERED 64
-#define MOST_ROWS 20
+#define MOST_ROWS 8
 
 /* Add the products of the inputs of a window outside the image. */
-static NOT_INLINED void add_outside(four_outputs *s, const conv_layer *k, const window_at *at,
-                                    const int8_t *w, int32_t apart)
+static inline four_outputs with_outside(four_outputs s, const conv_layer *k, const window_at *at,
+                                        const int8_t *w, int32_t apart)
+{
+    const int32_t run = k->kernel_x * k->depth, first = at->rows.first, end = at->rows.end;
+    const int8_t zero = (int8_t)-k->in_offset;
+    if (first > 0)
+        add_alike(&s, zero, first, w, apart, run, run);
+    if (at->before > 0)
+        add_alike(&s, zero, end - first, w + first * run, apart, at->before, run);
+    if (at->behind < run)
+        add_alike(&s, zero, end - first, w + first * run + at->behind, apart, run - at->behind,
+                  run);
+    if (end < k->kernel_y)
+        add_alike(&s, zero, k->kernel_y - end, w + end * run, apart, run, run);
+    return s;
+}
+
+/* Add the products of the rows of a tall window. */
+static NOT_INLINED void add_tall(four_outputs *s, const conv_layer *k, in_rows in,
+                                 const window_at *at, const int8_t *w, int32_t apart)
 {
     const int32_t run = k->kernel_x * k->depth;
-    const int8_t zero = (int8_t)-k->in_offset;
-    add_alike(s, zero, w, apart, at->rows.first * run);
-    for (int32_t row = at->rows.first; row < at->rows.end; ++row) {
-        add_alike(s, zero, w + row * run, apart, at->before);
-        add_alike(s, zero, w + row * run + at->behind, apart, run - at->behind);
+    for (int32_t row = at->rows.first; row < at->rows.end; ++row, w += run) {
+        const int8_t *x = window_row(k, in, at, row) + at->before;
+        add_rows(s, &x, 1, w, apart, at->behind - at->before, run);
     }
-    add_alike(s, zero, w + at->rows.end * run, apart, (k->kernel_y - at->rows.end) * run);
 }
 
 /* The results of a window whose rows are read where they lie. */
-static inline int8_t *results_of_rows(int8_t *to, const conv_layer *k, in_rows in,
-                                      const window_at *at, int32_t run)
+static NOT_INLINED int8_t *results_of_rows(int8_t *to, const conv_layer *k, in_rows in,
+                                           const window_at *at, int32_t run)
 {
     const int32_t first = at->rows.first, num_rows = at->rows.end - first;
     const int32_t count = at->behind - at->before, window = k->kernel_y * run;
     const int8_t *w = (const int8_t *)k->filter;
     const int8_t *rows[MOST_ROWS];
+    int32_t rest = k->out_depth;
     results_s8 r = results_of(k);
-    for (int32_t row = 0; row < num_rows; ++row)
+    for (int32_t row = 0; row < num_rows && num_rows <= MOST_ROWS; ++row)
         rows[row] = window_row(k, in, at, first + row) + at->before;
-    for (int32_t rest = k->out_depth, outputs = 4; rest > 0; rest -= outputs) {
+    for (; rest > 0;) {
+        const int32_t apart = rest < 4 ? 0 : window;
+        const int8_t *inside = w + first * run + at->before;
         four_outputs s = {0, 0, 0, 0};
-        outputs = rest < 4 ? 1 : 4;
-        const int32_t apart = outputs == 1 ? 0 : window;
-        add_rows(&s, rows, num_rows, w + first * run + at->before, apart, count, run);
+        if (num_rows <= MOST_ROWS) {
+            add_rows(&s, rows, num_rows, inside, apart, count, run);
+        } else {
+            four_outputs sums = s;
+            add_tall(&sums, k, in, at, inside, apart);
+            s = sums;
+        }
         if (num_rows * count < window)
-            add_outside(&s, k, at, w, apart);
-        w += outputs * window;
-        to = finish_outputs(to, &s, k, &r, outputs);
+            s = with_outside(s, k, at, w, apart);
+        if (apart == 0) {
+            *to++ = one_result(&s, k, &r);
+            w += window;
+            --rest;
+        } else {
+            finish_outputs(to, &s, k, &r);
+            to += 4;
+            w += 4 * window;
+            rest -= 4;
+        }
     }
     return to;
 }
 
-/* The results of a window; short rows of a small one are first put side by side. */
+/* The results of a window whose rows are short: they are first put side by side. */
+static NOT_INLINED int8_t *results_of_short_rows(int8_t *to, const conv_layer *k, in_rows in,
+                                                 const window_at *at, int32_t run)
+{
+    int8_t gathered[MOST_GATHERED + 16];
+    gather_window(gathered, k, in, at, run);
+    return results_of_run(to, gathered, k, k->kernel_y * run);
+}
+
 static inline int8_t *results_of_window(int8_t *to, const conv_layer *k, in_rows in,
                                         const window_at *at)
 {
     const int32_t run = k->kernel_x * k->depth;
-    if (run > 16 || k->kernel_y * run > MOST_GATHERED)
-        return results_of_rows(to, k, in, at, run);
-    int8_t gathered[MOST_GATHERED + 16];
-    gather_window(gathered, k, in, at, run);
-    return results_of_run(to, gathered, k, k->kernel_y * run);
+    return run <= 16 && k->kernel_y * run <= MOST_GATHERED
+               ? results_of_short_rows(to, k, in, at, run)
+               : results_of_rows(to, k, in, at, run);
 }
 #endif

@@ -23,9 +23,7 @@ from arenite.runtime.cexport.steps.packing import (
 
 _GATHERED = 24
 """Most inputs of a row of a window that the kernel gathers at a border of the image."""
-_MOST_ROWS = 20
-"""Most rows of a window."""
-_MOST_DEPTHWISE_ROWS = 8
+_MOST_ROWS = 8
 """Most rows of a depthwise window."""
 _LEAST_WEIGHT = -128
 _ALIKE = (1 << 30, -1)
@@ -76,7 +74,7 @@ def quick(
     if is_depthwise:
         is_made = (
             geometry["depth"] == geometry["out_depth"] and geometry["depth"] % 4 == 0
-            and geometry["kernel_y"] <= _MOST_DEPTHWISE_ROWS
+            and geometry["kernel_y"] <= _MOST_ROWS
         )  # fmt: skip
     else:
         is_made = kernel in ("conv", "pointwise") and _is_in_runs(geometry)
@@ -113,7 +111,6 @@ def _is_in_runs(geometry: Mapping[str, int]) -> bool:
     is_gathered = depth % 4 != 0 and window != (1, 1)
     return (
         geometry["groups"] == geometry["dilation_x"] == 1
-        and geometry["kernel_y"] <= _MOST_ROWS
         and not (is_gathered and depth * window[1] > _GATHERED)
     )  # fmt: skip
 
