@@ -1,4 +1,4 @@
-"""Convolutions by vectors, on an emulated Cortex-M55, with every rounding."""
+"""Layers by vectors, on an emulated Cortex-M55, with every rounding."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from bench.boards.board import board
 from bench.boards.program import build, exported
 from bench.boards.run import joined, random_inputs, run, tflm_outputs
 from support.command import main
-from support.operator_models import conv, dense, depthwise
+from support.operator_models import S8, binary, conv, dense, depthwise
 
 M55 = board("mps3-an547")
 RUNS = 3
@@ -29,6 +29,8 @@ LAYERS: dict[str, Callable[[], bytes]] = {
     "depthwise": lambda: depthwise(depth=20),
     "depthwise of a stride": lambda: depthwise(depth=8, stride=2, activation=3),
     "depthwise, dilated": lambda: depthwise(depth=12, dilation=3),
+    "add": lambda: binary("ADD", S8, (1, 4, 5, 3), (1, 4, 5, 3), 1),
+    "subtract": lambda: binary("SUB", S8, (2, 30), (2, 30)),
 }
 
 

@@ -30,7 +30,8 @@ typedef struct {
     TIMES_OUTPUT("t", "d")
 
 /* Add the products of `count` inputs of each of some rows with the weights of four outputs to their
-   sums. Weights of an output are `apart` from those of the next, those of a row `run`. */
+   sums. Weights of an output are `apart` from those of the next, those of a row `run`. The loop
+   takes most of the processor's registers, so its counter is given one. */
 static inline void add_rows(four_outputs *s, const int8_t *const *rows, int32_t num_rows,
                             const int8_t *w, int32_t apart, int32_t count, int32_t run)
 {
@@ -40,16 +41,17 @@ static inline void add_rows(four_outputs *s, const int8_t *const *rows, int32_t 
     int32_t a = s->a, b = s->b, c = s->c, d = s->d;
     for (; rows < end; ++rows) {
         const int8_t *x = *rows;
+        register int32_t inputs __asm__("lr") = count;
         __asm__(
-            "wlstp.8 lr, %[count], 1f\n"
+            "wlstp.8 lr, lr, 1f\n"
             "2:\n\t"
             "vldrb.8 q0, [%[x]], #16\n\t" TIMES_FOUR_OUTPUTS
             "letp lr, 2b\n"
             "1:"
             : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [x] "+r"(x), [w] "+r"(w),
-              [v] "+r"(v), [u] "+r"(u), [t] "+r"(t)
-            : [count] "r"(count)
-            : "q0", "q1", "lr", "memory");
+              [v] "+r"(v), [u] "+r"(u), [t] "+r"(t), "+r"(inputs)
+            :
+            : "q0", "q1", "memory");
         w += left;
         v += left;
         u += left;
@@ -68,16 +70,17 @@ static NOT_INLINED void add_alike(four_outputs *s, int8_t x, int32_t num_rows, c
     int32_t a = s->a, b = s->b, c = s->c, d = s->d;
     for (; num_rows > 0; --num_rows, w += run) {
         const int8_t *e = w, *f = w + apart, *g = f + apart, *h = g + apart;
+        register int32_t inputs __asm__("lr") = count;
         __asm__(
             "vdup.8 q0, %[x]\n\t"
-            "wlstp.8 lr, %[count], 1f\n"
+            "wlstp.8 lr, lr, 1f\n"
             "2:\n\t" TIMES_FOUR_OUTPUTS
             "letp lr, 2b\n"
             "1:"
             : [a] "+Te"(a), [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d), [w] "+r"(e), [v] "+r"(f),
-              [u] "+r"(g), [t] "+r"(h)
-            : [x] "r"(x), [count] "r"(count)
-            : "q0", "q1", "lr", "memory");
+              [u] "+r"(g), [t] "+r"(h), "+r"(inputs)
+            : [x] "r"(x)
+            : "q0", "q1", "memory");
     }
     s->a = a;
     s->b = b;
@@ -105,7 +108,8 @@ static inline int8_t one_result(const four_outputs *s, const conv_layer *k, resu
 }
 
 /* The results of a window whose inputs lie side by side. */
-static inline int8_t *results_of_run(int8_t *to, const int8_t *x, const conv_layer *k, int32_t run)
+static NOT_INLINED int8_t *results_of_run(int8_t *to, const int8_t *x, const conv_layer *k,
+                                          int32_t run)
 {
     const int8_t *w = (const int8_t *)k->filter;
     int32_t rest = k->out_depth;
