@@ -38,8 +38,8 @@ static inline int32_t ADDED(const add_layer *k, int32_t a, int32_t b)
 static inline int32_t ADD_FOURS(const add_layer *k, const AN_INTEGER *a, const AN_INTEGER *b,
                                 AN_INTEGER *to)
 {
-    int32_t i = 0;
-    for (; i + 4 <= k->width; i += 4) {
+    const int32_t count = k->width & ~3;
+    for (int32_t i = 0; i < count; i += 4) {
         int32x4_t x = vshlq_n_s32(vaddq_n_s32(LOAD(a + i), k->offset_a), FRACTION);
         int32x4_t z = vshlq_n_s32(vaddq_n_s32(LOAD(b + i), k->offset_b), FRACTION);
         x = requantised_four(x, k->factor_a, k->shift_a);
@@ -48,7 +48,7 @@ static inline int32_t ADD_FOURS(const add_layer *k, const AN_INTEGER *a, const A
         x = vaddq_n_s32(x, k->out_zero);
         STORE(to + i, vminq_s32(vmaxq_s32(x, vdupq_n_s32(k->low)), vdupq_n_s32(k->high)));
     }
-    return i;
+    return count;
 }
 #endif
 
@@ -60,12 +60,14 @@ KERNEL THE_KERNEL(const add_layer *k, in_rows one, in_rows other, out_rows out, 
         const AN_INTEGER *a = (const AN_INTEGER *)(const void *)in_row(one, y);
         const AN_INTEGER *b = (const AN_INTEGER *)(const void *)in_row(other, y);
         AN_INTEGER *to = (AN_INTEGER *)(void *)out_row(out, y);
-        int32_t i = 0;
+        int32_t done = 0;
 #if HAS_VECTORS && !SINGLE_ROUNDING
         if (k->step_a == 1 && k->step_b == 1)
-            i = ADD_FOURS(k, a, b, to);
+            done = ADD_FOURS(k, a, b, to);
+        a += done;
+        b += done;
 #endif
-        for (; i < k->width; ++i)
-            to[i] = (AN_INTEGER)ADDED(k, a[i * k->step_a], b[i * k->step_b]);
+        for (int32_t i = done; i < k->width; ++i, a += k->step_a, b += k->step_b)
+            to[i] = (AN_INTEGER)ADDED(k, *a, *b);
     }
 }

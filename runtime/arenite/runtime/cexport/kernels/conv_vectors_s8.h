@@ -144,25 +144,23 @@ static inline void gather_window(int8_t *to, const conv_layer *k, in_rows in, co
     }
 }
 
-#define MOST_GATHERED 64
-#define MOST_ROWS 8
+#define MOST_GATHERED 48
+#define MOST_ROWS 5
 
 /* Add the products of the inputs of a window outside the image. */
-static inline four_outputs with_outside(four_outputs s, const conv_layer *k, const window_at *at,
-                                        const int8_t *w, int32_t apart)
+static inline void add_outside(four_outputs *s, const conv_layer *k, const window_at *at,
+                               const int8_t *w, int32_t apart)
 {
     const int32_t run = k->kernel_x * k->depth, first = at->rows.first, end = at->rows.end;
     const int8_t zero = (int8_t)-k->in_offset;
     if (first > 0)
-        add_alike(&s, zero, first, w, apart, run, run);
+        add_alike(s, zero, first, w, apart, run, run);
     if (at->before > 0)
-        add_alike(&s, zero, end - first, w + first * run, apart, at->before, run);
+        add_alike(s, zero, end - first, w + first * run, apart, at->before, run);
     if (at->behind < run)
-        add_alike(&s, zero, end - first, w + first * run + at->behind, apart, run - at->behind,
-                  run);
+        add_alike(s, zero, end - first, w + first * run + at->behind, apart, run - at->behind, run);
     if (end < k->kernel_y)
-        add_alike(&s, zero, k->kernel_y - end, w + end * run, apart, run, run);
-    return s;
+        add_alike(s, zero, k->kernel_y - end, w + end * run, apart, run, run);
 }
 
 /* Add the products of the rows of a tall window. */
@@ -192,15 +190,15 @@ static NOT_INLINED int8_t *results_of_rows(int8_t *to, const conv_layer *k, in_r
         const int32_t apart = rest < 4 ? 0 : window;
         const int8_t *inside = w + first * run + at->before;
         four_outputs s = {0, 0, 0, 0};
-        if (num_rows <= MOST_ROWS) {
+        if (num_rows <= MOST_ROWS)
             add_rows(&s, rows, num_rows, inside, apart, count, run);
-        } else {
-            four_outputs sums = s;
-            add_tall(&sums, k, in, at, inside, apart);
+        if (num_rows > MOST_ROWS || num_rows * count < window) {
+            four_outputs sums = s; /* In memory; the others are in registers. */
+            if (num_rows > MOST_ROWS)
+                add_tall(&sums, k, in, at, inside, apart);
+            add_outside(&sums, k, at, w, apart);
             s = sums;
         }
-        if (num_rows * count < window)
-            s = with_outside(s, k, at, w, apart);
         if (apart == 0) {
             *to++ = one_result(&s, k, &r);
             w += window;
