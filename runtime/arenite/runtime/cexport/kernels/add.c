@@ -1,12 +1,6 @@
 #include "common.h"
 #include "dsp.h"
-
-/* A sum of two tensors of integers, or their difference; either may repeat along a row. */
-typedef struct {
-    int32_t width, step_a, step_b, offset_a, offset_b;
-    int32_t factor_a, shift_a, factor_b, shift_b, sign, factor, shift;
-    int32_t out_zero, low, high;
-} add_layer;
+#include "add_layer.h"
 
 #if HAS_VECTORS && !SINGLE_ROUNDING
 /* As `requantised`. */
