@@ -41,7 +41,8 @@ def apart_of(program: Program) -> frozenset[str]:
     """Return the tensors of which steps touch rows alone: these need not lie end to end.
 
     Of tensors that lie in one place, as a result lies on the operand that it overwrites, all are
-    touched by rows or none.
+    touched by rows or none. Parts of a tensor, and views that have other rows, lie end to end as it
+    does.
     """
     pieces = pieces_of(program)
     touched = {name for step in program.steps for name in (*step.reads, *step.writes)}
@@ -58,7 +59,7 @@ def apart_of(program: Program) -> frozenset[str]:
         elif _lies_as(tensor, program.tensors[tensor.alias.tensor]):
             pairs.append((name, tensor.alias.tensor))
         else:
-            touched.add(tensor.alias.tensor)
+            touched |= {name, tensor.alias.tensor}
     of_one_place = _joined_sets(pairs)
     for name in wholes:
         together = of_one_place.get(name, {name})
