@@ -21,6 +21,8 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "banded-blocks": Entry("bands", "latency ratio, bytes", "blocks", "whole blocks, tiles"),
     "native-runtime": Entry("runtime", "latency ratio, peak RSS, quality", "onnx, zoo, ../shared",
                             "ONNX Runtime, LiteRT, OpenVINO, ncnn, MNN"),
+    "transformers": Entry("transformers", "latency ratio, bytes", "zoo",
+                          "ONNX Runtime, OpenVINO, ncnn, MNN"),
     "arm": Entry("arm", "instructions", "zoo, ../shared",
                  "LiteRT, ONNX Runtime, ncnn, MNN, emulated"),
     "varying-sizes": Entry("varying_sizes", "bytes, latency ratio, quality", "zoo, ../shared",

@@ -10,7 +10,7 @@ from arenite.pipeline.making.building import build_model
 from arenite.planner.sizes import Dimension
 from bench.harness.contest import Asked, Row, contest, option
 from bench.zoo.classic import densenet121, inception_v3, resnet50, unet
-from bench.zoo.edge import bert_mini, efficientnet_b0, mobilenet_v3, yolov8n
+from bench.zoo.edge import bert_layers, efficientnet_b0, mobilenet_v3, yolov8n
 from bench.zoo.mediapipe import blazeface
 from bench.zoo.mobilenets import mobilenet_v1, mobilenet_v2
 from bench.zoo.opened import opened
@@ -30,7 +30,7 @@ _HIGHEST: Mapping[str, tuple[Callable[[int], onnx.ModelProto], Dimension]] = {
     "ESPCN": (espcn, Dimension("pixels", 16, 224)),
     "BlazeFace": (blazeface, Dimension("pixels", 64, 256, 32)),
     "YOLOv8n's layers": (yolov8n, Dimension("pixels", 64, 640, 32)),
-    "BERT-mini": (bert_mini, Dimension("tokens", 1, 256)),
+    "BERT-mini": (bert_layers, Dimension("tokens", 1, 256)),
     "temporal convolutions": (temporal, Dimension("samples", 800, 8000, 8)),
     "vocoder": (vocoder, Dimension("frames", 1, 64)),
     "LSTM, both directions": (

@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 
 from arenite.pipeline.base.reading import Reading
-from bench.zoo import EDGE, MEDIAPIPE, NETWORKS, OPEN, SEQUENCES, SMALL
+from bench.zoo import EDGE, MEDIAPIPE, NETWORKS, OPEN, SEQUENCES, SMALL, TRANSFORMERS
 from bench.zoo.classic import vgg16
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -81,7 +81,10 @@ def package_file(package: str, path: str) -> Path:
 def zoo_file(name: str, folder: Path) -> Path:
     """Write a network of the zoo to a folder and return its path."""
     path = folder / f"{name}.onnx"
-    networks = {**NETWORKS, **MEDIAPIPE, **SMALL, **EDGE, **SEQUENCES, **OPEN, "vgg16": vgg16}
+    networks = {
+        **NETWORKS, **MEDIAPIPE, **SMALL, **EDGE, **SEQUENCES, **OPEN, **TRANSFORMERS,
+        "vgg16": vgg16,
+    }  # fmt: skip
     onnx.save(networks[name](), path)
     return path
 

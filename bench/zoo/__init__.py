@@ -9,7 +9,7 @@ from bench.zoo.cells import darts, randwire, swiftnet
 from bench.zoo.classic import densenet121, inception_v3, resnet50, unet
 from bench.zoo.decoders import language_model
 from bench.zoo.detecting import detector
-from bench.zoo.edge import bert_mini, deit_tiny, efficientnet_b0, mobilenet_v3, yolov8n
+from bench.zoo.edge import bert_layers, deit_tiny, efficientnet_b0, mobilenet_v3, yolov8n
 from bench.zoo.encoders import bert, vit
 from bench.zoo.llama import smollm
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
@@ -79,13 +79,14 @@ EDGE: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v3": mobilenet_v3,
     "efficientnet-b0": efficientnet_b0,
     "yolov8n": yolov8n,
-    "bert-mini": bert_mini,
+    "bert-mini": bert_layers,
+    "minilm-layers": partial(bert_layers, layers=6, features=384, heads=12),
     "deit-tiny": deit_tiny,
 }
 """Networks that edge devices run today."""
 
 OPEN: dict[str, Callable[[], onnx.ModelProto]] = {
-    "bert-mini-open": partial(opened, bert_mini, 128, 64, "tokens"),
+    "bert-mini-open": partial(opened, bert_layers, 128, 64, "tokens"),
     "yolov8n-open": partial(opened, yolov8n, 320, 256, "pixels"),
     "detector-open": detector,
     "mobilenet-v2-open": partial(

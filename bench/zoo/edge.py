@@ -160,15 +160,19 @@ def _doubled(net: NetworkBuilder, x: str) -> str:
     )  # fmt: skip
 
 
-def bert_mini(rows: int = 128) -> onnx.ModelProto:
-    """Return the layers of BERT-mini for `rows` tokens, after their embedding.
+def bert_layers(
+    rows: int = 128, layers: int = 4, features: int = 256, heads: int = 4
+) -> onnx.ModelProto:
+    """Return the layers of an encoder for `rows` tokens, after their embedding; of BERT-mini.
 
-    Source: Turc et al. 2019, arXiv 1908.08962.
+    Six layers of 384 features and 12 heads are MiniLM's.
+
+    Source: Turc et al. 2019, arXiv 1908.08962; Wang et al. 2020, arXiv 2002.10957.
     """
-    net = NetworkBuilder(f"bert_mini_{rows}")
-    x = net.input("embeddings", 1, rows, 256)
-    for _ in range(4):
-        x = _normed(net, net.add(x, _attention(net, x, heads=4)))
+    net = NetworkBuilder(f"bert_{layers}_{features}_{rows}")
+    x = net.input("embeddings", 1, rows, features)
+    for _ in range(layers):
+        x = _normed(net, net.add(x, _attention(net, x, heads=heads)))
         x = _normed(net, net.add(x, _perceptron(net, x)))
     net.output(x, "states")
     return net.build()

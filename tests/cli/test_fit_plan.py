@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import jsonschema
+import onnx
 import pytest
 
 from arenite.runtime.program import touching
 from arenite.strategies.bands.regions import Regions
+from bench.zoo.edge import bert_layers
 from support.command_models import EXPANDING
 from support.tiny_onnx import parse, save, with_random_weights
 from support.trading import step_file
@@ -100,6 +102,17 @@ def test_strips_are_made_again_from_a_plan(run_json, tmp_path, monkeypatch, are_
     run_json("verify", plan, network)
     run_json("build", network, "--plan", plan, "-o", built)
     assert built.read_bytes() == fit.read_bytes()
+
+
+def test_results_over_what_they_replace_are_made_again_from_a_plan(run_json, tmp_path):
+    model, plan, one, other = (
+        tmp_path / name for name in ("m.onnx", "p.json", "one.arena", "other.arena")
+    )
+    onnx.save(bert_layers(rows=24, layers=3, features=64), model)
+    for path in (plan, one):
+        run_json("fit", model, "--budget", "24576", "-o", path)
+    run_json("build", model, "--plan", plan, "-o", other)
+    assert one.read_bytes() == other.read_bytes()
 
 
 def test_what_fits_whole_is_an_ordinary_plan(run_json, network, tmp_path):

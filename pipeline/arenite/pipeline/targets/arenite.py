@@ -60,7 +60,9 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
     if plan_file.bands is not None:
         lowered = lower_model(path, reading)
         allowed = partial(runs_by_rows, lowered.program)
-        found = rebuild_bands(lowered.program, plan_file.bands, rules(), allowed)
+        found = rebuild_bands(
+            lowered.program, plan_file.bands, plan_file.problem, rules(), allowed
+        )
         if lowered.loads_beside:
             counted = replace(rules(), outlines=True)
             found = loads_as_in(found, plan_file.problem.steps, counted)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from arenite.planner import Alias, DType, Program, ShouldStop, Step, Tensor, TensorKind
 from arenite.planner.operators import Band, Pieces
 from arenite.planner.programs import Names, RowReads, RowStep, never
+from arenite.planner.sizes import same_lengths
 from arenite.planner.tensors import num_rows, row_bytes
 from arenite.strategies.bands.columns import Columns, NarrowStep, cut
 from arenite.strategies.bands.paths import SearchStoppedError
@@ -59,12 +60,16 @@ def expand(
     program: Program,
     regions: Iterable[BandedRegion | StripOfRegion],
     should_stop: ShouldStop = never,
+    *,
+    lays_over: bool = False,
 ) -> Program:
     """Return the program with regions run in bands.
 
     Args:
         program: The program, none of its storage shared yet.
         regions: Regions that do not overlap, in order; strips of a region one after the other.
+        lays_over: Whether a tensor that is kept lies where another is whose rows die as its own
+            are made: tokens, say, to which each layer adds something.
 
     Cost: O(rows made + rows read at all turns).
     """
@@ -75,7 +80,8 @@ def expand(
     for each in regions:
         region = each if isinstance(each, BandedRegion) else _narrow(each, tensors, names)
         steps += program.steps[done : region.start]
-        steps += _Expansion(region, tensors, names).steps(should_stop)
+        laid = program if lays_over and region is each else None
+        steps += _Expansion(region, tensors, names, laid).steps(should_stop)
         done = region.start + len(region.steps)
     steps += program.steps[done:]
     return replace(program, tensors=tensors, steps=tuple(steps))
@@ -143,10 +149,13 @@ class _RowPiece:
 class _Expansion:
     """The steps of one region; it adds its tensors to the program's and removes those it cuts."""
 
-    def __init__(self, region: BandedRegion, tensors: dict[str, Tensor], names: Names) -> None:
+    def __init__(
+        self, region: BandedRegion, tensors: dict[str, Tensor], names: Names, laid: Program | None
+    ) -> None:
         self._region = region
         self._tensors = tensors
         self._names = names
+        self._laid = laid
         self._pieces: dict[str, list[_RowPiece]] = {}
         self._sums: dict[str, str] = {}
         self._viewed: dict[tuple[str, int, Columns], str] = {}
@@ -163,6 +172,8 @@ class _Expansion:
             self._cut(name, made[name], deaths)
         for name in region.surroundings.consumed:
             self._cut(name, [0] * num_rows(self._tensors[name]), last_read[name])
+        if self._laid is not None:
+            self._lay_over(self._laid, made, last_read)
         found: list[Step] = []
         for turn in region.turns:
             if should_stop():
@@ -219,6 +230,37 @@ class _Expansion:
             )
             pieces.append(_RowPiece(first, stop, label))
         self._pieces[name] = pieces
+
+    def _lay_over(
+        self,
+        program: Program,
+        made: Mapping[str, Sequence[int]],
+        last_read: Mapping[str, Sequence[int]],
+    ) -> None:
+        """Put results that are kept where a tensor is whose rows they take the place of."""
+        free = [
+            name
+            for name in sorted(self._region.surroundings.consumed)
+            if program.tensors[name].alias is None and name not in program.input_tensors
+        ]
+        for row_step in self._region.steps:
+            result = self._tensors.get(row_step.result.name)
+            if result is None or result.name not in self._region.surroundings.kept:
+                continue
+            if result.alias is not None or result.name not in made:
+                continue
+            for name in free:
+                tensor = self._tensors[name]
+                is_alike = tensor.dtype == result.dtype and same_lengths(
+                    tensor.shape, result.shape
+                )
+                in_place = name in row_step.overwritable
+                if is_alike and _takes_place(
+                    last_read[name], made[result.name], in_place=in_place
+                ):
+                    self._tensors[result.name] = replace(result, alias=Alias(name))
+                    free.remove(name)
+                    break
 
     def _step(self, turn: Turn) -> Step:
         row_step = self._row_step(turn)
@@ -333,6 +375,22 @@ def _overlapping(pieces: Sequence[_RowPiece], low: int, high: int) -> Sequence[_
 
 def _column_bytes(tensor: Tensor) -> int:
     return row_bytes(tensor) // tensor.shape[2]
+
+
+def _takes_place(deaths: Sequence[int], births: Sequence[int], *, in_place: bool) -> bool:
+    """Tell whether rows are made where others die, before more of these do.
+
+    Args:
+        deaths: The last turn that reads each row of the one tensor.
+        births: The turn that makes each row of the other.
+        in_place: Whether a row may be made at the turn that reads the other.
+    """
+    turns = sorted(set(deaths))
+    following = dict(pairwise([*turns, max(turns[-1], *births) + 1]))
+    return all(
+        (death < birth or (in_place and death == birth)) and birth <= following[death]
+        for death, birth in zip(deaths, births, strict=True)
+    )
 
 
 def _needed(reads: RowReads, turn: Turn) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from arenite.planner import Candidate, Derivation, Program, Rules, Step, derive
+from arenite.planner import Candidate, Derivation, Problem, Program, Rules, Step, derive
 from arenite.planner.errors import OrderError
 from arenite.planner.operators import Strips
 from arenite.planner.planfile import Bands, RegionOf, StripsOf
@@ -47,12 +47,17 @@ def _columns(operator: Strips) -> int:
 
 
 def rebuild_bands(
-    program: Program, bands: Bands, rules: Rules, is_allowed: Callable[[RowStep], bool]
+    program: Program,
+    bands: Bands,
+    problem: Problem,
+    rules: Rules,
+    is_allowed: Callable[[RowStep], bool],
 ) -> Derivation:
     """Return the program in bands that a plan file states.
 
     Args:
         program: The program that runs whole, in any order.
+        problem: Records of the plan file: they say whether results lie over what they replace.
         is_allowed: Whether a step that could run row by row may.
 
     Raises:
@@ -82,7 +87,15 @@ def rebuild_bands(
             )
         chosen.append(Region(start, stop, each.rows, each.inner_rows, each.columns))
     counted = replace(rules, outlines=True, by_rows=regions.by_rows)
-    return derive(run_in_bands(regions, chosen), counted)
+    apart, laid = (
+        derive(run_in_bands(regions, chosen, lays_over=each), counted) for each in (False, True)
+    )
+    replaced = _names(apart.problem) - _names(laid.problem)
+    return laid if replaced.isdisjoint(_names(problem)) else apart
+
+
+def _names(problem: Problem) -> set[str]:
+    return {record.name for record in problem.records}
 
 
 def _ends(steps: Sequence[Step], first: str, last: str) -> tuple[int, int]:

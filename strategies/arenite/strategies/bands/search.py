@@ -204,28 +204,43 @@ class BandsSearch:
         regions = tuple(edge.region for edge in path if edge.region is not None)
         known = self._known.get(regions)
         if known is None:
-            banded = run_in_bands(self._regions, regions, self._edges.should_stop)
-            if self._edges.should_stop():
-                raise SearchStoppedError
-            known = self._known[regions] = Candidate.of(
-                banded,
-                self._rules,
-                self._place,
-                sum(edge.seconds for edge in path),
-                self.whole.whole,
-                (InBands(self.program, regions),),
-            )
+            seconds = sum(edge.seconds for edge in path)
+            known = self._known[regions] = self._lowest(regions, seconds)
             self.lowest = min(self.lowest, known, key=lambda each: each.height)
         return known
 
+    def _lowest(self, regions: tuple[Region, ...], seconds: float) -> Candidate:
+        """Return the program in bands; results over what they replace if that is lower."""
+        found: list[Candidate] = []
+        for lays_over in (False, True):
+            banded = run_in_bands(
+                self._regions, regions, self._edges.should_stop, lays_over=lays_over
+            )
+            if self._edges.should_stop():
+                raise SearchStoppedError
+            if found and banded.tensors == found[0].unshared.tensors:
+                break
+            notes = (InBands(self.program, regions),)
+            found.append(
+                Candidate.of(banded, self._rules, self._place, seconds, self.whole.whole, notes)
+            )
+            if found[0].height <= found[0].problem.lower_bound:
+                break  # nothing is lower
+        return min(found, key=lambda each: each.height)
+
 
 def run_in_bands(
-    regions: Regions, chosen: Iterable[Region], should_stop: ShouldStop = never
+    regions: Regions,
+    chosen: Iterable[Region],
+    should_stop: ShouldStop = never,
+    *,
+    lays_over: bool = False,
 ) -> Program:
     """Return a program with some regions in bands, and strips as ordinary steps.
 
     Args:
         chosen: Some that do not overlap, in order; each of their steps can run row by row.
+        lays_over: Whether results are laid over what they replace, row by row.
     """
 
     def banded(region: Region) -> Iterator[BandedRegion | StripOfRegion]:
@@ -240,7 +255,8 @@ def run_in_bands(
             yield StripOfRegion(found, strip)
 
     all_regions = chain.from_iterable(map(banded, chosen))
-    return unfold(expand(regions.program, all_regions, should_stop), should_stop)
+    expanded = expand(regions.program, all_regions, should_stop, lays_over=lays_over)
+    return unfold(expanded, should_stop)
 
 
 def _loads(problem: Problem, num_steps: int) -> tuple[int, ...]:

@@ -1,0 +1,206 @@
+"""Transformers beside other engines: encoders, tokens of decoders, and arenas in bands."""
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from arenite.compression.blocks import with_blocks
+from arenite.compression.onnx_model import OnnxModel
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.generation.lengths import decoder_dims
+from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.programs import random_inputs
+from arenite.pipeline.session import Session
+from arenite.runtime.targets.onnxruntime import stock_options, stock_session
+from bench.contests.runtime import difference
+from bench.harness.contest import TABLE, Asked, Row, chosen, contest, note, option
+from bench.harness.engines import OURS, compiled_entry, converted_peers, race
+from bench.harness.inputs import zoo_file
+from bench.harness.measuring import interleaved, mean_processor_seconds, paired_ratios
+from bench.zoo.decoders import language_model
+from bench.zoo.edge import bert_layers
+from bench.zoo.llama import smollm
+
+Array = NDArray[Any]
+_ENCODERS, _DECODING, _ARENAS = "Encoders", "One token of a decoder", "Arenas in bands"
+_PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "ncnn": "ncnn"}
+ENCODERS = ("bert-mini", "minilm-layers", "deit-tiny", "vit-tiny")
+DECODERS: dict[str, Callable[[], onnx.ModelProto]] = {
+    "4 layers of 256": partial(language_model, most=4096),
+    "SmolLM-135M": smollm,
+}
+CACHES = (256, 2048)
+_CHUNK = 16
+_MOST_SLOWER = 0.03
+_AS_STOCK, _RIGHT = 1e-5, 1e-3
+"""Most that outputs of ONNX Runtime and of others differ, of the largest."""
+
+
+@contest(
+    {_ENCODERS: {
+        "network": "", **dict.fromkeys(_PEERS.values(), ".2f"), "of the best": ".2f",
+        "ours, ms": ".2f", "arena, B": "",
+    }, _DECODING: {
+        "decoder": "", "weights": "", "cache": "", "beside ONNX Runtime": ".2f",
+        "ours, ms": ".2f", "ONNX Runtime, ms": ".2f", "arena, B": "", "difference": ".0e",
+    }, _ARENAS: {
+        "tokens": "", "arena": "", "bytes": "", "times less": ".2f", "latency": ".2f",
+        "predicted": ".2f",
+    }},
+    rounds=5,
+    options=[
+        option("--tables", nargs="+", default=(), metavar="TABLE",
+               help="of encoders, decoding and arenas (default: all)"),
+        option("--seconds", type=float, default=0.3, help="seconds of a sample (default: 0.3)"),
+    ],
+)  # fmt: skip
+def transformers(asked: Asked) -> Iterator[Row]:
+    """Transformers beside other engines: encoders, tokens of decoders, and arenas in bands.
+
+    Times are of the processor, one thread, engines in turn; below 1 ours is faster. A decoder has
+    a full cache and computes one token: in our sessions the cache is a state, ONNX Runtime takes
+    and returns it. Weights of 4 bits are those of `arenite compress --bits 4 --block 32`, and of
+    the same file. BERT-mini in bands is compared with itself whole.
+    """
+    tables = {"encoders": _encoders, "decoding": _decoding, "arenas": _arenas}
+    for name in chosen(asked.given.tables, tables, "table"):
+        yield from tables[name](asked)
+
+
+def _encoders(asked: Asked) -> Iterator[Row]:
+    for name in ENCODERS:
+        model = zoo_file(name, asked.folder)
+        with tempfile.TemporaryDirectory() as folder:
+            entry = compiled_entry(model, Path(folder))
+            raced = race(
+                entry, ["onnxruntime", "openvino"], asked.rounds,
+                peers=dict(converted_peers(model, Path(folder))), may_drop=True,
+                seconds=asked.given.seconds, by_processor_time=True,
+            )  # fmt: skip
+        own = raced.pop(OURS)
+        row: Row = {
+            TABLE: _ENCODERS, "network": name, "ours, ms": statistics.median(own.latencies_ms),
+            "arena, B": entry.arena_bytes,
+        }  # fmt: skip
+        right = {}
+        for engine, other in raced.items():
+            off = difference(own.outputs, other.outputs)
+            note(f"{name}: {own.latency_to(other).median:.2f} of {engine}, off by {off:.0e}")
+            asked.require(engine != "onnxruntime" or off <= _AS_STOCK, f"{name}: outputs")
+            if off <= _RIGHT:
+                right[engine] = row[_PEERS[engine]] = own.latency_to(other)
+        row["of the best"] = max(right.values(), key=lambda each: each.median)
+        yield row
+
+
+def _decoding(asked: Asked) -> Iterator[Row]:
+    for name, build in DECODERS.items():
+        for bits in (32, 4):
+            path = asked.folder / "decoder.onnx"
+            onnx.save(_with_matrices(build()), path)
+            if bits == 4:
+                onnx.save(with_blocks(OnnxModel(path), bits, 32)[0], path)
+            for length in CACHES:
+                row = _token(asked, path, length)
+                weights = "32-bit floats" if bits == 32 else "4 bits"
+                yield {TABLE: _DECODING, "decoder": name, "weights": weights, **row}
+
+
+def _with_matrices(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model with constants in the place of those that it transposes."""
+    graph = model.graph
+    constants = {each.name: each for each in graph.initializer}
+    for node in [each for each in graph.node if each.op_type == "Transpose"]:
+        if node.input[0] in constants:
+            array = onnx.numpy_helper.to_array(constants[node.input[0]]).T.copy()
+            graph.initializer.append(onnx.numpy_helper.from_array(array, node.output[0]))
+            graph.node.remove(node)
+    return model
+
+
+def _token(asked: Asked, path: Path, length: int) -> Row:
+    """Return how long the last token takes that a cache has room for."""
+    past = length - 1
+    tokens = np.random.default_rng(0).integers(0, 96, length)
+    options = stock_options(num_threads=1)
+    stock = stock_session(path, options)
+    with Session(path, dims=decoder_dims(path, length, _CHUNK, {})) as session:
+        for first in range(0, past, _CHUNK):
+            session.run(_fed(tokens, first, min(first + _CHUNK, past)))
+        feeds = _fed(tokens, past, length)
+        caches = {
+            port.name: np.array(session.states[port.name])
+            for port in stock.get_inputs()
+            if port.name not in feeds
+        }
+        caches = {name: _by_heads(array) for name, array in caches.items()}
+
+        def ours() -> dict[str, Array]:
+            session.states.truncate(past)
+            return session.run(feeds, copy=False)
+
+        def theirs() -> list[Array]:
+            return list(stock.run(None, {**feeds, **caches}))
+
+        off = difference([np.array(ours()["logits"])], theirs()[:1])
+        asked.require(off <= _AS_STOCK, f"{path.name} with {length} tokens: outputs")
+        measure = partial(mean_processor_seconds, at_least_s=asked.given.seconds)
+        seconds = interleaved(
+            {"ours": partial(measure, ours), "theirs": partial(measure, theirs)}, asked.rounds
+        )
+        ratio = paired_ratios(seconds["ours"], seconds["theirs"])
+        note(f"cache of {length}: {ratio.median:.2f} of onnxruntime, off by {off:.0e}")
+        return {
+            "cache": length, "beside ONNX Runtime": ratio,
+            "ours, ms": 1e3 * statistics.median(seconds["ours"]),
+            "ONNX Runtime, ms": 1e3 * statistics.median(seconds["theirs"]),
+            "arena, B": session.arena_bytes, "difference": off,
+        }  # fmt: skip
+
+
+def _fed(tokens: Array, first: int, end: int) -> dict[str, Array]:
+    return {
+        "input_ids": tokens[None, first:end], "attention_mask": np.ones((1, end), np.int64),
+        "position_ids": np.arange(first, end)[None],
+    }  # fmt: skip
+
+
+def _by_heads(cache: Array) -> Array:
+    """Return keys or values by batches, heads and tokens; a state has tokens first."""
+    return np.ascontiguousarray(cache.transpose(1, 2, 0, 3))
+
+
+def _arenas(asked: Asked) -> Iterator[Row]:
+    for rows in (128, 512):
+        path = asked.folder / "bert.onnx"
+        onnx.save(bert_layers(rows), path)
+        fitting = Fitting(path, Reading())
+        frontier = fitting.frontier()
+        quick = [each for each in frontier if each.slowdown <= _MOST_SLOWER]
+        fits = {"whole": frontier[0], "at most 3 % slower": quick[-1], "least": frontier[-1]}
+        arrays = random_inputs(fitting.program, 0)
+        with ExitStack() as stack:
+            runs = {}
+            made = {}
+            for name, fit in fits.items():
+                session = stack.enter_context(fitting.session(fit))
+                made[name] = {key: each.tobytes() for key, each in session.run(arrays).items()}
+                run = partial(session.run, arrays, copy=False)
+                runs[name] = partial(mean_processor_seconds, run, asked.given.seconds)
+            seconds = interleaved(runs, asked.rounds)
+        for name, fit in fits.items():
+            asked.require(made[name] == made["whole"], f"{rows} tokens, {name}: the same bits")
+            yield {
+                TABLE: _ARENAS, "tokens": rows, "arena": name, "bytes": fit.height,
+                "times less": frontier[0].height / fit.height,
+                "latency": paired_ratios(seconds[name], seconds["whole"]),
+                "predicted": 1 + fit.slowdown,
+            }  # fmt: skip
