@@ -217,6 +217,8 @@ class BandsSearch:
                 self._regions, regions, self._edges.should_stop, lays_over=lays_over
             )
             if self._edges.should_stop():
+                if found:
+                    break
                 raise SearchStoppedError
             if found and banded.tensors == found[0].unshared.tensors:
                 break
