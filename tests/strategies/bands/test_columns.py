@@ -130,7 +130,7 @@ def test_a_plan_file_states_strips_and_makes_them_again(tmp_path):
     *_, least = search.frontier()
     assert any(each.columns for each in InBands.of(least).regions)
     bands = describe_bands(model.program, least)
-    again = rebuild_bands(model.program, bands, rules(), allowed)
+    again = rebuild_bands(model.program, bands, least.problem, rules(), allowed)
     assert again.problem == least.problem
     for wrong in (1 << 20, 18):
         edited = replace(bands, regions=(RegionOf(*_ends(bands), 1, 1, wrong),))
