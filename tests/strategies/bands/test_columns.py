@@ -135,7 +135,7 @@ def test_a_plan_file_states_strips_and_makes_them_again(tmp_path):
     for wrong in (1 << 20, 18):
         edited = replace(bands, regions=(RegionOf(*_ends(bands), 1, 1, wrong),))
         with pytest.raises(OrderError, match=f"in strips of {wrong} columns"):
-            rebuild_bands(model.program, edited, rules(), allowed)
+            rebuild_bands(model.program, edited, least.problem, rules(), allowed)
 
 
 def _ends(bands):
