@@ -41,7 +41,7 @@ def apart_of(program: Program) -> frozenset[str]:
     """Return the tensors of which steps touch rows alone: these need not lie end to end.
 
     Of tensors that lie in one place, as a result lies on the operand that it overwrites, all are
-    touched by rows or none. Parts of a tensor, and views with other rows, lie end to end as it does.
+    touched by rows or none. Parts of a tensor and views with other rows lie end to end as it does.
     """
     pieces = pieces_of(program)
     touched = {name for step in program.steps for name in (*step.reads, *step.writes)}
