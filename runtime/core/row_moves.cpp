@@ -90,6 +90,14 @@ std::optional<RowMove> RowMove::of(const program::Move& move, std::size_t source
   return found;
 }
 
+std::size_t RowMove::num_rows() const {
+  if (rows.empty()) { return 1; }
+  const RowAxis& axis = rows.front();
+  const bool is_row_by_row = rows.size() == 1 && axis.source_step == 1 && axis.target_step == 1 &&
+                             axis.source_stride == 0 && axis.target_stride == 0;
+  return is_row_by_row ? axis.length : 0;
+}
+
 StepVector<RowMove::Piece> RowMove::pieces() const {
   std::size_t count = 1;
   for (const RowAxis& axis : rows) { count *= axis.length; }

@@ -44,6 +44,9 @@ struct RowMove {
                                    std::size_t target_row);
 
   StepVector<Piece> pieces() const;
+
+  // The rows that it moves if each piece is the one before, a row further on both sides; else 0.
+  std::size_t num_rows() const;
 };
 
 }  // namespace arenite

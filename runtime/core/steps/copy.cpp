@@ -121,6 +121,12 @@ class RowJoinStep final : public Step {
   std::size_t row_;
 };
 
+// The address of a row; without a table rows are so many bytes apart.
+template <typename Byte>
+Byte* row_of(Byte* data, const std::uint64_t* rows, std::size_t row, std::size_t size) {
+  return data + (rows == nullptr ? row * size : static_cast<std::size_t>(rows[row]));
+}
+
 bool is_empty(const program::Move& move) {
   return std::find(move.shape()->begin(), move.shape()->end(), 0u) != move.shape()->end();
 }
@@ -202,17 +208,12 @@ class RowCopyStep final : public Step {
     const Move& move = moves_[piece.move];
     const std::size_t row = piece.source_row + further;
     const std::byte* from =
-        move.source + piece.source_place +
-        (move.source_rows == nullptr ? row * move.source_row
-                                     : static_cast<std::size_t>(move.source_rows[row]));
+        row_of(move.source, move.source_rows, row, move.source_row) + piece.source_place;
     std::byte* to = target(piece.target_row + further) + piece.target_place;
     if (from != to || !move.stays_in_place) { move.copy.run(from, to, nullptr); }
   }
 
-  std::byte* target(std::size_t row) const {
-    return target_ + (target_rows_ == nullptr ? row * row_size_
-                                              : static_cast<std::size_t>(target_rows_[row]));
-  }
+  std::byte* target(std::size_t row) const { return row_of(target_, target_rows_, row, row_size_); }
 
   std::byte* target_;
   const std::uint64_t* target_rows_;  // null: one after another
@@ -248,57 +249,72 @@ std::unique_ptr<Step> make_row_copy(const Operands& operands, const program::Cop
   const auto bytes = [element](std::int64_t count) {
     return count * static_cast<std::int64_t>(element);
   };
-  StepVector<RowCopyStep::Move> moves;
-  StepVector<RowCopyStep::Piece> pieces;
   const flatbuffers::uoffset_t count =
       attributes.moves() == nullptr ? 0 : attributes.moves()->size();
+  StepVector<RowMove> found;
+  StepVector<RowCopyStep::Move> moves;
+  found.reserve(count);
   moves.reserve(count);
+  const std::size_t target_row = target.size / target.shape[1];
   for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
     const auto& move = *attributes.moves()->Get(i);
     if (is_empty(move)) { continue; }
     const auto& source = *operands.inputs[move.input()];
     const std::size_t source_row = source.size / source.shape[1];
-    const std::size_t target_row = target.size / target.shape[1];
-    const auto found = RowMove::of(move, source_row / element, target_row / element);
-    require(operands, found.has_value(), "it runs by rows, but a move crosses rows");
+    auto rows = RowMove::of(move, source_row / element, target_row / element);
+    require(operands, rows.has_value(), "it runs by rows, but a move crosses rows");
     StepVector<StridedCopy::Axis> axes;
-    axes.reserve(found->columns.size());
-    for (const auto& axis : found->columns) {
+    axes.reserve(rows->columns.size());
+    for (const auto& axis : rows->columns) {
       axes.push_back({axis.length, bytes(axis.source), bytes(axis.target)});
     }
     const bool stays = is_identity(axes);
-    const auto row_of = [](const TensorView& view, std::size_t row, std::size_t size) {
-      return view.data +
-             (view.rows == nullptr ? row * size : static_cast<std::size_t>(view.rows[row]));
-    };
-    const auto of_move = found->pieces();
-    if (pieces.empty()) {  // moves are often alike
-      pieces.reserve(
-          std::min<std::uint64_t>(std::uint64_t{count} * of_move.size(), target.num_elements()));
-    }
-    for (const auto& each : of_move) {
-      const RowCopyStep::Piece piece{moves.size(), static_cast<std::size_t>(each.target_row),
-                                     static_cast<std::size_t>(each.source_row),
-                                     static_cast<std::size_t>(bytes(each.source_place)),
-                                     static_cast<std::size_t>(bytes(each.target_place))};
-      const std::byte* from = row_of(source, piece.source_row, source_row);
-      const std::byte* to = row_of(target, piece.target_row, target_row);
-      const bool is_there = stays && from + piece.source_place == to + piece.target_place;
-      require(operands, is_there || from + source_row <= to || to + target_row <= from,
-              "a move is between rows that share bytes");
-      pieces.push_back(piece);
-    }
+    found.push_back(*std::move(rows));
     moves.push_back(
         {StridedCopy(std::move(axes), 0, 0, element), source.data, source.rows, source_row, stays});
   }
-  std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.target_row, a.move, a.target_place, a.source_row, a.source_place) <
-           std::tie(b.target_row, b.move, b.target_place, b.source_row, b.source_place);
-  });
-  const std::size_t alike = num_alike(pieces);
-  const auto end = pieces.begin() + static_cast<std::ptrdiff_t>(pieces.size() / alike);
-  return std::make_unique<RowCopyStep>(target, std::move(moves),
-                                       StepVector<RowCopyStep::Piece>(pieces.begin(), end), alike,
+  const auto is_as_first = [&found](const RowMove& move) {
+    return move.num_rows() == found.front().num_rows() &&
+           move.first.target_row == found.front().first.target_row;
+  };
+  // Rows that all have the same pieces are told by the first.
+  std::size_t alike = found.empty() ? 1 : found.front().num_rows();
+  if (!std::all_of(found.begin(), found.end(), is_as_first)) { alike = 0; }
+  const auto check = [&](const RowCopyStep::Piece& piece, std::size_t further) {
+    const RowCopyStep::Move& move = moves[piece.move];
+    const std::byte* from =
+        row_of(move.source, move.source_rows, piece.source_row + further, move.source_row);
+    const std::byte* to = row_of(target.data, target.rows, piece.target_row + further, target_row);
+    const bool is_there =
+        move.stays_in_place && from + piece.source_place == to + piece.target_place;
+    require(operands, is_there || from + move.source_row <= to || to + target_row <= from,
+            "a move is between rows that share bytes");
+  };
+  StepVector<RowCopyStep::Piece> pieces;
+  const auto add = [&](const RowMove::Piece& each, std::size_t move) {
+    pieces.push_back({move, static_cast<std::size_t>(each.target_row),
+                      static_cast<std::size_t>(each.source_row),
+                      static_cast<std::size_t>(bytes(each.source_place)),
+                      static_cast<std::size_t>(bytes(each.target_place))});
+    for (std::size_t k = 0; k < std::max<std::size_t>(alike, 1); ++k) { check(pieces.back(), k); }
+  };
+  pieces.reserve(found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (alike > 0) {
+      add(found[i].first, i);
+    } else {
+      for (const auto& each : found[i].pieces()) { add(each, i); }
+    }
+  }
+  if (alike == 0) {
+    std::sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.target_row, a.move, a.target_place, a.source_row, a.source_place) <
+             std::tie(b.target_row, b.move, b.target_place, b.source_row, b.source_place);
+    });
+    alike = num_alike(pieces);
+    pieces.resize(pieces.size() / alike);
+  }
+  return std::make_unique<RowCopyStep>(target, std::move(moves), std::move(pieces), alike,
                                        std::move(fill));
 }
 
