@@ -95,9 +95,12 @@ def test_bands_of_floats_agree_with_our_runtime(name: str, tmp_path: Path) -> No
 def test_what_sums_up_rows_does_so_as_they_come(name: str, tmp_path: Path) -> None:
     path = made(name, tmp_path)
     bands = Bands(path)
-    text = source(bands.within(bands.least))
     kernel = "sum" if name.startswith("tower") else "average_pool"
-    assert re.search(rf"    {kernel}_by_rows_(s8|f32)\(.*, first, end\);", text)
+    by_rows = re.compile(rf"    {kernel}_by_rows_(s8|f32)\(.*, first, end\);")
+    budgets = range(
+        bands.least, 2 * bands.least, bands.least // 16
+    )  # groups of channels need less
+    assert any(by_rows.search(source(bands.within(budget))) for budget in budgets)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
