@@ -339,6 +339,15 @@ def tower(dtype: str = "int8") -> bytes:
     return maker.model([x], [maker.softmax(maker.fully_connected(maker.mean(deep), 4))])
 
 
+def summed(dtype: str = "int8") -> bytes:
+    """A sum of two tensors, and a mean of it: it has no channels to make in groups."""
+    maker = NetworkMaker(dtype, seed=6)
+    x = maker.input(1, 22, 14, 3)
+    first = maker.convolution(x, 12, 3)
+    both = maker.add(first, maker.convolution(first, 12, 1, activation=0))
+    return maker.model([x], [maker.softmax(maker.fully_connected(maker.mean(both), 4))])
+
+
 def pooled(dtype: str = "int8") -> bytes:
     """Largest values, then averages over all rows of some columns."""
     maker = NetworkMaker(dtype, seed=4)
