@@ -157,9 +157,14 @@ def test_the_bytes_on_the_page_of_the_raspberry_pi_are_those_of_a_build(
     assert f"{held.weights:,}" == weights
 
 
-@pytest.mark.parametrize(
-    ("model", "figures"), list(rows_of("benchmarks/arenas.md", "In bands of rows, beside others"))
-)
+BANDED_ROWS = [
+    (model, figures)
+    for model, figures in rows_of("benchmarks/arenas.md", "In bands of rows, beside others")
+    if figures[0] < 1 << 20  # a search of larger ones takes minutes
+]
+
+
+@pytest.mark.parametrize(("model", "figures"), BANDED_ROWS)
 def test_the_arenas_in_bands_are_those_that_are_found(model, figures):
     path = shared(f"models/tflite/{model}.tflite")
     frontier = json.loads(output_of(f"arenite fit {path} --json"))["frontier"]
