@@ -303,10 +303,11 @@ class _Assembler:
         memory, starts = self._row_variants.starts(name, table, whole.shape)
         size = row_bytes(whole)
         # Rows that lie apart stay where they are at smaller sizes, though they are shorter then.
-        is_whole = name in self._program.tensors and name not in self._apart
+        storage = self._row_tables.overwritten(name)
+        is_whole = storage in self._program.tensors and storage not in self._apart
         offset = None
         if is_whole and depends(size):
-            memory, offset = self._place_of_tensor(name)
+            memory, offset = self._place_of_tensor(storage)
         elif (is_whole or not depends(size)) and is_contiguous(starts, size):
             offset = starts[0]
         self._sizing.add_tensor(len(self._entries), whole.shape, 0 if offset is None else offset)

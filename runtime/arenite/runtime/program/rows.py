@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from arenite.planner import Program, Tensor
 from arenite.planner.operators import Band, Pieces
+from arenite.planner.sizes import same
 from arenite.planner.tensors import ROW_AXIS, num_rows, row_bytes
 
 Place: TypeAlias = tuple[str, int]
@@ -45,6 +46,25 @@ class RowTables:
         """Return a tensor as it would be in one piece."""
         piece = self._program.tensors[next(iter(self._pieces[tensor]))]
         return replace(piece, name=tensor, shape=self.shapes[tensor], alias=None)
+
+    def overwritten(self, tensor: str) -> str:
+        """Return the tensor that it replaces row by row, in the same places; itself if none."""
+        found = tensor
+        for piece, first in self._pieces[tensor].items():
+            alias = self._program.tensors[piece].alias
+            whole = None if alias is None else self.wholes.get(alias.tensor)
+            if (
+                tensor in self._program.tensors
+                or alias is None
+                or whole is None
+                or not same(alias.offset, 0)
+                or self._pieces[whole][alias.tensor] != first
+                or not same(row_bytes(self.whole(whole)), row_bytes(self.whole(tensor)))
+                or found not in (tensor, whole)
+            ):
+                return tensor
+            found = whole
+        return found if found == tensor else self.overwritten(found)
 
     def rows(self, tensor: str, place: Callable[[str], Place]) -> tuple[str, list[int]]:
         """Return the memory of a tensor, and the byte where each of its rows begins.
