@@ -3,32 +3,12 @@
  *
  *   qemu-aarch64 -plugin count.so,out=FILE,mark=155 PROGRAM
  *
- * A phase ends with the system call `mark`. The declarations are those of version 1 of QEMU's
- * plugin interface, which no Debian package ships; Debian 13's emulator loads no plugins. */
-#include <stdint.h>
+ * A phase ends with the system call `mark`. Debian 13's emulator loads no plugins. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint64_t qemu_plugin_id_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-enum { NO_REGISTERS };
-
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-                                           void (*call)(qemu_plugin_id_t, struct qemu_plugin_tb*));
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb* block,
-                                          void (*call)(unsigned, void*), int flags, void* data);
-void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id,
-                                          void (*call)(qemu_plugin_id_t, unsigned, int64_t,
-                                                       uint64_t, uint64_t, uint64_t, uint64_t,
-                                                       uint64_t, uint64_t, uint64_t, uint64_t));
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, void (*call)(qemu_plugin_id_t, void*),
-                                    void* data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb* block);
-struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb* block, size_t index);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn* instruction);
-void* qemu_plugin_insn_haddr(const struct qemu_plugin_insn* instruction);
+#include "../qemu_plugin.h"
 
 int qemu_plugin_version = 1;
 

@@ -49,22 +49,21 @@ class RowTables:
 
     def overwritten(self, tensor: str) -> str:
         """Return the tensor that it replaces row by row, in the same places; itself if none."""
-        found = tensor
+        if tensor in self._program.tensors:
+            return tensor
+        found: set[str] = set()
         for piece, first in self._pieces[tensor].items():
             alias = self._program.tensors[piece].alias
             whole = None if alias is None else self.wholes.get(alias.tensor)
-            if (
-                tensor in self._program.tensors
-                or alias is None
-                or whole is None
-                or not same(alias.offset, 0)
-                or self._pieces[whole][alias.tensor] != first
-                or not same(row_bytes(self.whole(whole)), row_bytes(self.whole(tensor)))
-                or found not in (tensor, whole)
-            ):
+            if alias is None or whole is None:
                 return tensor
-            found = whole
-        return found if found == tensor else self.overwritten(found)
+            if not same(alias.offset, 0) or self._pieces[whole][alias.tensor] != first:
+                return tensor
+            found.add(whole)
+        (storage, *others) = found
+        if others or not same(row_bytes(self.whole(storage)), row_bytes(self.whole(tensor))):
+            return tensor
+        return self.overwritten(storage)
 
     def rows(self, tensor: str, place: Callable[[str], Place]) -> tuple[str, list[int]]:
         """Return the memory of a tensor, and the byte where each of its rows begins.
