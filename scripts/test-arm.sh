@@ -10,4 +10,4 @@ code=0
 scripts/build-arm.sh "$python" || code=$?
 [ "$code" != 77 ] || exit 0
 [ "$code" = 0 ] || exit "$code"
-ARENITE_ARM="$PWD/build/arm" "$python" -m pytest tests/arm "${@:2}"
+ARENITE_ARM="$PWD/build/arm" "$python" -m pytest tests/arm --numprocesses 2 --dist worksteal "${@:2}"

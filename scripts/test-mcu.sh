@@ -38,4 +38,4 @@ if [ ${#missing[@]} -gt 0 ]; then
     "${missing[@]}" >build/mcu/install.log 2>&1 || skip "cannot install ${missing[*]}"
 fi
 
-ARENITE_MCU=1 "$python" -m pytest tests/mcu "${@:2}"
+ARENITE_MCU=1 "$python" -m pytest tests/mcu --numprocesses 2 --dist worksteal "${@:2}"

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -46,10 +47,7 @@ def qemu(arch: str) -> str:
 @cache
 def plugin() -> Path:
     """Return the plugin that counts, compiled."""
-    made = ARM / "count.so"
-    made.parent.mkdir(parents=True, exist_ok=True)
-    output(["cc", "-O2", "-shared", "-fPIC", "-o", made, HERE / "count.c"])
-    return made
+    return compiled(ARM / "count.so", ["cc", "-O2", "-shared", "-fPIC", HERE / "count.c"])
 
 
 @cache
@@ -63,10 +61,10 @@ def driver(arch: str) -> list[str | Path]:
     build = folder / "build" / "runtime" / "capi"
     if not (build / "libarenite.so").exists():
         raise MissingInputsError("no cross-compiled runtime: run `make arm-wheels` first")
-    made = build / "arenite-runs"
-    output(
-        [f"{triplet}-gcc", "-O2", f"-I{CHECKOUT / 'runtime' / 'capi'}", "-o", made,
-         HERE / "runs.c", f"-L{build}", "-larenite", "-Wl,--allow-shlib-undefined"]
+    made = compiled(
+        build / "arenite-runs",
+        [f"{triplet}-gcc", "-O2", f"-I{CHECKOUT / 'runtime' / 'capi'}", HERE / "runs.c",
+         f"-L{build}", "-larenite", "-Wl,--allow-shlib-undefined"],
     )  # fmt: skip
     libraries = build, folder / "sysroot" / "usr" / "lib" / triplet, f"/usr/{triplet}/lib"
     path = ":".join(map(str, libraries))
@@ -94,6 +92,22 @@ def peers() -> Path:
         shutil.unpack_archive(wheel, _PEERS / "site", "zip")
     (_PEERS / "fetched").touch()
     return _PEERS / "site"
+
+
+def compiled(made: Path, command: Sequence[str | Path]) -> Path:
+    """Return a file after a compiler has made it.
+
+    Processes that make it at the same time see whole files only.
+
+    Raises:
+        MissingInputsError: The compiler fails.
+    """
+    made.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=made.parent) as folder:
+        new = Path(folder) / made.name
+        output([*command, "-o", new])
+        new.replace(made)
+    return made
 
 
 def output(command: Sequence[str | Path], folder: Path | None = None, text: str = "") -> str:

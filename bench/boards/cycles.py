@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.arm.code import cycles_of, listing
-from bench.arm.tools import output
+from bench.arm.tools import compiled
 from bench.boards.program import Program
 from bench.boards.run import run
 from bench.harness.inputs import CHECKOUT
@@ -163,11 +163,9 @@ def _refills(block: Block) -> bool:
 
 @cache
 def _plugin() -> Path:
-    made = CHECKOUT / "build" / "boards" / "blocks.so"
-    made.parent.mkdir(parents=True, exist_ok=True)
     source = Path(__file__).parent / "host" / "blocks.c"
-    output(["cc", "-O2", "-shared", "-fPIC", "-o", made, source])
-    return made
+    made = CHECKOUT / "build" / "boards" / "blocks.so"
+    return compiled(made, ["cc", "-O2", "-shared", "-fPIC", source])
 
 
 def executed(program: Program, inputs: bytes) -> Executed:
