@@ -26,12 +26,12 @@ help:
 	@echo "make clean  remove everything that was built"
 
 # The environment: Debian packages where they are missing, then the project, editable,
-# with every optional package.
+# with every optional package. Modules are compiled when they are imported: most never are.
 $(STAMP): pyproject.toml $(NATIVE) scripts/debian-packages.sh scripts/constraints.txt
 	scripts/debian-packages.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint scripts/constraints.txt \
+	$(BIN)/python -m pip install --quiet --no-compile --constraint scripts/constraints.txt \
 	  --editable '.[all,bench,dev,docs]'
 	touch $@
 

@@ -15,7 +15,7 @@ fi
 if "$python" -c 'from importlib.util import find_spec as f; exit(not f("executorch"))'; then
     exit 0
 fi
-if ! said=$("$python" -m pip install --quiet --no-deps --only-binary :all: "${packages[@]}" 2>&1); then
+if ! said=$("$python" -m pip install --quiet --no-compile --no-deps --only-binary :all: "${packages[@]}" 2>&1); then
     tail -n 1 <<<"$said" >&2
     echo "${packages[0]} is not to be had here: its tests will be skipped." >&2
 fi

@@ -13,7 +13,7 @@ release=2.13.0+cpu
 if "$python" -c 'import torch' 2>/dev/null; then
     exit 0
 fi
-if ! said=$("$python" -m pip install --quiet --only-binary :all: "torch==$release" 2>&1); then
+if ! said=$("$python" -m pip install --quiet --no-compile --only-binary :all: "torch==$release" 2>&1); then
     tail -n 1 <<<"$said" >&2
     echo "PyTorch $release is not to be had here: the training tests will be skipped." >&2
     echo "Name a place that has it, in PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS say." >&2

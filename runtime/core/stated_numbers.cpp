@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "checking.hpp"
+#include "objects_generated.h"
 
 namespace arenite {
 
@@ -23,9 +24,12 @@ const std::uint8_t* field(const void* table, flatbuffers::voffset_t offset) {
   return static_cast<const flatbuffers::Table*>(table)->GetAddressOf(offset);
 }
 
-template <typename Unpacked, typename Table>
-std::unique_ptr<Unpacked> unpacked(const Table& table) {
-  return std::unique_ptr<Unpacked>(table.UnPack());
+// Returns a copy of a table, which the schema describes in two namespaces, outside of any file.
+template <typename Table, typename Given>
+std::unique_ptr<typename Table::NativeTableType> unpacked(const Given* given) {
+  const void* const table = given;
+  return std::unique_ptr<typename Table::NativeTableType>(
+      static_cast<const Table*>(table)->UnPack());
 }
 
 const flatbuffers::Vector<std::uint32_t>* padding_of(const program::Step& step) {
@@ -126,27 +130,27 @@ flatbuffers::DetachedBuffer copied_step(const program::Step& step) {
   flatbuffers::Offset<void> kernel;
   switch (step.kernel_type()) {
     case Operator::Copy:
-      kernel = CreateCopy(builder, unpacked<program::CopyT>(*step.kernel_as_Copy()).get()).Union();
+      kernel = CreateCopy(builder, unpacked<objects::Copy>(step.kernel_as_Copy()).get()).Union();
       break;
     case Operator::Conv2D:
       kernel =
-          CreateConv2D(builder, unpacked<program::Conv2DT>(*step.kernel_as_Conv2D()).get()).Union();
+          CreateConv2D(builder, unpacked<objects::Conv2D>(step.kernel_as_Conv2D()).get()).Union();
       break;
     case Operator::DepthwiseConv2D:
       kernel =
           CreateDepthwiseConv2D(
-              builder, unpacked<program::DepthwiseConv2DT>(*step.kernel_as_DepthwiseConv2D()).get())
+              builder, unpacked<objects::DepthwiseConv2D>(step.kernel_as_DepthwiseConv2D()).get())
               .Union();
       break;
     case Operator::TransposedConv2D:
-      kernel = CreateTransposedConv2D(
-                   builder,
-                   unpacked<program::TransposedConv2DT>(*step.kernel_as_TransposedConv2D()).get())
-                   .Union();
+      kernel =
+          CreateTransposedConv2D(
+              builder, unpacked<objects::TransposedConv2D>(step.kernel_as_TransposedConv2D()).get())
+              .Union();
       break;
     default:
       kernel =
-          CreatePool2D(builder, unpacked<program::Pool2DT>(*step.kernel_as_Pool2D()).get()).Union();
+          CreatePool2D(builder, unpacked<objects::Pool2D>(step.kernel_as_Pool2D()).get()).Union();
       break;
   }
   const auto name = builder.CreateString(step.name());
@@ -171,7 +175,7 @@ std::size_t copied_bytes(const program::Step& step, std::size_t most) {
     add(copy->fill());
     for (std::size_t i = 0; i < count(copy->moves()) && bytes <= most; ++i) {
       const auto& move = *copy->moves()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      bytes += sizeof(program::MoveT);
+      bytes += sizeof(objects::MoveT);
       add(move.shape());
       add(move.input_strides());
       add(move.output_strides());
