@@ -13,6 +13,14 @@ from bench.zoo.edge import bert_layers, deit_tiny, efficientnet_b0, mobilenet_v3
 from bench.zoo.encoders import bert, vit
 from bench.zoo.llama import smollm
 from bench.zoo.mediapipe import blazeface, face_mesh, hand_landmark, palm_detection
+from bench.zoo.microcontrollers import (
+    IMAGENET,
+    MSF_MOBILENET,
+    VWW,
+    anomaly_detector,
+    chained,
+    mcunet,
+)
 from bench.zoo.mobilenets import deeplab_v3, mobilenet_v1, mobilenet_v2, posenet
 from bench.zoo.opened import opened
 from bench.zoo.sensors import bird_song, heart_beats, music
@@ -68,6 +76,12 @@ SEQUENCES: dict[str, Callable[[], onnx.ModelProto]] = {
 
 SMALL: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet-v2-0.35-144": partial(mobilenet_v2, size=144, classes=1000, width=0.35, divisor=8),
+    "msf-mobilenet-v2-0.35-144": partial(chained, 144, MSF_MOBILENET, 11, last=448),
+    "msf-vww-80": partial(chained, 80, VWW, 16, narrowed=8),
+    "msf-imagenet-176": partial(chained, 176, IMAGENET, 16, narrowed=8),
+    "mcunet-vww-80": partial(mcunet, 80, VWW, 2),
+    "mcunet-imagenet-176": partial(mcunet, 176, IMAGENET, 1000),
+    "anomaly-detector": anomaly_detector,
     "wake-word": wake_word,
     "heart-beats": heart_beats,
     "bird-song": bird_song,

@@ -53,6 +53,13 @@ PADDED = """(float[1,3,1,1] x) => (y)
 """Strips of one column of `b` depend on the same column of `a`."""
 
 
+TWO_WINDOWS = """(float[1,3,12,10] x) => (y)
+<float[6,3,3,3] w, float[6,1,3,3] d, float[4,6,1,1] p>
+{ i = Relu(x) a = Conv<strides=[2,2], pads=[0,0,1,1]>(i, w) b = Conv<group=6, pads=[1,1,1,1]>(a, d)
+  c = Conv(b, p) y = Abs(c) }"""
+"""Rows of `a` are made again for each row of `b`."""
+
+
 def lowered(text, folder):
     return lower_model(save(folder, with_random_weights(parse(text))))
 
@@ -75,6 +82,7 @@ def run_of(model, program):
 @settings(max_examples=30, deadline=None)
 @given(blocks(), st.integers(1, 5))
 @example(PADDED, 1)
+@example(TWO_WINDOWS, 3)
 def test_random_chains_make_the_same_bits_in_strips(tmp_path_factory, text, width):
     model = lowered(text, tmp_path_factory.mktemp("network"))
     whole = run_of(model, model.program)

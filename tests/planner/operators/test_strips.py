@@ -95,17 +95,45 @@ def test_a_row_depends_on_the_rows_under_its_window(found):
     assert read == ((0, 1), (2, 6), (0, 8), (0, 2))
 
 
+def test_two_windows_make_the_rows_of_the_upper_one_again():
+    halved, kept = image("p", 4, 4, 3), image("q", 4, 4, 3)
+    upper = layer("upper", image("x", 8, 8, 1), halved, kernel=3, strides=(2, 2),
+                  padding=(0, 1, 1, 0))  # fmt: skip
+    lower = layer("lower", halved, kept, kernel=3, padding=(1, 1, 1, 1))
+    found = in_strips([upper, lower], 4)
+    assert found.blocks == ((0, 5), (0, 7), (2, 8), (4, 8))
+    # The last row of `p` reaches into the padding for two rows of `q`, so the second is apart.
+    above, below = found.strips
+    assert (above.rows, below.rows, found.num_across) == (range(3), range(3, 4), 1)
+    assert above.taken == (
+        (0, 1, 2, 2, 3, 4), (0, 1, 2, 2, 3, 4, 4, 5, 6), (2, 3, 4, 4, 5, 6, 6, 7)
+    )  # fmt: skip
+    assert [each.firsts for each in above.layers] == [(0, 2, 5, 8), (0, 1, 2, 3)]
+    assert [each.operator.padding for each in above.layers] == [(0, 1, 1, 0), (1, 1, 0, 1)]
+    assert [each.operator.padding for each in below.layers] == [(0, 1, 1, 0), (0, 1, 1, 1)]
+    assert found.multiply_adds(Operands((upper.operands.source,), (kept,))) == (
+        (10 + 4) * 4 * 3 * 9
+    )
+
+
 @pytest.mark.parametrize(
     "layers",
     [
         [EXPAND, PROJECT],
-        [DEPTHWISE, layer("again", B, image("c", 1, 2, 2), kernel=3, strides=(2, 2))],
+        # Both windows read rows of `a` and of `b` more than once.
+        [EXPAND, DEPTHWISE, layer("again", B, image("c", 2, 4, 2), kernel=2)],
         [EXPAND, WideLayer("other", Operator(), Operands((A,), (B,)))],
         # Its first row reads nothing but padding; its second reaches into padding, too.
         [layer("far", X, image("a", 7, 8, 2), padding=(1, 0, 0, 0))],
         [layer("deep", X, image("a", 8, 8, 2), kernel=5, padding=(4, 2, 2, 2))],
     ],
-    ids=["no window", "two windows", "none at all", "on padding", "two rows reach into it"],
+    ids=[
+        "no window",
+        "two windows behind a layer",
+        "none at all",
+        "on padding",
+        "two rows reach into it",
+    ],
 )
 def test_what_cannot_run_in_strips_is_none(layers):
     assert in_strips(layers, 2) is None

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from operator import methodcaller
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -23,6 +24,7 @@ from arenite.pipeline.targets.c import compile_hybrid, in_order, lower_model_for
 from arenite.planner import (
     Boundary,
     Budget,
+    Candidate,
     Costs,
     Link,
     Plan,
@@ -152,6 +154,7 @@ class ExportedC:
     Attributes:
         reference: Name of the runtime whose outputs the test checks.
         test: What the test found on this machine: no wrong output, or that it did not run.
+        multiply_adds_ratio: Multiply-adds over those of the whole program.
         frontier: Ways between small and quick, if there is a budget of flash.
     """
 
@@ -160,11 +163,19 @@ class ExportedC:
     plan: Plan
     reference: str
     test: HostTest
+    multiply_adds_ratio: float = 1.0
     frontier: Sequence[FlashPoint] = ()
 
 
-def write_c(request: CRequest) -> ExportedC:
+Choose: TypeAlias = Callable[[StripsSearch], Candidate]
+"""Picks one of the programs in bands that a search finds."""
+
+
+def write_c(request: CRequest, choose: Choose | None = None) -> ExportedC:
     """Write a model as C source and return the export.
+
+    Args:
+        choose: Picks the program in bands; None for the quickest within the budget, if any.
 
     Raises:
         ModelError: It cannot be read, or has no C kernels; nothing is written.
@@ -185,11 +196,17 @@ def write_c(request: CRequest) -> ExportedC:
         frontier, point = _within_flash(request, lowered, rounding)
         lowered = _stored(lowered, point)
     compiled, plan = _planned(request, lowered)
+    ratio = 1.0
     if request.budget is not None:
         size = request.budget.bytes_of(plan.height)
         assert size is not None
-        if plan.height > size:
-            compiled, plan = _within(request, lowered, size)
+        if plan.height > size and choose is None:
+            choose = methodcaller("within", size)
+    if choose is not None:
+        with bands_for_c(request, lowered) as search:
+            banded = choose(search)
+        compiled, plan = lowered.compiled(banded.derivation), banded.plan
+        ratio = banded.multiply_adds_ratio
 
     def check(interface: Interface) -> Vectors:
         return vectors(
@@ -202,7 +219,7 @@ def write_c(request: CRequest) -> ExportedC:
         )
 
     written = write_planned_c(request, compiled, plan, rounding, check, point)
-    return replace(written, frontier=frontier)
+    return replace(written, multiply_adds_ratio=ratio, frontier=frontier)
 
 
 def _planned(request: CRequest, lowered: LoweredForC) -> tuple[CompiledForC, Plan]:
@@ -310,13 +327,6 @@ def write_planned_c(
         )
     write_folder(request.folder, export.files)
     return ExportedC(request, export, plan, reference, test)
-
-
-def _within(request: CRequest, lowered: LoweredForC, size: int) -> tuple[CompiledForC, Plan]:
-    """Return the program in bands of rows whose plan fits a budget."""
-    with bands_for_c(request, lowered) as search:
-        banded = search.within(size)
-    return lowered.compiled(banded.derivation), banded.plan
 
 
 @contextmanager

@@ -1,26 +1,32 @@
 """Steps that run as one, a row of the last's result at a time, in strips of columns.
 
-One of them slides a window over rows; the others make each row from the same row. What lies
-between them is there for one row of the result and one strip at a time, and is made again where
-windows share it::
+Some of them slide a window over rows; the others make each row from the same row. The images
+between them are there for one row of the result and one strip at a time, and are made again where
+windows share them::
 
     x             rows of a block     row of the result
     |.........|   |....|              |..|
     |.........| > |....| > one row >  |..|  then the next strip, and the next row
     |.........|   |....|
 
-A strip is an ordinary chain of steps over narrower images: `NarrowLayer`. The rows that the window
-reads for each row of the result follow one another there, those that it shares written out again;
-so the window moves on by as many rows as it spans, and every row is made once.
+A strip is an ordinary chain of steps over narrower images: `NarrowLayer`. The rows that a window
+reads for each row that it makes follow one another there, those that it shares written out again;
+so the window moves on by as many rows as it spans, and every row is made once. Padding lies above
+the first and below the last row of an image only: where a window reaches beyond the operand in
+between, as the lower of two windows may at its last rows, other strips make the rows from there on.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from arenite.planner.operators.operator import Operands, Operator, Region, whole
 from arenite.planner.operators.windows import Window
 from arenite.planner.sizes import depends
 from arenite.planner.tensors import Tensor, TensorKind, row_bytes
+
+_MOST_PARTS = 4
+"""Ranges of rows that strips of their own make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +43,14 @@ class NarrowLayer:
     """A layer as it runs in one strip.
 
     Attributes:
-        taps: Rows of its result that are made together, for one row of the last layer's.
+        firsts: For each row of the strip the first row of its result that is made for it, and
+            the row after the last.
     """
 
     name: str
     operator: Operator
     operands: Operands
-    taps: int
+    firsts: tuple[int, ...]
 
     @property
     def source(self) -> Tensor:
@@ -59,25 +66,35 @@ class NarrowLayer:
         assert result is not None
         return result
 
+    @property
+    def bytes_at_once(self) -> int:
+        """Most bytes of its result that are made for one row of the strip."""
+        most = max(stop - first for first, stop in zip(self.firsts, self.firsts[1:], strict=False))
+        return most * row_bytes(self.result)
+
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Columns of the result, and the layers that make them.
+    """Rows and columns of the result, and the layers that make them.
 
     Attributes:
+        rows: The rows.
         first: The first of the columns.
         read_from: The first of the columns of the operand that they depend on.
+        taken: For each row the rows of the operand that the first layer reads, shared ones again.
         layers: The layers that make them.
     """
 
+    rows: range
     first: int
     read_from: int
+    taken: tuple[tuple[int, ...], ...]
     layers: tuple[NarrowLayer, ...]
 
     @property
     def scratch(self) -> int:
         """Most bytes between two layers that are there at once, for one row of the result."""
-        between = [each.taps * row_bytes(each.result) for each in self.layers[:-1]]
+        between = [each.bytes_at_once for each in self.layers[:-1]]
         return max(map(sum, zip([0, *between], [*between, 0], strict=True)))
 
 
@@ -88,7 +105,7 @@ class Strips(Operator):
     The first input is that of the first layer, the others are constants.
 
     Attributes:
-        strips: The strips, from left to right.
+        strips: The strips, from top to bottom, and from left to right.
         blocks: For each row of the result the rows of the operand that it depends on, from the
             first to before the second.
     """
@@ -106,8 +123,13 @@ class Strips(Operator):
     def computes_as(self) -> type[Operator]:
         return self.layers[0].operator.computes_as
 
+    @property
+    def num_across(self) -> int:
+        """Number of strips that make a row of the result."""
+        return sum(strip.rows == self.strips[0].rows for strip in self.strips)
+
     def multiply_adds(self, operands: Operands) -> int:
-        """Return those of all strips; repeated columns count again."""
+        """Return those of all strips; repeated rows and columns count again."""
         return sum(
             each.operator.multiply_adds(each.operands)
             for strip in self.strips
@@ -121,7 +143,7 @@ class Strips(Operator):
         return max(strip.scratch for strip in self.strips)
 
     def turns_a_row(self, operands: Operands) -> int:
-        return len(self.strips) * len(self.layers)
+        return self.num_across * len(self.layers)
 
     def makes_rows(self, operands: Operands) -> bool:
         return True
@@ -153,20 +175,22 @@ def in_strips(layers: Sequence[WideLayer], width: int) -> Strips | None:
         if sliding is None or (sliding.row_axis, sliding.channel_axis) != (1, 3):
             return None
         windows.append((sliding.rows, sliding.columns))
-    moving = [index for index, (rows, _) in enumerate(windows) if not _keeps_rows(rows)]
-    if len(moving) != 1:
+    down = [rows for rows, _ in windows]
+    if all(map(_keeps_rows, down)):
         return None
-    blocks = _blocks(windows[moving[0]][0])
-    if blocks is None:
+    parts = _parts(down)
+    if parts is None:
         return None
     strips: list[Strip] = []
     columns = windows[-1][1].count
-    for first in range(0, columns, width):
-        strip = _strip(layers, windows, moving[0], blocks, (first, min(first + width, columns)))
-        if strip is None:
-            return None
-        strips.append(strip)
-    return Strips(tuple(layers), tuple(strips), blocks)
+    for part in parts:
+        for first in range(0, columns, width):
+            strip = _strip(layers, windows, part, (first, min(first + width, columns)))
+            if strip is None:
+                return None
+            strips.append(strip)
+    taken = (rows.taken[0] for part in parts for rows in part)
+    return Strips(tuple(layers), tuple(strips), tuple((each[0], each[-1] + 1) for each in taken))
 
 
 def _keeps_rows(rows: Window) -> bool:
@@ -178,60 +202,109 @@ def _taps(window: Window) -> int:
     return (window.kernel - 1) * window.dilation + 1
 
 
-def _blocks(rows: Window) -> tuple[tuple[int, int], ...] | None:
-    """Return the rows under each position of a window.
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What each layer makes and reads for one row of the last's result.
 
-    None if one lies on padding alone, or another than the first and the last reaches into it.
+    Attributes:
+        row: The row.
+        made: Rows of each layer's result.
+        taken: Rows of each layer's operand, those that windows share again.
+        above: How many more rows each layer's first window spans above the operand.
+        below: How many more its last window spans below it.
     """
-    blocks = tuple(rows.read(row, row + 1) for row in range(rows.count))
-    last = rows.count - 1
-    for row, (low, high) in enumerate(blocks):
-        start = row * rows.stride - rows.before
-        is_cut_above, is_cut_below = low > start, high < start + _taps(rows)
-        if low == high or (is_cut_above and row > 0) or (is_cut_below and row < last):
+
+    row: int
+    made: tuple[range, ...]
+    taken: tuple[tuple[int, ...], ...]
+    above: tuple[int, ...]
+    below: tuple[int, ...]
+
+
+def _parts(windows: Sequence[Window]) -> list[list[_Row]] | None:
+    """Return the rows of the result in ranges, so that only the ends of each reach into padding.
+
+    None if a row lies on padding alone, a row between two layers is read by two windows, or there
+    are too many ranges.
+    """
+    parts: list[list[_Row]] = []
+    for row in range(windows[-1].count):
+        found = _row(windows, row)
+        if found is None:
             return None
-    return blocks
+        if parts and not any(parts[-1][-1].below) and not any(found.above):
+            parts[-1].append(found)
+        else:
+            parts.append([found])
+            if len(parts) > _MOST_PARTS:
+                return None
+    return parts
+
+
+def _row(windows: Sequence[Window], row: int) -> _Row | None:
+    """Return what each layer makes and reads for a row, None if these rows do not fit."""
+    made, taken = [range(row, row + 1)], list[tuple[int, ...]]()
+    above, below = list[int](), list[int]()
+    for window in reversed(windows):
+        rows: list[int] = []
+        own = made[-1]
+        for each in own:
+            start = each * window.stride - window.before
+            stop = start + _taps(window)
+            reached = range(max(0, start), min(stop, window.length))
+            is_cut_above, is_cut_below = start < 0, stop > window.length
+            is_cut_between = (is_cut_above and each > own[0]) or (is_cut_below and each < own[-1])
+            if not reached or is_cut_between:
+                return None
+            rows += reached
+        above.append(max(0, window.before - own[0] * window.stride))
+        end = own[-1] * window.stride - window.before + _taps(window)
+        below.append(max(0, end - window.length))
+        taken.append(tuple(rows))
+        if len(taken) < len(windows):
+            if rows != list(range(rows[0], rows[-1] + 1)):
+                return None
+            made.append(range(rows[0], rows[-1] + 1))
+    return _Row(
+        row, tuple(reversed(made)), tuple(reversed(taken)), tuple(reversed(above)),
+        tuple(reversed(below)),
+    )  # fmt: skip
 
 
 def _strip(
     layers: Sequence[WideLayer],
     windows: Sequence[tuple[Window, Window]],
-    moving: int,
-    blocks: Sequence[tuple[int, int]],
+    part: Sequence[_Row],
     columns: tuple[int, int],
 ) -> Strip | None:
-    """Return the layers as they make some columns; the window of `moving` slides over rows."""
-    num_rows, taps = len(blocks), _taps(windows[moving][0])
-    num_unrolled = sum(high - low for low, high in blocks)
-    above = windows[moving][0].before
-    below = num_rows * taps - num_unrolled - above
+    """Return the layers as they make some columns of some rows."""
     found: list[NarrowLayer] = []
     made, label = columns, f"columns {columns[0]} to {columns[1]}"
+    if part[0].row:
+        label += f" from row {part[0].row}"
     for index in reversed(range(len(layers))):
-        layer, (_, over) = layers[index], windows[index]
+        layer, (down, over) = layers[index], windows[index]
         read = over.read(*made)
         left = max(0, over.before - made[0] * over.stride)
         right = max(0, (made[1] - 1) * over.stride - over.before + _taps(over) - over.length)
-        is_moving = index == moving
         operator = layer.operator.with_window(
-            taps if is_moving else 1,
-            (above if is_moving else 0, right, below if is_moving else 0, left),
+            _taps(down), (part[0].above[index], right, part[-1].below[index], left)
         )
         source, result = layer.operands.source, layer.operands.result
         if operator is None or source is None or result is None or read[0] == read[1]:
             return None
+        firsts = tuple(accumulate((len(each.made[index]) for each in part), initial=0))
+        num_taken = sum(len(each.taken[index]) for each in part)
         operands = Operands(
-            (
-                _cut(source, label, num_unrolled if index <= moving else num_rows, read),
-                *layer.operands.inputs[1:],
-            ),
-            (_cut(result, label, num_unrolled if index < moving else num_rows, made),),
+            (_cut(source, label, num_taken, read), *layer.operands.inputs[1:]),
+            (_cut(result, label, firsts[-1], made),),
         )
-        found.append(
-            NarrowLayer(f"{layer.name}/{label}", operator, operands, taps if index < moving else 1)
-        )
+        found.append(NarrowLayer(f"{layer.name}/{label}", operator, operands, firsts))
         made = read
-    return Strip(columns[0], made[0], tuple(reversed(found)))
+    return Strip(
+        range(part[0].row, part[-1].row + 1), columns[0], made[0],
+        tuple(each.taken[0] for each in part), tuple(reversed(found)),
+    )  # fmt: skip
 
 
 def _cut(tensor: Tensor, label: str, num_rows: int, columns: tuple[int, int]) -> Tensor:

@@ -1,5 +1,6 @@
 """Fit a program into a budget by running parts of it in bands of rows."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -164,6 +165,20 @@ class BandsSearch:
                     yield lowest
         except SearchStoppedError:
             return
+
+    def seconds_within(self, peak: int) -> float:
+        """Return the least time of single rows that do not go above a peak; infinite if none."""
+        path = quickest(self._edges, peak, smooth=True)
+        return math.inf if path is None else sum(edge.seconds for edge in path)
+
+    def at(self, peak: int) -> Candidate | None:
+        """Return the lowest of some programs that do not go above a peak, None if none does.
+
+        Its plan may be above the peak.
+        """
+        paths = (quickest(self._edges, peak), smoothest(self._edges, peak))
+        found = [self._planned(path) for path in paths if path is not None]
+        return min(found, key=lambda each: each.height, default=None)
 
     def above(self, room: int, byte_s: float) -> Candidate:
         """Return the quickest program if steps that run whole may exceed a room, at a price.

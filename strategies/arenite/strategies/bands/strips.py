@@ -6,7 +6,7 @@ a time. Overlaps of windows are recomputed, which takes more multiply-adds.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -28,10 +28,20 @@ from arenite.strategies.bands.paths import SearchStoppedError
 def fuse(program: Program, start: int, stop: int, width: int) -> Program | None:
     """Return the program with some consecutive steps as one in strips, None if they cannot be.
 
+    Args are those of `fused_step`.
+    """
+    step = fused_step(program, start, stop, width)
+    return None if step is None else with_fused(program, {range(start, stop): step})
+
+
+def fused_step(program: Program, start: int, stop: int, width: int) -> Step | None:
+    """Return some consecutive steps as one in strips, None if they cannot be.
+
     Args:
         program: The program, none of its storage shared yet.
         start: Index of the first step.
         stop: Index after the last.
+        width: Columns of a strip of the last step's result.
     """
     steps = program.steps[start:stop]
     if not _is_chain(program, steps):
@@ -41,12 +51,27 @@ def fuse(program: Program, start: int, stop: int, width: int) -> Program | None:
     if operator is None:
         return None
     constants = dict.fromkeys(name for step in steps for name in step.inputs[1:] if name)
-    step = Step(steps[-1].name, operator, (steps[0].inputs[0], *constants), steps[-1].outputs)
-    between = {step.outputs[0] for step in steps[:-1]}
+    return Step(steps[-1].name, operator, (steps[0].inputs[0], *constants), steps[-1].outputs)
+
+
+def with_fused(program: Program, chains: Mapping[range, Step]) -> Program:
+    """Return the program with a step in the place of each of some ranges of steps.
+
+    Args:
+        chains: By the range that it takes the place of, what `fused_step` made of its steps.
+    """
+    starts = {steps.start: step for steps, step in chains.items()}
+    inside = {index for steps in chains for index in steps}
+    between = {program.steps[index].outputs[0] for steps in chains for index in steps[:-1]}
+    found = (
+        starts[index] if index in starts else step
+        for index, step in enumerate(program.steps)
+        if index in starts or index not in inside
+    )
     return replace(
         program,
         tensors={name: each for name, each in program.tensors.items() if name not in between},
-        steps=(*program.steps[:start], step, *program.steps[stop:]),
+        steps=tuple(found),
     )
 
 
@@ -142,8 +167,10 @@ class _StripSteps:
         self._labels = labels
         self._names = labels.names
         self._chain = operator.layers[-1].name
-        heights = (high - low for low, high in operator.blocks)
-        self._firsts = [0, *accumulate(heights)]
+        self._firsts = {
+            strip.rows: tuple(accumulate(map(len, strip.taken), initial=0))
+            for strip in operator.strips
+        }
         band = step.operator
         if isinstance(band, Band):
             self._rows = range(band.first, band.first + band.rows)
@@ -162,24 +189,23 @@ class _StripSteps:
         """Yield the steps, row by row, strip by strip."""
         for row in self._rows:
             for strip in self._strips.strips:
-                yield from self._layers(row, strip)
+                if row in strip.rows:
+                    yield from self._layers(row - strip.rows.start, row, strip)
 
-    def _layers(self, row: int, strip: Strip) -> Iterator[Step]:
-        low, high = self._strips.blocks[row]
-        first = self._firsts[row]
+    def _layers(self, index: int, row: int, strip: Strip) -> Iterator[Step]:
         read = strip.layers[0].source
         sources = [
-            (first + index, self._part(read, self._source.place(low + index, strip.read_from)))
-            for index in range(high - low)
+            (first, self._part(read, self._source.place(taken, strip.read_from)))
+            for first, taken in enumerate(strip.taken[index], self._firsts[strip.rows][index])
         ]
         for layer, narrow in zip(self._strips.layers, strip.layers, strict=True):
-            rows = (first, high - low) if narrow.taps > 1 else (row, 1)
+            rows = range(narrow.firsts[index], narrow.firsts[index + 1])
             if narrow is strip.layers[-1]:
-                made = self._part(narrow.result, self._result.place(row, strip.first))
+                made = [self._part(narrow.result, self._result.place(row, strip.first))]
             else:
-                made = self._between(narrow.result, rows[1])
+                made = [self._between(narrow.result) for _ in rows]
             yield self._step(layer, narrow, rows, sources, made)
-            sources = [(rows[0], made)]
+            sources = list(zip(rows, made, strict=True))
 
     def _part(self, image: Tensor, alias: Alias) -> str:
         """Return a row of an image that lies in a wider one."""
@@ -188,10 +214,10 @@ class _StripSteps:
         self._tensors[name] = replace(image, name=name, shape=shape, alias=alias)
         return name
 
-    def _between(self, image: Tensor, count: int) -> str:
-        """Return so many rows of an image, with a storage of their own."""
-        name = self._names.take(f"{image.name}/rows")
-        self._tensors[name] = replace(image, name=name, shape=(1, count, *image.shape[2:]))
+    def _between(self, image: Tensor) -> str:
+        """Return a row of an image, with a storage of its own."""
+        name = self._names.take(f"{image.name}/row")
+        self._tensors[name] = replace(image, name=name, shape=(1, 1, *image.shape[2:]))
         return name
 
     def _label(self, image: Tensor) -> str:
@@ -201,11 +227,11 @@ class _StripSteps:
         self,
         layer: WideLayer,
         narrow: NarrowLayer,
-        rows: tuple[int, int],
+        rows: range,
         sources: Sequence[tuple[int, str]],
-        made: str,
+        made: Sequence[str],
     ) -> Step:
-        first, count = rows
+        first, count = rows.start, len(rows)
         source, result = layer.operands.source, layer.operands.result
         assert source is not None
         assert result is not None
@@ -221,11 +247,11 @@ class _StripSteps:
             first,
             count,
             operands,
-            (Pieces(self._label(narrow.result), narrow.result.shape, (first,), result.name),),
+            (Pieces(self._label(narrow.result), narrow.result.shape, tuple(rows), result.name),),
             work=narrow.operator.multiply_adds(narrow.operands) * count // num_rows(narrow.result),
             wider=layer.name,
             working_memory=narrow.operator.row_scratch(narrow.operands),
         )
         inputs = (*(name for _, name in sources), *(name or "" for name in constants))
         label = f"{narrow.name}/rows {first}" + f" to {first + count}" * (count > 1)
-        return Step(self._names.take(label), band, inputs, (made,))
+        return Step(self._names.take(label), band, inputs, tuple(made))

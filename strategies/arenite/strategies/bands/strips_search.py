@@ -2,8 +2,8 @@
 
 Bands keep the rows that windows share. Where these are wide, as in a layer that expands channels,
 they bind. A region in strips of columns (`arenite.strategies.bands.columns`) keeps rows of the
-strip and recomputes columns that two strips share; a few steps as one
-(`arenite.strategies.bands.strips`) keep neither.
+strip and recomputes columns that two strips share; blocks whose steps run as one
+(`arenite.strategies.bands.chains`) keep neither.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -15,17 +15,11 @@ from arenite.planner import Candidate, Costs, Program, Rules, ShouldStop
 from arenite.planner.operators import Strips
 from arenite.planner.placement import Placer
 from arenite.planner.programs import RowStep, never, steps_by_rows
-from arenite.strategies.bands.binding import BandsLimitError, binding_of
+from arenite.strategies.bands.binding import BandsLimitError
+from arenite.strategies.bands.chains import ChainsSearch
 from arenite.strategies.bands.repeats import repeat_cheap_steps
 from arenite.strategies.bands.search import BandsSearch
-from arenite.strategies.bands.strips import fuse
 
-_WIDTH = 8
-"""Columns of a strip."""
-_LEAST_SHARE = 0.1
-"""Share of the largest load that a tensor must take to be tried in strips."""
-_LENGTHS = (3, 2)
-"""Numbers of steps that are tried as one: an expansion, its window, and the projection."""
 _MOST_WORK = 1.75
 """Most multiply-adds, as a multiple of those of the whole program."""
 
@@ -98,7 +92,7 @@ class StripsSearch:
         for way in self._ways():
             yield from islice(way.frontier(), 1, None)
 
-    def _ways(self) -> Iterator[BandsSearch]:
+    def _ways(self) -> Iterator[BandsSearch | ChainsSearch]:
         """Yield the searches in which less and less is kept, as long as they are of use."""
         way = self._plain
         yield way
@@ -107,11 +101,15 @@ class StripsSearch:
             yield way
         way = self._make(way.program, above=way.lowest, is_allowed=way.is_allowed, in_strips=True)
         yield way
-        narrower = None if way.lowest is self.whole else self._narrower(way)
-        while narrower is not None:
-            yield narrower
-            is_of_use = narrower.lowest is not narrower.whole
-            narrower = self._narrower(narrower) if is_of_use else None
+        if way.lowest is not self.whole:
+            above = way
+
+            def search(program: Program) -> BandsSearch:
+                return self._make(
+                    program, above=above.lowest, is_allowed=above.is_allowed, in_strips=True
+                )
+
+            yield ChainsSearch(way, search, self._most_work)
 
     def _repeating(self) -> Iterator[tuple[Program, Callable[[RowStep], bool]]]:
         """Yield programs that repeat cheap steps, whole or in parts, and what may run by rows."""
@@ -127,36 +125,7 @@ class StripsSearch:
             repeated, copies = repeat_cheap_steps(parts)
             yield repeated, _among(names, copies)
 
-    def _narrower(self, way: BandsSearch) -> BandsSearch | None:
-        """Return the search with the binding step in strips; None if that is no use."""
-        binding = binding_of(way.lowest)
-        if binding is None:
-            return None
-        makers = {step.outputs[0]: index for index, step in enumerate(way.program.steps)}
-        for held in binding.held:
-            if held.tensor in makers and held.size >= _LEAST_SHARE * binding.load:
-                fused = self._in_strips(way, makers[held.tensor])
-                if fused is not None:
-                    return self._make(
-                        fused, above=way.lowest, is_allowed=way.is_allowed, in_strips=True
-                    )
-        return None
-
-    def _in_strips(self, way: BandsSearch, start: int) -> Program | None:
-        """Return the program with a step and those after it as one, None if that cannot be."""
-        for length in _LENGTHS:
-            steps = range(start, min(start + length, len(way.program.steps)))
-            if way.can_run_by_rows(steps):
-                fused = fuse(way.program, steps.start, steps.stop, _WIDTH)
-                if fused is not None and _multiply_adds(fused) <= self._most_work:
-                    return fused
-        return None
-
 
 def _among(names: Container[str], copies: Mapping[str, str]) -> Callable[[RowStep], bool]:
     """Return whether a step, or the one that it is a copy of, has one of some names."""
     return lambda each: copies.get(each.step.name, each.step.name) in names
-
-
-def _multiply_adds(program: Program) -> int:
-    return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)

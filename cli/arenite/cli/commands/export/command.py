@@ -426,6 +426,7 @@ def _c_as_json(exported: ExportedC) -> dict[str, object]:
         "dimensions": dimensions_as_json(exported.export.interface.dimensions),
         "reference": exported.reference,
         "tested": exported.test.num_wrong == 0,
+        "macs_ratio": exported.multiply_adds_ratio,
         "runs": [f"{each.name}_run" for each in exported.export.component.models],
         "files": sorted(exported.export.files),
     }
@@ -438,6 +439,8 @@ def _memories(exported: ExportedC) -> Sequence[CMemory]:
 
 def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
     yield "arena", both(exported.export.arena_bytes)
+    if exported.multiply_adds_ratio > 1:
+        yield "price", f"{exported.multiply_adds_ratio:.3f} times the multiply-adds"
     for each in _memories(exported):
         yield each.region, both(each.size)
     yield "weights", both(exported.export.weight_bytes)

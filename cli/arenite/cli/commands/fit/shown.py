@@ -69,7 +69,7 @@ def fit_as_json(
                 "first": each.layers[0].name,
                 "last": each.layers[-1].name,
                 "steps": len(each.layers),
-                "strips": len(each.strips),
+                "strips": each.num_across,
             }
             for each in _strips(bands.base)
         ],
@@ -241,7 +241,7 @@ def _strips(program: Program) -> list[Strips]:
 
 def _strips_in_words(operator: Strips) -> str:
     names = [layer.name for layer in operator.layers]
-    return f"{plural(len(names), 'step')}, {plural(len(operator.strips), 'strip')}: {_ends(names)}"
+    return f"{plural(len(names), 'step')}, {plural(operator.num_across, 'strip')}: {_ends(names)}"
 
 
 def _lines(text: RenderableType) -> RenderableType:
