@@ -40,10 +40,10 @@ VWW: Sequence[Block] = (
     Block(96, 5, 2, 5), Block(96, 5, 1), Block(96, 4, 1), Block(160, 3, 1, 7),
 )  # fmt: skip
 IMAGENET: Sequence[Block] = (
-    Block(16, 3, 2, 7), Block(16, 5, 1), Block(16, 5, 1, 7), Block(16, 4, 1, 5), Block(24, 5, 2, 5),
-    Block(24, 5, 1, 5), Block(24, 5, 1, 5), Block(40, 5, 2), Block(40, 6, 1, 7), Block(40, 4, 1, 5),
-    Block(48, 5, 1, 5), Block(48, 5, 1, 7), Block(48, 5, 1), Block(96, 6, 2), Block(96, 5, 1, 7),
-    Block(96, 4, 1), Block(160, 5, 1, 7),
+    Block(16, 3, 2, 7), Block(16, 5, 1), Block(16, 5, 1, 7), Block(16, 4, 1, 5),
+    Block(24, 5, 2, 5), Block(24, 5, 1, 5), Block(24, 5, 1, 5), Block(40, 5, 2),
+    Block(40, 6, 1, 7), Block(40, 4, 1, 5), Block(48, 5, 1, 5), Block(48, 5, 1, 7),
+    Block(48, 5, 1), Block(96, 6, 2), Block(96, 5, 1, 7), Block(96, 4, 1), Block(160, 5, 1, 7),
 )  # fmt: skip
 """Blocks of MCUNet for visual wake words at 80 x 80 and for ImageNet at 176 x 176."""
 

@@ -126,7 +126,7 @@ def test_what_is_not_made_of_some_columns_runs_in_no_strips(tmp_path, text):
 def test_a_plan_file_states_strips_and_makes_them_again(tmp_path):
     model = saved(tmp_path)
     allowed = partial(runs_by_rows, model.program)
-    search = BandsSearch(model.program, rules(), COSTS, placed, is_allowed=allowed, in_strips=True)
+    search = BandsSearch(model.program, rules(), COSTS, placed, is_allowed=allowed, in_strips=9)
     *_, least = search.frontier()
     assert any(each.columns for each in InBands.of(least).regions)
     bands = describe_bands(model.program, least)

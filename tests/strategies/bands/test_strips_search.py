@@ -54,12 +54,6 @@ def test_no_more_is_made_again_than_is_allowed(path, monkeypatch):
     assert not any(map(in_strips, ways.frontier()))
 
 
-def test_narrow_rows_are_not_worth_it(path, monkeypatch):
-    monkeypatch.setattr(module, "_LEAST_SHARE", 0.9)
-    _, ways = banded_ways(path)
-    assert not any(map(in_strips, ways.frontier()))
-
-
 def test_a_budget_below_all_is_refused_with_the_least_of_all(path):
     _, ways = banded_ways(path)
     with pytest.raises(BandsLimitError) as caught:

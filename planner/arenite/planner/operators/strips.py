@@ -13,7 +13,7 @@ A strip is an ordinary chain of steps over narrower images: `NarrowLayer`. The r
 reads for each row that it makes follow one another there, those that it shares written out again;
 so the window moves on by as many rows as it spans, and every row is made once. Padding lies above
 the first and below the last row of an image only: where a window reaches beyond the operand in
-between, as the lower of two windows may at its last rows, other strips make the rows from there on.
+between, as the lower of two may at its last rows, other strips make the rows from there on.
 """
 
 from collections.abc import Sequence

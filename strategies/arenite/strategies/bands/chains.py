@@ -24,8 +24,6 @@ _NUMBERS = (1, 2, 3, 4, 6, 9, 12, 18)
 """Numbers of strips that are tried."""
 _LEVELS = 6
 """Peaks that a frontier tries."""
-_LEVEL = 0.88
-"""A peak as a multiple of the one before."""
 _ATTEMPTS = 6
 """Peaks that are tried before a plan fits a budget."""
 
@@ -67,6 +65,7 @@ class ChainsSearch:
         self._given = given
         self._search = search
         self._most_work = most_work
+        self._known: dict[int, Candidate | None] = {}
         self._work = given.whole.whole.multiply_adds
         self._work_s = given.whole.whole.seconds / self._work if self._work else 0.0
         self._blocks = tuple(_blocks(given.program, given.can_run_by_rows))
@@ -77,8 +76,7 @@ class ChainsSearch:
         Raises:
             BandsLimitError: None fits, or none was found before the search was stopped.
         """
-        peak, lowest = budget, self._given.lowest
-        is_stopped = False
+        peak, lowest, is_stopped = budget, self._given.lowest, False
         try:
             for _ in range(_ATTEMPTS):
                 found = self._at(peak)
@@ -88,32 +86,50 @@ class ChainsSearch:
                 if lowest.height <= budget:
                     return lowest
                 peak = min(peak - 1, peak * budget // found.height)
+            lowest = min(lowest, *self._lower(), key=lambda each: each.height)
+            if lowest.height <= budget:
+                return lowest
         except SearchStoppedError:
             is_stopped = True
         raise BandsLimitError(budget, lowest.height, binding_of(lowest), is_stopped=is_stopped)
 
     def frontier(self) -> Iterator[Candidate]:
         """Yield the lowest program of the given search, and lower ones, each of more work."""
-        lowest, peak = self._given.lowest, self._given.lowest.height
+        lowest = self._given.lowest
         yield lowest
         try:
-            for _ in range(_LEVELS):
-                peak = int(peak * _LEVEL)
-                found = self._at(peak)
-                if found is None:
-                    return
+            for found in self._lower():
                 if found.height < lowest.height:
                     lowest = found
                     yield lowest
         except SearchStoppedError:
             return
 
-    def _at(self, peak: int) -> Candidate | None:
-        """Return a program whose peak is within bounds, None if there is none."""
-        chosen = [
+    def _lower(self) -> Iterator[Candidate]:
+        """Yield programs between the lowest of the given search and the least peak."""
+        top, least = self._given.lowest.height, self._search(self._program(self._narrow)).least
+        for level in range(1, _LEVELS + 1):
+            found = self._at(int(top * (least / top) ** (level / _LEVELS)))
+            if found is None:
+                return
+            yield found
+
+    @property
+    def _narrow(self) -> list[Way]:
+        """Every block in the narrowest strips."""
+        return [
             min((way for way in ways if way.step), key=lambda way: (way.steps.start, way.scratch))
             for ways in self._blocks
         ]
+
+    def _at(self, peak: int) -> Candidate | None:
+        """Return a program whose peak is within bounds, None if there is none."""
+        if peak not in self._known:
+            self._known[peak] = self._found(peak)
+        return self._known[peak]
+
+    def _found(self, peak: int) -> Candidate | None:
+        chosen = self._narrow
         least_s = self._seconds(chosen, peak)
         if least_s == math.inf:
             return None

@@ -49,13 +49,13 @@ class Edges:
     Attributes:
         loads: Bytes that are live at each step of the program that runs whole.
         should_stop: Asked between walks; True ends the search with `SearchStoppedError`.
-        in_strips: Whether regions that exceed a peak may run in strips of columns.
+        in_strips: Most steps of a region that exceeds a peak and may run in strips of columns.
     """
 
     regions: Regions
     loads: tuple[int, ...]
     should_stop: ShouldStop
-    in_strips: bool = False
+    in_strips: int = 0
     _known: dict[Region, Edge] = field(default_factory=dict)
     _above: dict[Region, int] = field(default_factory=dict)
 
@@ -70,13 +70,13 @@ class Edges:
         if self.loads[start] <= peak:
             yield self.whole(start)
         is_needed = smooth
-        in_strips = self.in_strips
+        in_strips = True
         for stop in self.regions.stops_after(start):
             is_needed = is_needed or self.loads[stop - 1] > peak
             if not is_needed:
                 continue
             edge = self._edge(Region(start, stop), peak)
-            if edge is None and in_strips and stop > start + 1:
+            if edge is None and in_strips and 1 < stop - start <= self.in_strips:
                 edge, in_strips = self._in_strips(start, stop, peak)
             if edge is not None and not smooth:
                 edge = self._coarsest(edge, peak)

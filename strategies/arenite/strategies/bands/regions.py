@@ -17,7 +17,7 @@ from arenite.planner.tensors import has_rows, num_rows, row_bytes
 from arenite.strategies.bands.columns import COLUMN_AXIS, Columns, Narrowing, NarrowStep
 from arenite.strategies.base import native
 
-_LONGEST = 48
+LONGEST = 48
 """Steps of the longest region that is tried."""
 _NO_LIMIT = (1 << 62) - 1
 _MOST_WORK = 3
@@ -295,7 +295,7 @@ class Regions:
         found = self._around.get(start)
         if found is None:
             all_from_here = surroundings_from(self.program, self.steps, self._storages, start)
-            found = tuple(map(self._indexed, islice(all_from_here, _LONGEST)))
+            found = tuple(map(self._indexed, islice(all_from_here, LONGEST)))
             self._around[start] = found
         return found
 

@@ -73,7 +73,7 @@ class BandsSearch:
         should_stop: ShouldStop = never,
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
         above: Candidate | None = None,
-        in_strips: bool = False,
+        in_strips: int = 0,
     ) -> None:
         """Find the regions that can run in bands.
 
@@ -83,7 +83,7 @@ class BandsSearch:
             is_allowed: Whether a step that could run row by row may.
             above: Another program of the same model, to begin with instead of the whole one; the
                 search looks for lower ones.
-            in_strips: Whether regions may run in strips of columns, too.
+            in_strips: Most steps of a region that may run in strips of columns, too.
         """
         self._place = place
         self.is_allowed = is_allowed
@@ -165,6 +165,11 @@ class BandsSearch:
                     yield lowest
         except SearchStoppedError:
             return
+
+    @property
+    def least(self) -> int:
+        """The least peak of a way through."""
+        return least_peak(self._edges)
 
     def seconds_within(self, peak: int) -> float:
         """Return the least time of single rows that do not go above a peak; infinite if none."""

@@ -64,7 +64,7 @@ def with_fused(program: Program, chains: Mapping[range, Step]) -> Program:
     inside = {index for steps in chains for index in steps}
     between = {program.steps[index].outputs[0] for steps in chains for index in steps[:-1]}
     found = (
-        starts[index] if index in starts else step
+        starts.get(index, step)
         for index, step in enumerate(program.steps)
         if index in starts or index not in inside
     )

@@ -17,9 +17,12 @@ from arenite.planner.placement import Placer
 from arenite.planner.programs import RowStep, never, steps_by_rows
 from arenite.strategies.bands.binding import BandsLimitError
 from arenite.strategies.bands.chains import ChainsSearch
+from arenite.strategies.bands.regions import LONGEST
 from arenite.strategies.bands.repeats import repeat_cheap_steps
 from arenite.strategies.bands.search import BandsSearch
 
+_BESIDE_BLOCKS = 4
+"""Most steps of a region in strips of columns where blocks run as one: about those of a block."""
 _MOST_WORK = 1.75
 """Most multiply-adds, as a multiple of those of the whole program."""
 
@@ -99,14 +102,19 @@ class StripsSearch:
         for program, allowed in self._repeating():
             way = self._make(program, above=way.lowest, is_allowed=allowed)
             yield way
-        way = self._make(way.program, above=way.lowest, is_allowed=way.is_allowed, in_strips=True)
+        way = self._make(
+            way.program, above=way.lowest, is_allowed=way.is_allowed, in_strips=LONGEST
+        )
         yield way
         if way.lowest is not self.whole:
             above = way
 
             def search(program: Program) -> BandsSearch:
                 return self._make(
-                    program, above=above.lowest, is_allowed=above.is_allowed, in_strips=True
+                    program,
+                    above=above.lowest,
+                    is_allowed=above.is_allowed,
+                    in_strips=_BESIDE_BLOCKS,
                 )
 
             yield ChainsSearch(way, search, self._most_work)
