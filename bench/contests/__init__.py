@@ -58,6 +58,8 @@ CONTESTS: Final[Mapping[str, Entry]] = {
     "c-onnx": Entry("c_code", "bytes, instructions", "assets, zoo", "onnx2c"),
     "ram-table": Entry("ram_table", "bytes", "../shared",
                        "TFLM, TinyEngine, X-CUBE-AI, Vela"),
+    "ram-zoo": Entry("ram_zoo", "bytes, multiply-adds", "zoo",
+                     "TFLM, TinyEngine, X-CUBE-AI, msf-CNN"),
     "c-kernels": Entry("c_code", "bytes, instructions", "../shared", "CMSIS-NN"),
     "policies": Entry("policies", "bytes, predicted time", "training steps", "policies"),
     "policies-executed": Entry("policies", "bytes, latency ratio", "training steps", "policies"),

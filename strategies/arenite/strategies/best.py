@@ -1,6 +1,6 @@
 """The lowest plan of several strategies."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from arenite.planner import Plan, Problem, Strategy, StrategyKind
@@ -19,6 +19,8 @@ _MOST_NODES = 500_000
 _MOST_WORK = 120_000_000  # a few seconds
 _MOST_NODES_TO_FIT = 10_000_000
 _MET_AT_ONCE = 16
+_WORK_A_RECORD = 20_000
+"""Least work of the search among records with outlines for each of them."""
 
 
 def quick_strategies() -> list[Strategy]:
@@ -106,6 +108,9 @@ class Best:
         stairs = Stairs()
         if stairs.why_unsupported(problem) is not None:
             return run_on_hulls(self, problem, watch)
+        if stairs.max_work is not None:
+            work = max(stairs.max_work, _WORK_A_RECORD * len(problem.records))
+            stairs = replace(stairs, max_work=work)
         plan = stairs.search(problem, watch)
         if plan.height <= problem.hulls().lower_bound or watch(plan, plan.lower_bound):
             return plan

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from arenite.planner import Costs, Program, ShouldStop, Tensor
+from arenite.planner import Costs, Program, ShouldStop, Step, Tensor
 from arenite.planner.programs import RowStep, Uses, never, row_step
 from arenite.planner.tensors import has_rows, num_rows, row_bytes
 from arenite.strategies.bands.columns import COLUMN_AXIS, Columns, Narrowing, NarrowStep
@@ -101,6 +101,7 @@ class Regions:
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
         outside: Container[str] = (),
         should_stop: ShouldStop = never,
+        known: dict[int, tuple[Step, RowStep | None]] | None = None,
     ) -> None:
         """Find which steps can run row by row.
 
@@ -109,6 +110,8 @@ class Regions:
             is_allowed: Whether a step that could run row by row may.
             outside: Tensors that the caller holds; they take no bytes of the arena.
             should_stop: Asked at each step; from then on no step can run in bands.
+            known: By identity, steps of other programs with the same tensors, and how they run
+                row by row; those found are added.
 
         Raises:
             MissingDependencyError: There is no native core.
@@ -116,7 +119,11 @@ class Regions:
         """
         native.require("running in bands")
         self.program = program
-        found = (None if should_stop() else row_step(program, step) for step in program.steps)
+        known = {} if known is None else known
+        for step in program.steps:
+            if id(step) not in known:
+                known[id(step)] = (step, None if should_stop() else row_step(program, step))
+        found = (known[id(step)][1] for step in program.steps)
         self.steps = tuple(
             each if each is not None and is_allowed(each) else None for each in found
         )

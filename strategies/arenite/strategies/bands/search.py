@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
 
-from arenite.planner import Boundary, Candidate, Costs, Problem, Program, Rules, ShouldStop, derive
+from arenite.planner import (
+    Boundary,
+    Candidate,
+    Costs,
+    Problem,
+    Program,
+    Rules,
+    ShouldStop,
+    Step,
+    derive,
+)
 from arenite.planner.placement import Placer, load_spans
 from arenite.planner.programs import RowStep, never
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
@@ -74,6 +84,7 @@ class BandsSearch:
         is_allowed: Callable[[RowStep], bool] = lambda _: True,
         above: Candidate | None = None,
         in_strips: int = 0,
+        known: dict[int, tuple[Step, RowStep | None]] | None = None,
     ) -> None:
         """Find the regions that can run in bands.
 
@@ -84,6 +95,7 @@ class BandsSearch:
             above: Another program of the same model, to begin with instead of the whole one; the
                 search looks for lower ones.
             in_strips: Most steps of a region that may run in strips of columns, too.
+            known: Steps of other programs, for `Regions`.
         """
         self._place = place
         self.is_allowed = is_allowed
@@ -94,6 +106,7 @@ class BandsSearch:
             is_allowed,
             outside if rules.boundary is Boundary.EXCLUDE else (),
             should_stop,
+            known,
         )
         self._rules = replace(rules, outlines=True, by_rows=self._regions.by_rows)
         self._known: dict[tuple[Region, ...], Candidate] = {}

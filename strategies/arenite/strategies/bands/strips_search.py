@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
-from arenite.planner import Candidate, Costs, Program, Rules, ShouldStop
+from arenite.planner import Candidate, Costs, Program, Rules, ShouldStop, Step
 from arenite.planner.operators import Strips
 from arenite.planner.placement import Placer
 from arenite.planner.programs import RowStep, never, steps_by_rows
@@ -107,7 +107,7 @@ class StripsSearch:
         )
         yield way
         if way.lowest is not self.whole:
-            above = way
+            above, known = way, dict[int, tuple[Step, RowStep | None]]()
 
             def search(program: Program) -> BandsSearch:
                 return self._make(

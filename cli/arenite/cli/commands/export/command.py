@@ -304,17 +304,16 @@ def export(
             boundary=Boundary(boundary), weight_budget=weight_budget,
         )  # fmt: skip
         strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
-        write = write_c
+        request = CRequest(
+            model, output, reading, strategy, c_name, rounding, budget,
+            _cmsis_nn(kernels, extension, rounding, budget),
+            is_tested, memories, flash,
+        )  # fmt: skip
         if model.suffix == _SYSTEM:
             _check_for_system(reading, flash)
-            write = write_system_c
-        written = write(
-            CRequest(
-                model, output, reading, strategy, c_name, rounding, budget,
-                _cmsis_nn(kernels, extension, rounding, budget),
-                is_tested, memories, flash,
-            )
-        )  # fmt: skip
+            written = write_system_c(request)
+        else:
+            written = write_c(request)
         document = {**_c_as_json(written), "output": str(output)}
         _show(results, model, _c_rows(written), [output], document)
         return
