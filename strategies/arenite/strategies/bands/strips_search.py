@@ -115,6 +115,7 @@ class StripsSearch:
                     above=above.lowest,
                     is_allowed=above.is_allowed,
                     in_strips=_BESIDE_BLOCKS,
+                    known=known,
                 )
 
             yield ChainsSearch(way, search, self._most_work)
