@@ -7,49 +7,12 @@
 #include "kernels/parallel.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "steps/attention_operands.hpp"
 #include "steps/by_rows.hpp"
 
 namespace arenite {
 
 namespace {
-
-constexpr std::size_t kQueries = 0;
-constexpr std::size_t kKeys = 1;
-constexpr std::size_t kValues = 2;
-constexpr std::size_t kAddends = 3;
-constexpr std::size_t kLengths = 4;
-
-// Where the heads of keys or of values lie.
-struct Heads {
-  const float* data = nullptr;
-  std::size_t batch_stride = 0;
-  std::size_t head_stride = 0;
-  std::size_t stride = 0;  // from one key to the next
-  std::size_t count = 0;   // keys
-  std::size_t width = 0;   // elements of one
-
-  // Of B, T, heads * width, or by heads B, heads, T, width.
-  Heads(const Operands& operands, std::size_t position, std::size_t batches, std::size_t heads) {
-    const auto& view = *operands.inputs[position];
-    data = view.as<float>();
-    require(operands, view.rank() == 3 || view.rank() == 4,
-            "its keys and values must have 3 axes, or 4 by heads");
-    require(operands, view.shape[0] == batches, "the batches of queries and keys differ");
-    const bool is_by_heads = view.rank() == 4;
-    const std::size_t columns = view.shape.back();
-    require(operands, is_by_heads ? view.shape[1] == heads : columns % heads == 0,
-            "its keys or values have another number of heads");
-    count = view.shape[is_by_heads ? 2 : 1];
-    width = is_by_heads ? columns : columns / heads;
-    stride = columns;
-    head_stride = is_by_heads ? count * columns : columns / heads;
-    batch_stride = view.num_elements() / std::max<std::size_t>(batches, 1);
-  }
-
-  const float* head(std::size_t batch, std::size_t index) const {
-    return data + batch * batch_stride + index * head_stride;
-  }
-};
 
 // The addend of the scores: B or 1, S or 1, heads or 1, T.
 struct Addend {
@@ -87,18 +50,18 @@ struct Addend {
 
 class AttentionStep final : public Step {
  public:
-  AttentionStep(const Operands& operands, const Heads& keys, const Heads& values,
-                const Addend& addend, std::size_t heads, std::size_t key_heads)
+  AttentionStep(const Operands& operands, const AttentionShapes<float>& shapes,
+                const Addend& addend)
       : queries_(as_rows<const float>(*operands.inputs[kQueries])),
         results_(as_rows<float>(*operands.outputs[0])),
-        keys_(keys),
-        values_(values),
+        keys_(shapes.keys),
+        values_(shapes.values),
         addend_(addend),
         lengths_(nullptr),
-        num_batches_(operands.inputs[kQueries]->shape[0]),
-        heads_(heads),
-        key_heads_(key_heads),
-        depth_(queries_.channels / heads),
+        num_batches_(shapes.batches),
+        heads_(shapes.heads),
+        key_heads_(shapes.key_heads),
+        depth_(shapes.depth),
         has_rows_(is_one_image(*operands.inputs[kQueries]) && is_one_image(*operands.outputs[0])),
         threads_(operands.threads) {
     const auto& attributes = *operands.step.kernel_as_Attention();
@@ -171,8 +134,8 @@ class AttentionStep final : public Step {
 
   Image<const float> queries_;
   Image<float> results_;
-  Heads keys_;
-  Heads values_;
+  Heads<float> keys_;
+  Heads<float> values_;
   Addend addend_;
   const std::int32_t* lengths_;  // null: all keys count
   std::size_t num_batches_;
@@ -189,9 +152,9 @@ class AttentionStep final : public Step {
 
 std::unique_ptr<Step> make_attention(const Operands& operands) {
   const auto& attributes = *operands.step.kernel_as_Attention();
-  require_arity(operands, 3, 5);
-  const auto& queries = *operands.inputs[kQueries];
-  const auto& result = *operands.outputs[0];
+  require_arity(operands, 3, kMostInputs);
+  if (is_of_bytes(operands)) { return nullptr; }  // for the kernel of bytes
+  require(operands, operands.inputs.size() <= kRoundings, "it has too many inputs for floats");
   const auto* lengths = optional_input(operands, kLengths);
   for (const auto* view :
        {operands.inputs[kQueries], operands.inputs[kKeys], operands.inputs[kValues],
@@ -199,37 +162,21 @@ std::unique_ptr<Step> make_attention(const Operands& operands) {
     require(operands, view == nullptr || view->type == program::Type::float32,
             "only float32 is supported");
   }
-  const std::size_t heads = attributes.heads();
-  const std::size_t key_heads = attributes.key_heads();
-  require(operands, heads > 0 && key_heads > 0 && heads % key_heads == 0,
-          "its heads are no multiple of those of its keys");
-  require(operands, queries.rank() == 3 && result.rank() == 3,
-          "its queries and its output must have 3 axes");
-  require(operands, queries.shape[0] == result.shape[0] && queries.shape[1] == result.shape[1],
-          "its output has another number of queries");
-  require(operands, queries.shape[2] % heads == 0, "its heads do not divide its queries");
-  const std::size_t batches = queries.shape[0];
-  const std::size_t depth = queries.shape[2] / heads;
-  const Heads keys(operands, kKeys, batches, key_heads);
-  const Heads values(operands, kValues, batches, key_heads);
-  require(operands, keys.width == depth, "its queries and keys differ in length");
-  require(operands, keys.count == values.count, "it has more keys than values, or fewer");
-  require(operands, depth <= kLargestHead && values.width <= kLargestHead,
-          "a head has more than 256 elements");
-  require(operands, result.shape[2] == heads * values.width, "its output has another width");
+  const AttentionShapes<float> shapes(operands);
   require(operands,
           lengths == nullptr || (lengths->type == program::Type::int32 && lengths->rank() == 1 &&
-                                 lengths->shape[0] == batches),
+                                 lengths->shape[0] == shapes.batches),
           "it needs a number of keys of each batch, int32");
   require(operands, attributes.window() == 0 || attributes.causal(),
           "it has a window, but is not causal");
   require(operands, std::isfinite(attributes.scale()) && std::isfinite(attributes.softcap()),
           "its scale or bound of scores is not finite");
-  const Addend addend(operands, batches, queries.shape[1], heads, keys.count);
+  const Addend addend(operands, shapes.batches, operands.inputs[kQueries]->shape[1], shapes.heads,
+                      shapes.keys.count);
   for (const std::size_t i : {kKeys, kValues, kAddends}) {
     require_apart(operands, optional_input(operands, i));
   }
-  return std::make_unique<AttentionStep>(operands, keys, values, addend, heads, key_heads);
+  return std::make_unique<AttentionStep>(operands, shapes, addend);
 }
 
 const Registration registered{program::Operator::Attention, make_attention};

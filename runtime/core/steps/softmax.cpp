@@ -2,21 +2,13 @@
 #include <cmath>
 
 #include "kernels/approximations.hpp"
-#include "kernels/quantised.hpp"
-#include "kernels/sums.hpp"
+#include "kernels/quantised_softmax.hpp"
 #include "registry.hpp"
 #include "steps/rows.hpp"
 
 namespace arenite {
 
 namespace {
-
-template <typename T>
-T largest(const T* source, std::size_t count) {
-  return fold(
-      count, source[0], [=](std::size_t i) { return source[i]; },
-      [](T a, T b) { return a > b ? a : b; });
-}
 
 constexpr std::size_t kBlock = 16;  // elements that are computed together
 // Parts of a block that take turns: small processors do nothing else while one waits for its last
@@ -124,16 +116,7 @@ std::unique_ptr<Step> make_of_quantised(const Operands& operands, std::size_t le
   const Scale in = Scale::of(*operands.inputs[0]);
   const Scale out = Scale::of(*operands.outputs[0]);
   return make_rows<T>(operands, length, [=](const T* source, T* target, std::size_t count) {
-    const float top = in.dequantise(largest(source, count));
-    const auto power = [=](std::size_t i) {
-      return exponential_below(beta * (in.dequantise(source[i]) - top));
-    };
-    const float sum = sum_of(count, power);
-    const float logarithm = std::log(sum);
-    for (std::size_t i = 0; i < count; ++i) {
-      target[i] = out.quantise<T>(is_log ? beta * (in.dequantise(source[i]) - top) - logarithm
-                                         : power(i) / sum);
-    }
+    softmax_of_quantised(in, out, beta, is_log, source, target, count);
   });
 }
 

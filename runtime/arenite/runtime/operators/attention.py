@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.planner import Tensor
+from arenite.planner import DType, Tensor
 from arenite.planner.operators import Normalising, Operands, Operator, Region, same_layout, whole
 from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.base import RuntimeOperator, makes_one_image
 
 LARGEST_HEAD = 256
 """Most elements of a key or of a value in one head."""
+_BYTE_QUERIES = 16
+"""Queries of bytes whose scores exist at a time, of each head."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,7 @@ class Attention(Normalising, RuntimeOperator):
     Attributes:
         heads: Of the queries, a multiple of `key_heads`: consecutive ones share a head of keys.
         key_heads: Of the keys and values.
-        scale: Factor of the scores.
+        scale: Factor of the scores; of those of bytes where the softmax reads them.
         causal: Whether a query sees only the keys up to its own place. The last query is at the
             place of the last key that counts.
         window: How many keys up to its own place a causal query sees at most; 0: all.
@@ -38,6 +40,12 @@ class Attention(Normalising, RuntimeOperator):
     VALUES: ClassVar[int] = 2
     ADDEND: ClassVar[int] = 3
     LENGTHS: ClassVar[int] = 4
+    ROUNDINGS: ClassVar[int] = 5
+    """Of bytes: scale and zero point of the scores, then of the weights, both of which are rounded
+    to bytes; floats. There are neither an addend nor lengths.
+    """
+    TABLE: ClassVar[int] = 6
+    """What the softmax reads for each score of bytes, from -128 on: 256 bytes; none: the score."""
 
     heads: int
     key_heads: int
@@ -58,8 +66,15 @@ class Attention(Normalising, RuntimeOperator):
         queries, keys, result = operands.source, operands.input(1), operands.result
         if queries is None or keys is None or result is None:
             return 0
-        num_keys = keys.shape[1 if len(keys.shape) == 3 else 2]
-        return (queries.num_elements + result.num_elements) * num_keys
+        return (queries.num_elements + result.num_elements) * _num_keys(keys)
+
+    def kernel_scratch(self, operands: Operands) -> int:
+        """Return the bytes of the scores that exist at a time, if they are bytes."""
+        return self.heads * _BYTE_QUERIES * num_byte_scores(operands)
+
+    def row_scratch(self, operands: Operands) -> int:
+        # Not super(): a dataclass with slots is a copy of the class that this names.
+        return self.kernel_scratch(operands) or RuntimeOperator.row_scratch(self, operands)
 
     def makes_rows(self, operands: Operands) -> bool:
         """Tell whether the queries are of one batch."""
@@ -106,6 +121,16 @@ class Rotary(Normalising, RuntimeOperator):
         everything = list(whole(tensor))
         everything[ROW_AXIS] = region[ROW_AXIS]
         return tuple(everything)
+
+
+def num_byte_scores(operands: Operands) -> int:
+    """Return the scores of a query in one head of attention, 0 if they are not bytes."""
+    keys = operands.input(Attention.KEYS)
+    return _num_keys(keys) if keys is not None and keys.dtype is DType.INT8 else 0
+
+
+def _num_keys(keys: Tensor) -> int:
+    return keys.shape[1 if len(keys.shape) == 3 else 2]
 
 
 def _storage(tensor: Tensor) -> str:

@@ -15,9 +15,11 @@ import numpy as np
 from arenite.planner import Array, DType, Program, Step, TensorKind
 from arenite.planner.sizes import depends, same
 from arenite.runtime.operators.attention import LARGEST_HEAD, Attention
+from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.linear import FullyConnected, MatMul
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.moves import Move
+from arenite.runtime.rewrites.byte_scores import ByteMixing, ByteScoreFinder
 from arenite.runtime.rewrites.drafting import ProgramDraft, Shape
 from arenite.runtime.rewrites.masks import Masks
 from arenite.runtime.rewrites.scores import Makers, Mixing, ScoreFinder
@@ -29,9 +31,11 @@ def fuse_attention(program: Program) -> Program:
     if not any(isinstance(step.operator, MatMul) for step in program.steps):
         return program
     makers = Makers(program)
-    finder = ScoreFinder(makers)
+    finder, of_bytes = ScoreFinder(makers), ByteScoreFinder(makers)
     found = {
-        step.name: mixing for step in program.steps if (mixing := finder.mixing(step)) is not None
+        step.name: mixing
+        for step in program.steps
+        if (mixing := finder.mixing(step) or of_bytes.mixing(step)) is not None
     }
     draft = ProgramDraft(program)
     fusing = _Fusing(makers, draft)
@@ -82,17 +86,27 @@ class _Fusing:
         self._draft = draft
         self.num_fused = 0
 
-    def fuse(self, mixing: Mixing) -> bool:
+    def fuse(self, mixing: Mixing | ByteMixing) -> bool:
         """Add the attention that a product of weights and values ends, if it is one."""
+        if isinstance(mixing, ByteMixing):
+            return self._fuse_bytes(mixing)
         product, scores = mixing.step, mixing.scores
         lead = self._old.tensors[product.outputs[0]].shape[:-2]
         scaled = scores.product
         assert isinstance(scaled.operator, MatMul)
         assert isinstance(product.operator, MatMul)
         chosen = _fitting(
-            self._queries(scaled.inputs[0], lead),
-            self._keys(scaled.inputs[1], lead, swaps=not scaled.operator.transpose_b),
-            self._keys(product.inputs[1], lead, swaps=product.operator.transpose_b, scales=False),
+            self._queries(scaled.inputs[0], lead, DType.FLOAT32),
+            self._keys(
+                scaled.inputs[1], lead, DType.FLOAT32, swaps=not scaled.operator.transpose_b
+            ),
+            self._keys(
+                product.inputs[1],
+                lead,
+                DType.FLOAT32,
+                swaps=product.operator.transpose_b,
+                scales=False,
+            ),
         )
         if chosen is None:
             return False
@@ -117,18 +131,58 @@ class _Fusing:
         self.num_fused += 1
         return True
 
-    def _queries(self, name: str, lead: Shape) -> list[_Heads]:
+    def _fuse_bytes(self, mixing: ByteMixing) -> bool:
+        """Add attention of bytes."""
+        scores, product = mixing.scores, mixing.product
+        lead = self._old.tensors[mixing.step.outputs[0]].shape[:-2]
+        chosen = _fitting(
+            self._queries(scores.operands[0], lead, DType.INT8),
+            self._keys(
+                scores.operands[1], lead, DType.INT8, swaps=not scores.operator.transpose_b,
+                scales=False,
+            ),
+            self._keys(
+                product.operands[1], lead, DType.INT8, swaps=product.operator.transpose_b,
+                scales=False,
+            ),
+        )  # fmt: skip
+        if chosen is None:
+            return False
+        query, key, value = chosen
+        if max(query.depth, value.depth) > LARGEST_HEAD:
+            return False
+        operator = Attention(heads=query.heads, key_heads=key.heads, scale=mixing.beta)
+        name = f"{mixing.step.outputs[0]}/attention"
+        keys, values, queries = (self._operand(each, name) for each in (key, value, query))
+        self._draft.put_off(queries)
+        inputs = [queries, keys, values, "", ""]
+        inputs.append(
+            self._draft.constant(np.array(mixing.roundings, np.float32), f"{name}/roundings")
+        )
+        if mixing.table is not None:
+            inputs.append(self._draft.constant(mixing.table[0], f"{name}/table", mixing.table[1]))
+        self._emit(mixing.step, operator, tuple(inputs), query, value)
+        self.num_fused += 1
+        return True
+
+    def _queries(self, name: str, lead: Shape, dtype: DType) -> list[_Heads]:
         place = self._place(name)
         lengths = tuple(map(_length, place.axes))
         ways = list(self._ways(place, lengths, len(lead), is_key=False, scales=True))
-        return [*reversed(ways), *_copied(place, lengths, len(lead))]
+        return self._of_type(dtype, [*reversed(ways), *_copied(place, lengths, len(lead))])
 
-    def _keys(self, name: str, lead: Shape, *, swaps: bool, scales: bool = True) -> list[_Heads]:
+    def _keys(
+        self, name: str, lead: Shape, dtype: DType, *, swaps: bool, scales: bool = True
+    ) -> list[_Heads]:
         place = self._place(name)
         place = place.swapped(-1, -2) if swaps else place
         lengths = tuple(map(_length, place.axes))
         ways = list(self._ways(place, lengths, len(lead), is_key=True, scales=scales))
-        return [*reversed(ways), *_copied(place, lengths, len(lead))]
+        return self._of_type(dtype, [*reversed(ways), *_copied(place, lengths, len(lead))])
+
+    def _of_type(self, dtype: DType, ways: Sequence[_Heads]) -> list[_Heads]:
+        """Return the ways that read elements of a type."""
+        return [each for each in ways if self._old.tensors[each.found.tensor].dtype is dtype]
 
     def _place(self, name: str) -> Strided:
         tensor = self._old.tensors[name]
@@ -166,14 +220,18 @@ class _Fusing:
         if isinstance(maker.operator, Copy):
             before = self._before_copy(place, maker, maker.operator)
             return None if before is None else (before, 1.0)
-        scaled = self._makers.scaled(maker) if scales else None
+        is_converted = isinstance(maker.operator, Convert)
+        scaled = (maker.inputs[0], 1.0) if is_converted else None
+        if scales and not is_converted:
+            scaled = self._makers.scaled(maker)
         if scaled is None:
             return None
         root, offset = self._old.root(scaled[0])
-        if not self._is_steady(root):
+        tensor = self._old.tensors[root]
+        if tensor.kind is TensorKind.STATE:
             return None
-        itemsize = self._old.tensors[root].dtype.bits // 8
-        return replace(place, tensor=root, start=place.start + offset // itemsize), scaled[1]
+        start = place.start + offset // (tensor.dtype.bits // 8)
+        return replace(place, tensor=root, start=start), scaled[1]
 
     def _before_copy(self, place: Strided, maker: Step, copy: Copy) -> Strided | None:
         output = maker.outputs.index(place.tensor)
@@ -184,14 +242,9 @@ class _Fusing:
         if not same(math.prod(moves[0].shape), made):
             return None
         source, offset = self._old.root(maker.inputs[moves[0].input])
-        if not same(offset, 0) or not self._is_steady(source):
+        if not same(offset, 0) or self._old.tensors[source].kind is TensorKind.STATE:
             return None
         return place.before(moves[0], source)
-
-    def _is_steady(self, root: str) -> bool:
-        """Tell whether a storage is of floats that no step changes."""
-        tensor = self._old.tensors[root]
-        return tensor.kind is not TensorKind.STATE and tensor.dtype is DType.FLOAT32
 
     def _way(
         self, place: Strided, lengths: Shape, rank: int, factor: float, *, is_key: bool
@@ -263,7 +316,11 @@ class _Fusing:
             input_strides=tuple(axis[0][1] if axis else 0 for axis in axes),
             output_strides=_strides(tuple(map(_length, axes))),
         )
-        return self._draft.emit(Copy(moves=(move,)), (way.found.tensor,), f"{hint}/tokens", shape)
+        source = self._old.tensors[way.found.tensor]
+        return self._draft.emit(
+            Copy(moves=(move,)), (way.found.tensor,), f"{hint}/tokens", shape, source.dtype,
+            source.quantisation,
+        )  # fmt: skip
 
     def _projected(self, result: str, columns: Array, shape: Shape) -> str:
         """Return some outputs of a product with constant weights, made by a step of their own."""
@@ -297,7 +354,11 @@ class _Fusing:
         elif same(query.count, 1) or same(query.heads, 1):
             self._draft.emit_in_place(operator, inputs, result, shape)
         else:
-            made = self._draft.emit(operator, inputs, f"{result}/attention", shape)
+            of_result = self._old.tensors[result]
+            made = self._draft.emit(
+                operator, inputs, f"{result}/attention", shape, of_result.dtype,
+                of_result.quantisation,
+            )  # fmt: skip
             move = Move(
                 shape=by_heads,
                 input_strides=_by_tokens(by_heads),
@@ -315,6 +376,8 @@ class _Fusing:
             return None
         target = self._old.tensors[step.outputs[0]]
         if len(step.inputs) != 1 or target.alias is not None:
+            return None
+        if target.quantisation != self._old.tensors[result].quantisation:
             return None
         batch, heads, tokens, size = by_heads
         place = Strided.contiguous(target.name, 0, (batch, tokens, heads, size))

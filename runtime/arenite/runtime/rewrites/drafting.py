@@ -87,18 +87,20 @@ class ProgramDraft:
             self._read_as[output] = self.view(output, 0, old.shape)
             self._steps.append(Step(self._names.take(output), operator, inputs, (output,)))
         else:
-            made = self.emit(operator, inputs, output, shape)
+            made = self.emit(operator, inputs, output, shape, old.dtype, old.quantisation)
             move = Move(shape=(old.num_elements,), input_strides=(1,), output_strides=(1,))
             self._steps.append(
                 Step(self._names.take(output), Copy(moves=(move,)), (made,), (output,))
             )
 
-    def constant(self, array: Array, hint: str) -> str:
+    def constant(self, array: Array, hint: str, quantisation: Quantisation | None = None) -> str:
         """Add a constant and return its name."""
         name = self._names.take(hint)
         self._constants[name] = array
         dtype = DType.of_label(array.dtype.name)
-        self._tensors[name] = Tensor(name, dtype, array.shape, TensorKind.CONSTANT)
+        self._tensors[name] = Tensor(
+            name, dtype, array.shape, TensorKind.CONSTANT, quantisation=quantisation
+        )
         return name
 
     def view(self, root: str, start: int, shape: Shape) -> str:
@@ -121,9 +123,7 @@ class ProgramDraft:
         whole, count = self._tensors[name], self._tensors[name].shape[0] // groups
         rows = slice(group * count, (group + 1) * count)
         made = self.constant(self._constants[name][rows], name)
-        given = whole.quantisation
-        if given is not None and len(given.scales) > 1 and given.axis == 0:
-            given = replace(given, scales=given.scales[rows])
+        given = _share(whole.quantisation, group, groups)
         shape = (count, *whole.shape[1:])
         self._tensors[made] = replace(whole, name=made, shape=shape, quantisation=given)
         return made
@@ -136,7 +136,11 @@ class ProgramDraft:
         whole = self._tensors[name]
         shape = (whole.shape[0] // groups, *whole.shape[1:])
         start = offset // (whole.dtype.bits // 8) + group * (whole.num_elements // groups)
-        return self.view(root, start, shape)
+        part = self.view(root, start, shape)
+        self._tensors[part] = replace(
+            self._tensors[part], quantisation=_share(whole.quantisation, group, groups)
+        )
+        return part
 
     def shape(self, name: str) -> Shape:
         return self._tensors[name].shape
@@ -146,6 +150,14 @@ class ProgramDraft:
         steps = tuple(step for step in self._steps if step.name not in self._dropped)
         program = replace(self._old, tensors=self._tensors, constants=self._constants, steps=steps)
         return without_unread(_without_unread_steps(_without_equal_views(program)))
+
+
+def _share(given: Quantisation | None, group: int, groups: int) -> Quantisation | None:
+    """Return the quantisation of a group's share of the first axis."""
+    if given is None or len(given.scales) == 1 or given.axis != 0:
+        return given
+    count = len(given.scales) // groups
+    return replace(given, scales=given.scales[group * count : (group + 1) * count])
 
 
 def _without_equal_views(program: Program) -> Program:

@@ -24,10 +24,7 @@ save little, and what queries, keys and values are made of is made again for eac
 
 
 def split_heads(program: Program) -> Program:
-    """Return the program with attention in groups of heads, itself if it has none to split.
-
-    Its filters are packed.
-    """
+    """Return the program with attention in groups of heads, itself if it has none to split."""
     splitting = _Splitting(program)
     for step in program.steps:
         splitting.add(step)
@@ -76,14 +73,18 @@ class _Splitting:
             return maker.operator.heads % groups == 0 and self._has_columns(
                 maker.inputs[0], groups
             )
-        constants = [self._old.tensors[each] for each in maker.inputs[1:] if each]
+        if not isinstance(maker.operator, FullyConnected) or any(
+            self._old.tensors[each].kind is not TensorKind.CONSTANT
+            for each in maker.inputs[1:]
+            if each
+        ):
+            return False
+        weights, made = (self._old.tensors[each] for each in (maker.inputs[1], maker.outputs[0]))
+        is_packed = len(weights.shape) == 3
         return (
-            isinstance(maker.operator, FullyConnected)
-            and len(maker.inputs) <= FullyConnected.ADDEND
-            and all(each.kind is TensorKind.CONSTANT for each in constants)
-            and constants[0].dtype in (DType.FLOAT32, DType.FLOAT16)
-            and len(constants[0].shape) == 3
-            and tensor.shape[2] % (groups * PANEL) == 0
+            (weights.dtype is made.dtype or weights.dtype is DType.FLOAT16)
+            and made.shape == tensor.shape
+            and tensor.shape[2] % (groups * (PANEL if is_packed else 1)) == 0
         )
 
     def _split(self, step: Step, operator: Attention, groups: int) -> None:
@@ -104,6 +105,7 @@ class _Splitting:
                     _label(step.outputs[0], group),
                     (batch, tokens, width // groups),
                     result.dtype,
+                    result.quantisation,
                 )
             )
         joined = Copy(moves=joins(tokens, width, groups))
@@ -124,7 +126,9 @@ class _Splitting:
             constants = (self._draft.share(each, group, groups) for each in maker.inputs[1:])
             inputs = (maker.inputs[0], *constants)
         shape = (*tensor.shape[:-1], tensor.shape[-1] // groups)
-        return self._draft.emit(operator, inputs, _label(name, group), shape, tensor.dtype)
+        return self._draft.emit(
+            operator, inputs, _label(name, group), shape, tensor.dtype, tensor.quantisation
+        )
 
 
 def joins(tokens: int, width: int, groups: int) -> tuple[Move, ...]:

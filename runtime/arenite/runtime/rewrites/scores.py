@@ -81,7 +81,7 @@ class Makers:
 
     def scaled(self, step: Step | None) -> tuple[str, float] | None:
         """Return what a step multiplies by a constant, and that; None for other steps."""
-        if step is None or not isinstance(step.operator, Binary) or not _is_open(step.operator):
+        if step is None or not isinstance(step.operator, Binary) or not is_open(step.operator):
             return None
         function = step.operator.function
         for position in (0, 1):
@@ -97,7 +97,8 @@ class Makers:
         return None
 
 
-def _is_open(operator: Binary) -> bool:
+def is_open(operator: Binary) -> bool:
+    """Tell whether the results of an operator have no bounds."""
     return (operator.min, operator.max) == (-np.inf, np.inf)
 
 
@@ -246,7 +247,7 @@ class ScoreFinder:
         scaled = self._makers.scaled(maker)
         if scaled is not None:
             return self._scaled(*scaled)
-        if isinstance(maker.operator, Binary) and _is_open(maker.operator):
+        if isinstance(maker.operator, Binary) and is_open(maker.operator):
             return self._with_addend(maker, maker.operator.function)
         if isinstance(maker.operator, Select):
             return self._with_hidden(maker)

@@ -306,21 +306,28 @@ def softmax(t: StepWriter) -> None:
     if t.types("int8", "float32") == "float32":
         t.call("softmax_f32", width, number(float(operator.beta)), *places)
         return
+    t.call(
+        f"softmax_{'even_' if t.is_even else ''}s8",
+        byte_softmax(t, source, result, operator.beta),
+        *places,
+    )
+
+
+def byte_softmax(t: StepWriter, source: Tensor, result: Tensor, beta: float) -> str:
+    """Return the layer of a softmax of bytes along the last axis."""
+    width = source.shape[-1]
     if t.is_even:
-        table = tables.float_exponentials(scale_of(source), operator.beta)
-        layer = t.layer(
+        table = tables.float_exponentials(scale_of(source), beta)
+        return t.layer(
             "softmax_even_layer", width=width, out_zero=zero_of(result),
             out_scale=scale_of(result), exponentials=t.constant(table, "exponentials"),
         )  # fmt: skip
-        t.call("softmax_even_s8", layer, *places)
-        return
     check_256ths(result)
-    table = tables.exponentials(scale_of(source), operator.beta)
-    layer = t.layer(
+    table = tables.exponentials(scale_of(source), beta)
+    return t.layer(
         "softmax_layer", width=width, least=len(table) - 1,
         exponentials=t.constant(table, "exponentials"),
     )  # fmt: skip
-    t.call("softmax_s8", layer, *places)
 
 
 @writes(L2Norm)

@@ -102,7 +102,7 @@ class StepWriter:
     num_rows: int = 0
     sums: str = ""
     _layers: dict[str, str] = field(default_factory=dict)
-    _local_layers: dict[str, str] = field(default_factory=dict)
+    _locals: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_ranged(self) -> bool:
@@ -312,10 +312,15 @@ class StepWriter:
             definition = f"const {structure} {name} = {text};"
             is_placed = any(each.startswith("arena") for _, each in stated)
             if is_placed or has_symbols(text) or self.file.is_compared:
-                self._local_layers[f"&{name}"] = definition
+                self._locals[f"&{name}"] = definition
             else:
                 self.file.layers.append(f"static {definition}")
         return f"&{self._layers[key]}"
+
+    def local(self, name: str, definition: str) -> str:
+        """Return the name of a variable on the stack, defined round the call that takes it."""
+        self._locals[name] = definition
+        return name
 
     def _has_16_bits(self, value: float | str) -> bool:
         least = most = float(value)
@@ -343,8 +348,8 @@ class StepWriter:
         named: list[str] = []
         given: list[str] = []
         for argument in map(str, arguments):
-            if argument in self._local_layers:
-                lines = self._local_layers[argument].splitlines()
+            if argument in self._locals:
+                lines = self._locals[argument].splitlines()
                 named += [f"    {line}" for line in lines]
             kind = _ROWS.get(argument.partition("(")[0])
             if kind is not None:
@@ -402,7 +407,7 @@ class StepWriter:
     def checked_call(self, kernel: str, *arguments: str) -> None:
         """Add a call of a kernel that calls CMSIS-NN, and may be refused by it."""
         self.file.kernels.add(kernel)
-        named = [self._local_layers[each] for each in arguments if each in self._local_layers]
+        named = [self._locals[each] for each in arguments if each in self._locals]
         lines = [
             *(line for each in named for line in each.splitlines()),
             f"if ({kernel}({', '.join(arguments)}) != ARM_CMSIS_NN_SUCCESS)",

@@ -1,0 +1,102 @@
+// The operands of attention of floats and of bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/attention.hpp"
+#include "operand_checks.hpp"
+#include "tensor_view.hpp"
+
+namespace arenite {
+
+inline constexpr std::size_t kQueries = 0;
+inline constexpr std::size_t kKeys = 1;
+inline constexpr std::size_t kValues = 2;
+inline constexpr std::size_t kAddends = 3;
+inline constexpr std::size_t kLengths = 4;
+// Of bytes: scale and zero point of the scores and of the weights; and what the softmax reads for
+// each score.
+inline constexpr std::size_t kRoundings = 5;
+inline constexpr std::size_t kTable = 6;
+inline constexpr std::size_t kMostInputs = 7;
+
+// Whether attention is of bytes.
+inline bool is_of_bytes(const Operands& operands) {
+  return operands.inputs[kQueries]->type == program::Type::int8;
+}
+
+// Where the heads of keys or of values lie.
+template <typename T>
+struct Heads {
+  const T* data = nullptr;
+  std::size_t batch_stride = 0;
+  std::size_t head_stride = 0;
+  std::size_t stride = 0;  // from one key to the next
+  std::size_t count = 0;   // keys
+  std::size_t width = 0;   // elements of one
+
+  // Of B, T, heads * width, or by heads B, heads, T, width.
+  Heads(const Operands& operands, std::size_t position, std::size_t batches, std::size_t heads) {
+    const auto& view = *operands.inputs[position];
+    data = view.as<T>();
+    require(operands, view.rank() == 3 || view.rank() == 4,
+            "its keys and values must have 3 axes, or 4 by heads");
+    require(operands, view.shape[0] == batches, "the batches of queries and keys differ");
+    const bool is_by_heads = view.rank() == 4;
+    const std::size_t columns = view.shape.back();
+    require(operands, is_by_heads ? view.shape[1] == heads : columns % heads == 0,
+            "its keys or values have another number of heads");
+    count = view.shape[is_by_heads ? 2 : 1];
+    width = is_by_heads ? columns : columns / heads;
+    stride = columns;
+    head_stride = is_by_heads ? count * columns : columns / heads;
+    batch_stride = view.num_elements() / std::max<std::size_t>(batches, 1);
+  }
+
+  const T* head(std::size_t batch, std::size_t index) const {
+    return data + batch * batch_stride + index * head_stride;
+  }
+};
+
+// The shapes of queries, keys, values and results, checked.
+template <typename T>
+struct AttentionShapes {
+  std::size_t heads;
+  std::size_t key_heads;
+  std::size_t batches;
+  std::size_t depth;  // elements of a key
+  Heads<T> keys;
+  Heads<T> values;
+
+  explicit AttentionShapes(const Operands& operands)
+      : heads(operands.step.kernel_as_Attention()->heads()),
+        key_heads(operands.step.kernel_as_Attention()->key_heads()),
+        batches(num_batches(operands, heads, key_heads)),
+        depth(operands.inputs[kQueries]->shape[2] / heads),
+        keys(operands, kKeys, batches, key_heads),
+        values(operands, kValues, batches, key_heads) {
+    const auto& queries = *operands.inputs[kQueries];
+    const auto& result = *operands.outputs[0];
+    require(operands, queries.shape[0] == result.shape[0] && queries.shape[1] == result.shape[1],
+            "its output has another number of queries");
+    require(operands, queries.shape[2] % heads == 0, "its heads do not divide its queries");
+    require(operands, keys.width == depth, "its queries and keys differ in length");
+    require(operands, keys.count == values.count, "it has more keys than values, or fewer");
+    require(operands, depth <= kLargestHead && values.width <= kLargestHead,
+            "a head has more than 256 elements");
+    require(operands, result.shape[2] == heads * values.width, "its output has another width");
+  }
+
+ private:
+  static std::size_t num_batches(const Operands& operands, std::size_t heads,
+                                 std::size_t key_heads) {
+    require(operands, heads > 0 && key_heads > 0 && heads % key_heads == 0,
+            "its heads are no multiple of those of its keys");
+    require(operands, operands.inputs[kQueries]->rank() == 3 && operands.outputs[0]->rank() == 3,
+            "its queries and its output must have 3 axes");
+    return operands.inputs[kQueries]->shape[0];
+  }
+};
+
+}  // namespace arenite
