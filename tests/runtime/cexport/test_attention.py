@@ -5,7 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.exporting import CRequest, bands_for_c
+from arenite.pipeline.targets.c import lower_model_for_c
+from arenite.runtime.cexport import COptions, export_c
+from arenite.strategies import find
+from bench.byte_encoder import byte_encoder
 from support.exported_c import Bands, Machine, Ours, compiled, drawn, exported
+from support.quantised_onnx import FORMS, quantised
 from support.tiny_onnx import parse, save, with_random_weights
 
 GRAPHS = {
@@ -61,3 +68,47 @@ def test_a_block_in_bands_gives_the_bits_of_the_whole(tmp_path: Path) -> None:
         for name, each in (("whole", whole), ("banded", banded))
     ]
     np.testing.assert_array_equal(results[0]["y"], results[1]["y"])
+
+
+def test_attention_of_bytes_in_groups_of_heads_and_bands_gives_the_bits_of_our_runtime(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "encoder.tflite"
+    path.write_bytes(byte_encoder(48, layers=1, features=32))
+    request = CRequest(path, tmp_path / "c", Reading(), find("best"), None)
+    lowered, whole = lower_model_for_c(path), exported(path, rounding="even")
+    with bands_for_c(request, lowered) as search:
+        *_, least = search.frontier()
+    banded = export_c(
+        lowered.compiled(least.derivation), least.plan, COptions(rounding="even"), lambda _: None
+    )
+    # Tokens, results of one head, keys and values of the other, and a few rows.
+    tokens = 48 * 32
+    assert banded.arena_bytes <= 2.5 * tokens + 256
+    assert banded.arena_bytes < 0.7 * whole.arena_bytes
+    inputs = drawn(whole, 0)
+    (expected,) = Ours(path).run(list(inputs.values()))
+    for name, each in (("whole", whole), ("banded", banded)):
+        machine = Machine.of(each, compiled(each, tmp_path / name, "-fsanitize=undefined"))
+        (found,) = machine.run(inputs).values()
+        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+def test_attention_of_bytes_with_scaled_scores_gives_the_bits_of_our_runtime(
+    tmp_path: Path,
+) -> None:
+    network = (
+        "(float[1,12,16] x) => (y) <float[16,16] a, int64[4] s = {0,0,2,8}, float r = {2.8}> "
+        "{ d = MatMul(x, a) e = Reshape(d, s) q = Transpose<perm=[0,2,1,3]>(e) "
+        "k = Transpose<perm=[0,1,3,2]>(q) o = MatMul(q, k) p = Div(o, r) "
+        "u = Softmax<axis=-1>(p) y = MatMul(u, q) }"
+    )
+    path = quantised(tmp_path, FORMS["qdq, signed"], network)
+    export = exported(path)
+    assert b"attention_even_s8" in export.files[f"{export.name}.c"]
+    machine = Machine.of(export, compiled(export, tmp_path / "c", "-fsanitize=undefined"))
+    for number in range(5):
+        inputs = drawn(export, number)
+        (expected,) = Ours(path).run(list(inputs.values()))
+        (found,) = machine.run(inputs).values()
+        np.testing.assert_array_equal(found, expected)

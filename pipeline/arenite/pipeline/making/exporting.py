@@ -59,7 +59,7 @@ from arenite.runtime.cexport import (
     with_windows,
     write_folder,
 )
-from arenite.runtime.rewrites import split_channels
+from arenite.runtime.rewrites import split_channels, split_heads
 from arenite.runtime.targets import TflmExport, export_tflm
 from arenite.strategies import StripsSearch, find
 
@@ -344,7 +344,7 @@ def bands_for_c(request: CRequest, lowered: LoweredForC) -> Iterator[StripsSearc
 
         def in_parts(program: Program) -> tuple[Program, Callable[[RowStep], bool]]:
             # The names of parts are not those of tensors that are stored less 128.
-            found = program if lowered.shifted else split_channels(program)
+            found = program if lowered.shifted else split_channels(split_heads(program))
             return found, partial(has_kernel_by_rows, found, lowered.shifted)
 
         def placed(problem: Problem) -> Plan:

@@ -29,6 +29,15 @@ KERNEL spread(int32_t rows, int32_t run, int32_t stride, const uint8_t *from, ui
             to[y * stride + i] = from[y * run + i];
 }
 
+/* Move `run` bytes of each row from `start` on to `place` in the same row; rows [first, end). */
+KERNEL copy_rows(int32_t run, int32_t start, int32_t place, in_rows in, out_rows out, int32_t first,
+                 int32_t end)
+{
+    for (int32_t y = first; y < end; ++y)
+        for (int32_t i = 0; i < run; ++i)
+            out_row(out, y)[place + i] = in_row(in, y)[start + i];
+}
+
 /* Repeat an element of `size` bytes over `bytes`. */
 KERNEL fill(uint8_t *to, const uint8_t *element, int32_t size, int32_t bytes)
 {

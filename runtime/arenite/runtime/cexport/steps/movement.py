@@ -7,6 +7,7 @@ import numpy as np
 
 from arenite.planner import DType, Tensor
 from arenite.planner.sizes import Expression, depends, every_value, same
+from arenite.planner.tensors import num_rows
 from arenite.runtime.cexport.base.coded import KERNEL
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.fixed_point import scale_of, zero_of
@@ -42,6 +43,9 @@ def copy(t: StepWriter) -> None:
     """
     operator = t.operator
     assert isinstance(operator, Copy)
+    if t.num_rows:
+        _copy_by_rows(t, operator)
+        return
     if operator.fill:
         for position in range(len(t.step.outputs)):
             _fill(t, t.output(position), operator.fill)
@@ -64,6 +68,36 @@ def copy(t: StepWriter) -> None:
     for move in moves:
         if move not in spread:
             _move(t, move)
+
+
+def _copy_by_rows(t: StepWriter, operator: Copy) -> None:
+    """Write moves of a part of each row into the same row of the result.
+
+    Raises:
+        NotWrittenError: Some move is something else.
+    """
+    result = t.output()
+    rows, size = num_rows(result), result.dtype.bits // 8
+    for move in operator.moves:
+        source = t.input(move.input)
+        axes = [
+            each
+            for each in zip(move.shape, move.input_strides, move.output_strides, strict=True)
+            if not same(each[0], 1)
+        ]
+        widths = [each.num_elements // num_rows(each) for each in (source, result)]
+        run = 1
+        while len(axes) > int(rows > 1) and same(axes[-1][1], run) and same(axes[-1][2], run):
+            run *= axes.pop()[0]
+        is_by_rows = same(num_rows(source), rows) and axes == [(rows, *widths)][: len(axes)]
+        starts = move.input_start, move.output_start
+        fits = all(start + run <= width for start, width in zip(starts, widths, strict=True))
+        if operator.fill or depends(rows) or not is_by_rows or not fits:
+            raise NotWrittenError("bands of rows are unsupported for these moves")
+        t.call(
+            "copy_rows", run * size, *(start * size for start in starts),
+            t.rows_of(source, widths[0] * size), t.rows_to(result, widths[1] * size), 0, rows,
+        )  # fmt: skip
 
 
 def _shares_storage(t: StepWriter, move: Move) -> bool:

@@ -446,10 +446,16 @@ class StepWriter:
         return range(count)
 
     def rows(self, tensor: Tensor) -> tuple[int, int]:
-        """Return how many rows a tensor has in all, and how many elements each."""
+        """Return how many rows a tensor has in all, and how many elements each.
+
+        Those of a list that does not lie in bands are one: its kernels take fewer calls.
+        """
         if len(tensor.shape) < 2:
             return 1, tensor.num_elements
-        count = math.prod(tensor.shape[:-2]) if len(tensor.shape) > 2 else tensor.shape[0]
+        if len(tensor.shape) == 2:
+            count = tensor.shape[0]
+        else:
+            count = math.prod(tensor.shape[: 2 if self.num_rows else -2])
         return (count, tensor.num_elements // count) if count else (0, 0)
 
     @property
