@@ -5,7 +5,6 @@
 #include "kernels/attention.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/processor.hpp"
-#include "kernels/quantised_softmax.hpp"
 
 namespace arenite {
 
@@ -104,9 +103,8 @@ void weigh(const QuantisedAttention& attention, std::int8_t* scores, std::size_t
   if (const std::int8_t* const table = attention.table) {
     for (std::size_t j = 0; j < count; ++j) { scores[j] = table[scores[j] - kLeast]; }
   }
-  with_widest_vectors([read = attention.read, weights = attention.weights, beta = attention.beta,
-                       scores, count] {
-    softmax_of_quantised(read, weights, beta, false, scores, scores, count);
+  with_widest_vectors([powers = &attention.powers, weights = attention.weights, scores, count] {
+    softmax_of_quantised(*powers, weights, false, scores, scores, count);
   });
 }
 

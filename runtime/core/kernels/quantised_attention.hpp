@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/quantised.hpp"
+#include "kernels/quantised_softmax.hpp"
 
 namespace arenite {
 
@@ -21,8 +21,7 @@ struct QuantisedAttention {
   float score_factor;  // scale of queries * scale of keys / scale of scores
   std::int32_t score_zero;
   const std::int8_t* table;  // what the softmax reads for each score, of -128 first; null: the score
-  Scale read;                // by the softmax
-  float beta;                // factor of what it reads
+  QuantisedPowers powers;    // of what the softmax reads
   Scale weights;
   float result_factor;  // scale of weights * scale of values / scale of results
   std::int32_t result_zero;
@@ -45,8 +44,8 @@ struct QuantisedQuery {
 };
 
 // Writes the results of up to kQuantisedQueries queries. Each is the same to the bit whichever
-// others are computed with it, and on every processor but for the powers of the softmax. `scores`
-// is working memory: a byte for each key and query.
+// others are computed with it, and on every processor. `scores` is working memory: a byte for each
+// key and query.
 void attend(const QuantisedAttention& attention, const QuantisedKeys& keys,
             const QuantisedQuery* queries, std::size_t count, std::int8_t* scores);
 

@@ -52,19 +52,20 @@ QuantisedAttention rounded(const Operands& operands) {
                            queries.scale * keys.scale / scores.scale,
                            scores.zero_point,
                            nullptr,
-                           scores,
-                           attributes.scale(),
+                           {},
                            weights,
                            weights.scale * values.scale / results.scale,
                            results.zero_point};
   require(operands, std::isfinite(found.score_factor) && std::isfinite(found.result_factor),
           "a ratio of its scales is not finite");
+  float read = scores.scale;
   if (optional_input(operands, kTable) != nullptr) {
     const auto& table = constant(operands, kTable, program::Type::int8, kBytes);
     require(operands, table.is_quantised(), "its table has no scale");
     found.table = table.as<std::int8_t>();
-    found.read = Scale::of(table);
+    read = table.scales[0];
   }
+  found.powers = QuantisedPowers(read, attributes.scale());
   return found;
 }
 

@@ -113,10 +113,10 @@ void log_softmax(const float* source, float* target, std::size_t count, float be
 template <typename T>
 std::unique_ptr<Step> make_of_quantised(const Operands& operands, std::size_t length, float beta,
                                         bool is_log) {
-  const Scale in = Scale::of(*operands.inputs[0]);
+  const QuantisedPowers powers(Scale::of(*operands.inputs[0]).scale, beta);
   const Scale out = Scale::of(*operands.outputs[0]);
   return make_rows<T>(operands, length, [=](const T* source, T* target, std::size_t count) {
-    softmax_of_quantised(in, out, beta, is_log, source, target, count);
+    softmax_of_quantised(powers, out, is_log, source, target, count);
   });
 }
 

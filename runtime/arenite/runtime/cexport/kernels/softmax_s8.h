@@ -58,14 +58,20 @@ typedef struct {
     const float *exponentials;
 } softmax_even_layer;
 
-/* Writes the softmax of a row, which is read before it is written. */
+/* Writes the softmax of a row, which is read before it is written. Powers are added up in the order
+   of our runtime. */
 static void softmax_row_even_s8(const softmax_even_layer *k, const int8_t *from, int8_t *to)
 {
+    const int32_t whole = k->width / 16 * 16;
     int32_t most = -128;
-    float sum = 0.0f;
+    float lanes[16] = {0.0f}, sum = 0.0f;
     for (int32_t i = 0; i < k->width; ++i)
         most = from[i] > most ? from[i] : most;
-    for (int32_t i = 0; i < k->width; ++i)
+    for (int32_t i = 0; i < whole; ++i)
+        lanes[i % 16] += k->exponentials[most - from[i]];
+    for (int32_t i = 0; i < 16; ++i)
+        sum += lanes[i];
+    for (int32_t i = whole; i < k->width; ++i)
         sum += k->exponentials[most - from[i]];
     for (int32_t i = 0; i < k->width; ++i) {
         const float share = k->exponentials[most - from[i]] / sum;
