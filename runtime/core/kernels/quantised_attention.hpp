@@ -20,8 +20,9 @@ struct QuantisedAttention {
   std::int32_t value_zero;
   float score_factor;  // scale of queries * scale of keys / scale of scores
   std::int32_t score_zero;
-  const std::int8_t* table;  // what the softmax reads for each score, of -128 first; null: the score
-  QuantisedPowers powers;    // of what the softmax reads
+  const std::int8_t*
+      table;               // what the softmax reads for each score, of -128 first; null: the score
+  QuantisedPowers powers;  // of what the softmax reads
   Scale weights;
   float result_factor;  // scale of weights * scale of values / scale of results
   std::int32_t result_zero;

@@ -107,8 +107,7 @@ class QuantisedAttentionStep final : public Step {
     parallel(threads_, shapes_.heads, cost, [&](std::size_t first, std::size_t count) {
       for (std::size_t head = first; head < first + count; ++head) {
         for (std::size_t done = 0; done < rows.count; done += kQuantisedQueries) {
-          make(batch, head,
-               {rows.first + done, std::min(kQuantisedQueries, rows.count - done)});
+          make(batch, head, {rows.first + done, std::min(kQuantisedQueries, rows.count - done)});
         }
       }
     });
