@@ -56,6 +56,7 @@ def _cases(folder: Path) -> Iterator[_Case]:
     late = Padding.STREAM
     frames = "serving_default_input_1:0"
     yield from real("wake word of MLPerf Tiny, int8", "str_ww_ref_model", Hops(frames, 1, 3))
+    yield from real("the same, int8, in 3 parts", "str_ww_ref_model", Hops(frames, 1, 3, parts=3))
     yield from real("the same, int8, a frame a hop", "str_ww_ref_model", Hops(frames, 1, 1))
     yield zoo("the same layers, floats", "wake-word", Hops("frames", 2, 3))
     yield zoo("the same, a frame a hop", "wake-word", Hops("frames", 2, 1))
@@ -64,6 +65,7 @@ def _cases(folder: Path) -> Iterator[_Case]:
     yield from real("the same, each window padded", "kws_ref_model", Hops("input_1", 1, 4),
                     is_padded=True)  # fmt: skip
     yield zoo("noise suppression, TCN", "temporal", Hops("sound", 2, 800, late))
+    yield zoo("the same, in 10 parts", "temporal", Hops("sound", 2, 800, late, 10))
     yield zoo("the same, each window padded", "temporal", Hops("sound", 2, 800), is_padded=True)
     yield zoo("the same, hops of 160 samples", "temporal", Hops("sound", 2, 160), is_padded=True)
     yield zoo("vocoder, HiFi-GAN V2", "vocoder", Hops("features", 2, 4, late))
@@ -151,7 +153,7 @@ _ON_A_BOARD = "C source on an emulated Cortex-M4"
             "model": "", "window": "", "hop": "", "padding": "", "multiply-adds of a hop": "",
             "of the window": "", "ratio": ".1f", "arena, B": "", "states, B": "",
             "arena of the window, B": "", "rows late": ".1f", "compared": "", "equal": "",
-            "difference": ".1e",
+            "same class": "", "difference": ".1e",
         },
         _BY_HOP: {
             "model": "", "hop": "", "multiply-adds of a hop": "", "of a window's rows": "",
@@ -193,7 +195,7 @@ def streams(asked: Asked) -> Iterator[Row]:
     for case in _cases(asked.folder):
         reading = Reading(hops=case.hops)
         found = stream_model(case.path, reading, kernels=Kernels.DIRECT)
-        compared, equal, difference = _compared(found, asked.given.hops)
+        compared, equal, same_class, difference = _compared(found, asked.given.hops)
         streamed = found.streamed
         if case.is_padded:
             asked.require(difference < _ROUNDING, f"{case.name}: outputs are those of the window")
@@ -220,7 +222,8 @@ def streams(asked: Asked) -> Iterator[Row]:
             "ratio": found.window_multiply_adds / found.multiply_adds,
             "arena, B": found.built.arena_bytes, "states, B": streamed.state_bytes,
             "arena of the window, B": found.window.arena_bytes, "rows late": float(streamed.late),
-            "compared": compared, "equal": equal, "difference": difference,
+            "compared": compared, "equal": equal, "same class": same_class,
+            "difference": difference,
         }  # fmt: skip
 
 
@@ -350,8 +353,11 @@ def _on_board(
         return _Measured(ram, report.instructions, report.outputs), taken.flash
 
 
-def _compared(found: StreamedModel, num_hops: int) -> tuple[int, int, float]:
-    """Return how many hops were compared and were equal, and the difference of outputs."""
+def _compared(found: StreamedModel, num_hops: int) -> tuple[int, int, int | None, float]:
+    """Return how many hops were compared, were equal, and had the same class; and the difference.
+
+    The class is the highest output; None where an output has rows or is one number.
+    """
     hops, window, late = found.streamed.hops, found.streamed.window, found.streamed.late
     program = found.window.compiled.program
     (port,) = program.inputs
@@ -372,7 +378,8 @@ def _compared(found: StreamedModel, num_hops: int) -> tuple[int, int, float]:
     )
     shape[hops.axis] = num_hops * hops.rows
     frames = np.moveaxis(random_array(np.random.default_rng(0), dtype, tuple(shape)), hops.axis, 0)
-    compared, equal, apart, total = 0, 0, 0.0, 0.0
+    is_class = not has_rows and made_of_hop.tensors[output.tensor].num_elements > 1
+    compared, equal, same_class, apart, total = 0, 0, 0, 0.0, 0.0
     with (
         session_by_plan(found.built.compiled, found.built.plan) as stream,
         session_by_plan(found.window.compiled, found.window.plan) as whole,
@@ -392,10 +399,14 @@ def _compared(found: StreamedModel, num_hops: int) -> tuple[int, int, float]:
             }
             compared += 1
             equal += all(np.array_equal(array, made[name]) for name, array in expected.items())
+            same_class += all(
+                array.argmax() == made[name].argmax() for name, array in expected.items()
+            )
             for name, array in expected.items():
                 apart += float(np.square(array.astype(np.float64) - made[name]).sum())
                 total += float(np.square(array.astype(np.float64) - zeros[name]).sum())
-    return compared, equal, math.sqrt(apart / total) if total else apart
+    difference = math.sqrt(apart / total) if total else apart
+    return compared, equal, same_class if is_class else None, difference
 
 
 def _newest(array: NDArray[Any], shape: Sequence[int], late: Fraction | int) -> NDArray[Any]:

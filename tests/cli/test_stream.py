@@ -11,6 +11,9 @@ from support.tiny_onnx import parse, save, with_random_weights
 
 TEXT = """(float[1,6,24] frames) => (y) <float[8,6,3] w, float[4,8,5] v>
   { a = Conv(frames, w) b = Relu(a) c = Conv(b, v) y = GlobalAveragePool(c) }"""
+LARGE = """(float[1,24,8] frames) => (y) <float[8,64] m, float[64,64,3] w, float[64,64,5] v>
+  { p = MatMul(frames, m) t = Transpose<perm=[0,2,1]>(p) a = Conv(t, w) c = Conv(a, v)
+    y = GlobalAveragePool(c) }"""
 PADDED = """(float[1,6,24] frames) => (y) <float[8,6,3] w>
   { a = Conv<pads=[1,1]>(frames, w) y = Relu(a) }"""
 
@@ -46,6 +49,26 @@ def test_a_program_takes_a_hop_and_states_what_it_costs(run, stream, listener, t
         for end in range(3, 31, 3):
             made = hops.run({"frames": x[..., end - 3 : end]})["y"]
         np.testing.assert_array_equal(made, window.run({"frames": x[..., 6:]})["y"])
+
+
+def test_a_hop_is_computed_in_parts_where_memory_is_short(run, refused, tmp_path):
+    model = save(tmp_path, with_random_weights(parse(LARGE)))
+    words = ["stream", model, "--axis", "frames:1", "--hop", 6, "-o", tmp_path / "hops.arena"]
+    whole = json.loads(run(*words, "--json")[1])
+    x = np.random.default_rng(0).standard_normal((1, 24, 8)).astype(np.float32)
+    with arenite.Session(tmp_path / "hops.arena") as hops:
+        expected = [hops.run({"frames": each})["y"] for each in np.split(x, 4, axis=1)][-1]
+    found = json.loads(run(*words, "--json", "--capacity", whole["height"] - 1)[1])
+    assert (whole["parts"], found["hop"]) == (1, 6)
+    assert found["parts"] > 1
+    assert found["height"] < whole["height"]
+    assert found["multiply_adds"] == whole["multiply_adds"]
+    with arenite.Session(tmp_path / "hops.arena") as hops:
+        made = [hops.run({"frames": each})["y"] for each in np.split(x, 4, axis=1)][-1]
+    np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-5)
+    out = run(*words, "--capacity", found["height"])[1]
+    assert f"6 rows of a window of 24, in {found['parts']} parts" in out
+    assert "no plan fits 1024 B" in refused(*words, "--capacity", 1024)
 
 
 def test_the_table_names_what_computes_the_whole_window(run, listener, tmp_path):

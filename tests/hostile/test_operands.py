@@ -144,9 +144,9 @@ LAYERS = {
             [Given((0,))],
         ),
     ),
-    "rows of another length than those that are kept": (
-        "what it keeps is not as long as its result",
-        lambda: one_step("Append", {}, [Given((4, 2)), Given((1, 2))], [Given((5, 2))]),
+    "fewer rows than the result has": (
+        "what it keeps and adds is not as long as its result",
+        lambda: one_step("Append", {}, [Given((4, 2)), Given((1, 2))], [Given((6, 2))]),
     ),
     "more new rows than are kept": (
         "what it adds is longer than its result",

@@ -98,6 +98,27 @@ def test_a_result_that_overwrites_a_row_is_needed_as_long_as_both():
     assert found == (Stair(0, 8, 0, 1), Stair(8, 8, 0, 3), Stair(16, 8, 0, 1))
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+def test_bytes_are_free_until_they_are_written_again(is_read):
+    again, between = replace(row("a", 1), name="again"), image("b")
+    makers = ("b", "a1") if is_read else ("b",)
+    operands = [(("x",), ("a1",)), (("a1",), ("b",)), (("x",), ()), (makers, ("again",))]
+    tensors = [X, Y, A, between, AS[1], again]
+    found = by_rows(tensors, [*operands, (("again",), ("y",))])["a"]
+    assert found == ((Stair(8, 8, 0, 5),) if is_read else (Stair(8, 8, 0, 2), Stair(8, 8, 3, 5)))
+
+
+def test_rows_beside_each_other_are_one_stair_at_each_time():
+    pair = Tensor("pair", DType.UINT8, (2 * ROW,), alias=Alias("a", ROW))
+    operands = [
+        (("x",), ("a1",)), (("x",), ("a2",)), (("a1", "a2"), ("b",)), (("b",), ("pair",)),
+        (("pair",), ("y",)),
+    ]  # fmt: skip
+    assert by_rows([X, Y, A, image("b"), *AS[1:], pair], operands)["a"] == (
+        Stair(8, 8, 0, 3), Stair(8, 8, 3, 5), Stair(16, 8, 1, 3), Stair(16, 8, 3, 5),
+    )  # fmt: skip
+
+
 def test_an_input_inside_a_larger_storage_holds_only_its_own_bytes_from_the_start():
     x = replace(X, alias=Alias("all", 8), shape=(8,))
     whole = image("all")

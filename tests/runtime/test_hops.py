@@ -164,6 +164,34 @@ def test_outputs_are_those_of_the_window_that_ends_at_the_hop(tmp_path, name):
     assert compared >= 9
 
 
+IN_PARTS = [
+    ("convolutions", 2), ("convolutions", 4), ("strides", 2), ("branches of different delays", 2),
+    ("a mean over the window", 4), ("a product over the window", 2),
+    ("a transpose on both sides", 2), ("channels side by side", 2),
+    ("a product and a softmax of each row", 5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "parts"), IN_PARTS)
+def test_a_hop_in_parts_makes_the_same(tmp_path, name, parts):
+    case = EXACT[name]
+    hop = case.hop * parts if name == "strides" else case.hop
+    program = lowered(tmp_path, case.text)
+    whole = streamed(program, Hops("x", case.axis, hop))
+    found = streamed(program, Hops("x", case.axis, hop, parts=parts))
+    assert found.program.multiply_adds == whole.program.multiply_adds
+    shape = program.inputs[0].shape(program.tensors[program.inputs[0].tensor].shape)
+    x = rows_of(shape, case.axis, RUNS * hop)
+    with session_of(whole.program) as hops, session_of(found.program) as ours:
+        for start in range(0, RUNS * hop, hop):
+            given = {"x": np.take(x, range(start, start + hop), axis=case.axis)}
+            expected = hops.run(given)
+            if start // hop + 1 >= max(whole.warm_up, found.warm_up):
+                np.testing.assert_array_equal(ours.run(given)["y"], expected["y"])
+            else:
+                ours.run(given)
+
+
 QUANTISED = (
     "(float[1,6,24,5] x) => (y) <float[8,6,3,3] w, float[8] b, float[8,1,5,3] d, float[8,8,1,1] "
     "p, float[4,8] g, int64[2] s = {1,8}> {c = Conv<pads=[0,1,0,1]>(x, w, b) r = Relu(c) "
@@ -303,6 +331,12 @@ REFUSED = {
     "padding in all rows": (
         "(float[1,6,8] x) => (y) <float[6,6,7] w> {a = Conv<pads=[3,3]>(x, w) "
         "y = GlobalAveragePool(a)}", Hops("x", 2, 2), "pads rows along the axis of the stream"),
+    "parts of a hop that has no such": (
+        MODEL, Hops("x", 2, 4, parts=3), "cannot be computed in 3 parts of a hop of 4 rows"),
+    "parts of an output that is padded": (
+        EXACT["padding of the window"].text, Hops("x", 2, 4, parts=2), "the hop takes one part"),
+    "parts that a stride does not divide": (
+        EXACT["strides"].text, Hops("x", 2, 4, parts=2), "does not run on 2 rows, a part of the"),
     "recurrent layers of a window": (
         "(float[12,1,6] x) => (y) <float[1,9,6] w, float[1,9,3] r> "
         "{y, h = GRU<hidden_size=3>(x, w, r)}", Hops("x", 0, 3),

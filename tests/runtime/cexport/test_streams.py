@@ -16,11 +16,13 @@ NETWORK = (
 )
 
 
-@pytest.mark.parametrize(("rounding", "padded"), [("double", 0), ("even", 0), ("double", 1)])
-def test_bytes_of_hops_are_those_of_the_window_to_the_bit(tmp_path, rounding, padded):
+@pytest.mark.parametrize(
+    ("rounding", "padded", "parts"), [("double", 0, 1), ("even", 0, 4), ("double", 1, 1)]
+)
+def test_bytes_of_hops_are_those_of_the_window_to_the_bit(tmp_path, rounding, padded, parts):
     text = NETWORK.replace("pads=[0,1,0,1]", f"pads=[{padded},1,{padded},1]")
     path = quantised(tmp_path, FORMS["qdq, signed"], text)
-    hops = exported(path, reading=Reading(hops=Hops("x", 2, HOP)), rounding=rounding)
+    hops = exported(path, reading=Reading(hops=Hops("x", 2, HOP, parts=parts)), rounding=rounding)
     windows = exported(path, rounding=rounding)
     # Of the rows that the pool averages, unless some are made again for each window.
     assert ("partial_sums_s8" in hops.kernels) == (not padded)

@@ -68,7 +68,8 @@ def stream(
     """Build MODEL, a model over time, so that a run takes the rows of a hop.
 
     Rows that the next run needs again are kept in states. Outputs are those of the window that
-    ends at the hop, once a window has been read.
+    ends at the hop, once a window has been read. If the arena is larger than --capacity, the rows
+    of a hop are computed in parts, one after another.
     """
     strategy = configured(find(requested), seed=seed, time_limit_s=time_limit_s)
     results = Results(as_json=as_json)
@@ -85,8 +86,10 @@ def stream(
     def text(console: Console) -> None:
         console.print(name(output.name, "bold"), soft_wrap=True)
         hops = streamed.hops
+        parts = f", in {hops.parts} parts" if hops.parts > 1 else ""
+        window = grouped(streamed.window)
         rows = [
-            ("hop", f"{plural(hops.rows, 'row')} of a window of {grouped(streamed.window)}"),
+            ("hop", f"{plural(hops.rows, 'row')} of a window of {window}{parts}"),
             ("outputs", _outputs(found)),
             *(("window", f"{each.name} {each.reason}") for each in streamed.whole),
             ("multiply-adds", _ratio(found.multiply_adds, found.window_multiply_adds)),
@@ -103,6 +106,7 @@ def stream(
             "model": str(model),
             "output": str(output),
             "hop": streamed.hops.rows,
+            "parts": streamed.hops.parts,
             "window": streamed.window,
             "exact": found.is_exact,
             "warm_up": streamed.warm_up,

@@ -18,6 +18,7 @@ from arenite.pipeline.base.ordering import order_finder
 from arenite.pipeline.base.placing import place, run_strategy
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.flash import FlashBudgetError, FlashPoint, flash_frontier, flash_of
+from arenite.pipeline.making.hops import ways_in_parts
 from arenite.pipeline.making.programs import session_by_plan
 from arenite.pipeline.targets.arenite import compiled_for
 from arenite.pipeline.targets.c import compile_hybrid, in_order, lower_model_for_c
@@ -201,7 +202,9 @@ def write_c(request: CRequest, choose: Choose | None = None) -> ExportedC:
         size = request.budget.bytes_of(plan.height)
         assert size is not None
         if plan.height > size and choose is None:
-            choose = methodcaller("within", size)
+            found = _in_parts(request, size)
+            choose = methodcaller("within", size) if found is None else None
+            compiled, plan = found or (compiled, plan)
     if choose is not None:
         with bands_for_c(request, lowered) as search:
             banded = choose(search)
@@ -327,6 +330,20 @@ def write_planned_c(
         )
     write_folder(request.folder, export.files)
     return ExportedC(request, export, plan, reference, test)
+
+
+def _in_parts(request: CRequest, size: int) -> tuple[CompiledForC, Plan] | None:
+    """Return the program of a hop in parts whose plan fits a budget, None if there is none."""
+    hops = request.reading.hops
+    if hops is None:
+        return None
+    window = lower_model_for_c(request.model, replace(request.reading, hops=None)).program
+    for each in ways_in_parts(window, hops):
+        own = lower_model_for_c(request.model, replace(request.reading, hops=each))
+        compiled, plan = _planned(request, request.for_kernels(own))
+        if plan.height <= size:
+            return compiled, plan
+    return None
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """From a model over time to a program that runs on a stream."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,8 +9,9 @@ from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.planner import Strategy
-from arenite.runtime.rewrites import Kernels, Streamed, streamed
+from arenite.planner import Program, Strategy
+from arenite.planner.errors import PlanError
+from arenite.runtime.rewrites import Hops, Kernels, NotStreamedError, Streamed, streamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ def stream_model(
 ) -> StreamedModel:
     """Return a model as it runs on the stream that a reading states.
 
+    If the arena is larger than the capacity, a hop is computed in parts of fewer rows, one after
+    another.
+
     Args:
         reading: Its `hops` state the stream.
         strategy: Places the records; `best` by default.
@@ -61,14 +67,56 @@ def stream_model(
     if reading.hops is None:
         raise OptionsError("a stream needs an axis of an input and a hop")
     whole = lower_model(model, replace(reading, hops=None)).program
-    found = streamed(whole, reading.hops)
+
+    def built(hops: Hops) -> Built:
+        own = replace(reading, hops=hops)
+        return build_model(model, own, strategy=strategy, capacity=capacity, kernels=kernels)
+
+    hops, made = _within(whole, reading.hops, built)
+    found = streamed(whole, hops)
     return StreamedModel(
-        build_model(model, reading, strategy=strategy, capacity=capacity, kernels=kernels),
+        made,
         found,
         build_model(model, replace(reading, hops=None), strategy=strategy, kernels=kernels),
         found.program.multiply_adds,
         whole.multiply_adds,
     )
+
+
+def _within(program: Program, hops: Hops, build: Callable[[Hops], Built]) -> tuple[Hops, Built]:
+    """Return a program within a capacity and its stream, in parts if the whole hop is too large.
+
+    Raises:
+        PlanError: There is no such program.
+    """
+    try:
+        return hops, build(hops)
+    except PlanError as error:
+        last = error
+    for each in ways_in_parts(program, hops):
+        try:
+            return each, build(each)
+        except PlanError as error:
+            last = error
+    raise last
+
+
+_MOST_PARTS = 16
+"""Parts of a hop: each has the steps of the program."""
+
+
+def ways_in_parts(program: Program, hops: Hops) -> list[Hops]:
+    """Return streams whose hop is computed in parts, those of fewest multiply-adds first.
+
+    Args:
+        program: A lowered program of the whole window.
+    """
+    found: list[tuple[int, int]] = []
+    for parts in range(2, min(hops.rows, _MOST_PARTS) + 1):
+        with suppress(NotStreamedError):
+            own = streamed(program, replace(hops, parts=parts))
+            found.append((own.program.multiply_adds, parts))
+    return [replace(hops, parts=parts) for _, parts in sorted(found)]
 
 
 def hop_of(text: str, rate: float | None) -> int:

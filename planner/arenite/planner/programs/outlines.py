@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeAlias
 
 from arenite.planner.operators.bands import Band
 from arenite.planner.placement.outline import Stair
@@ -96,9 +97,10 @@ def outline(
 ) -> tuple[Stair, ...]:
     """Return the stairs of a storage, () if all of it is needed throughout.
 
-    A byte is needed from the first to the last step at which some tensor that may cover it is. The
-    storage is cut where a tensor begins or ends; neighbouring stretches that are needed at the
-    same steps become one stair. The bytes that rounding adds belong to the last.
+    A byte is needed from a step that writes it to the last that reads it before it is written
+    again. The storage is cut where a tensor begins or ends; neighbouring stretches that are needed
+    at the same steps become one stair for each time. The bytes that rounding adds belong to the
+    last.
 
     Args:
         needed: Lifetimes of its tensors.
@@ -113,26 +115,59 @@ def outline(
         return ()
     size, used = int(size), int(storage.size)
     num_steps = max(1, len(program.steps))
-    lives: dict[tuple[int, int], Lifetime] = {}  # by first byte and the one after
+    lives: dict[tuple[int, int], list[_Life]] = {}  # by first byte and the one after
     for name in members:
         if name in needed and program.tensors[name].size:
             place = _reach(program, name, pieces, apart) or (0, used)
-            lives[place] = _joined(lives.get(place), needed[name].among(num_steps))
+            life = needed[name]
+            begins = _is_made(program, name, life.start)
+            lives.setdefault(place, []).append((*life.among(num_steps), begins))
     cuts = sorted({0, used, *(byte for place in lives for byte in place)})
-    stretches: list[Lifetime | None] = [None] * (len(cuts) - 1)
-    for (first, last), life in lives.items():
+    stretches: list[list[_Life]] = [[] for _ in cuts[1:]]
+    for (first, last), own in lives.items():
         for index in range(bisect_left(cuts, first), bisect_left(cuts, last)):
-            stretches[index] = _joined(stretches[index], life)
+            stretches[index] += own
     stairs: list[Stair] = []
-    for (first, last), its in zip(pairwise(cuts), stretches, strict=True):
-        if its is not None:
-            stair = Stair(first, (size if last == used else last) - first, *its)
-            below = stairs[-1] if stairs else None
-            if below is not None and _continues(below, stair):
-                stairs[-1] = replace(below, size=below.size + stair.size)
-            else:
-                stairs.append(stair)
+    below: list[Stair] = []
+    for (first, last), own in zip(pairwise(cuts), stretches, strict=True):
+        stop = size if last == used else last
+        here = [Stair(first, stop - first, *life) for life in _times(own)]
+        if here and len(here) == len(below) and all(map(_continues, below, here)):
+            here = [replace(each, size=each.size + stop - first) for each in below]
+            del stairs[-len(below) :]
+        stairs += here
+        below = here
     return () if len(stairs) == 1 and stairs[0].size == size else tuple(stairs)
+
+
+_Life: TypeAlias = tuple[int, int, bool]
+"""First step of a tensor, the step after its last, and whether the first one makes it."""
+
+
+def _is_made(program: Program, name: str, step: int) -> bool:
+    """Tell whether a step writes all bytes of a tensor, at every size, and reads none of them."""
+    if not 0 <= step < len(program.steps):
+        return False
+    tensor = program.tensors[name]
+    if depends(tensor.size) or depends(program.root(name)[1]):
+        return False
+    return name in program.steps[step].writes and name not in program.steps[step].reads
+
+
+def _times(lives: Iterable[_Life]) -> Iterator[Lifetime]:
+    """Yield the times at which bytes are needed that several tensors cover, in order.
+
+    They are free between the last use of one tensor and the step that makes the next.
+    """
+    found: Lifetime | None = None
+    # Of tensors that begin at one step, those that it does not make come first.
+    for start, end, is_made in sorted(lives, key=lambda life: (life[0], life[2])):
+        if found is not None and is_made and start >= found.end:
+            yield found
+            found = None
+        found = _joined(found, Lifetime(start, end))
+    if found is not None:
+        yield found
 
 
 def moving_parts(

@@ -379,9 +379,10 @@ class UnpackBits(RuntimeOperator):
 
 @dataclass(frozen=True, slots=True)
 class Append(RuntimeOperator):
-    """Reads rows that are kept and new ones: the newest, as many as were kept.
+    """Reads rows that are kept and new ones, and makes the newest of them, all the new ones last.
 
-    The kept rows move to the front, and the new ones follow. Elements are contiguous.
+    The kept rows move down to the front of the result, and the new ones follow. Elements are
+    contiguous.
     """
 
     number: ClassVar[int] = 56

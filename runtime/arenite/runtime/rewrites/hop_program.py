@@ -6,6 +6,14 @@ A tensor x of which rows are kept becomes three::
     x/state   |oooooooooooo|      the older rows, kept from run to run
     x/new                  |NNN|  the rows that a run makes, where they are read
 
+In parts of a hop the older rows of some tensors lie behind their place, x/new lies elsewhere, and
+a step puts all together in x/rows::
+
+    x/state      |oooooooooooo|   between the parts
+    x/rows    |ooooooooooooNNN|   once x/new is made, until it is read
+
+The bytes below x/state are free for new rows of another tensor, which lie above its older ones.
+
 The bytes of the new rows are free until they are made, and once the last step has read them: then
 the newest rows move to the place of the older ones. As x/state lies below them at all times, no
 other new rows can lie there. So where few rows are kept x/state lies elsewhere, and its rows are
@@ -30,6 +38,7 @@ from arenite.runtime.operators.movement import Append, Copy
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
 from arenite.runtime.rewrites.hop_decisions import decide
+from arenite.runtime.rewrites.hop_parts import OnNewRows, WrittenHop, in_parts
 from arenite.runtime.rewrites.hop_sums import with_sums
 from arenite.runtime.rewrites.hops import (
     Decisions,
@@ -37,6 +46,7 @@ from arenite.runtime.rewrites.hops import (
     Hops,
     NotStreamedError,
     WindowStep,
+    is_cut,
     with_rows,
 )
 
@@ -82,47 +92,133 @@ def streamed(program: Program, hops: Hops) -> Streamed:
 
     Cost: O(operands of the steps), for each ratio of rows kept to new ones.
     """
+    if hops.parts != 1:
+        return _of_parts(program, hops)
     found = decide(program, hops)
     (window,) = (
         port.shape(program.tensors[port.tensor].shape)[hops.axis]
         for port in program.inputs
         if port.name == hops.input
     )
-    made = _of_fewest_bytes(program, found)
+    made = _of_fewest_bytes(program, found).program
     summing = with_sums(program, found)
     if len(summing.steps) > len(program.steps):
-        made = min(made, _of_fewest_bytes(summing, decide(summing, hops)), key=_least_bytes)
+        other = _of_fewest_bytes(summing, decide(summing, hops)).program
+        made = min(made, other, key=_least_bytes)
     if found.whole and 0 < program.multiply_adds <= made.multiply_adds:
         raise NotStreamedError(found.whole[0].name, found.whole[0].reason)
     return Streamed(made, hops, window, found.whole, found.reach, found.late, found.alters)
 
 
-def _of_fewest_bytes(program: Program, found: Decisions) -> Program:
-    """Return the program with rows kept in place where that takes fewer bytes: many rows do."""
+def _of_parts(program: Program, hops: Hops) -> Streamed:
+    """Return a program that computes a hop in parts.
+
+    Raises:
+        NotStreamedError: As `streamed`; or the hop has no such parts.
+    """
+    if not 0 < hops.parts <= hops.rows or hops.rows % hops.parts:
+        raise NotStreamedError(
+            hops.input, f"cannot be computed in {hops.parts} parts of a hop of {hops.rows} rows"
+        )
+    whole = streamed(program, replace(hops, parts=1))
+    own = replace(hops, rows=hops.rows // hops.parts, parts=1)
+    made = [_repeated(program, hops, own)]
+    summing = with_sums(program, decide(program, own))
+    if len(summing.steps) > len(program.steps):
+        made.append(_repeated(summing, hops, own))
+    return replace(whole, program=min(made, key=_least_bytes), hops=hops)
+
+
+def _repeated(program: Program, hops: Hops, own: Hops) -> Program:
+    """Return the program of a hop that repeats that of a part.
+
+    Raises:
+        NotStreamedError: Steps run on the new rows of a hop, but not on those of a part.
+    """
+    of_hop, of_part = decide(program, hops), decide(program, own)
+    for name, flow in (*of_hop.flows.items(), *of_part.flows.items()):
+        if flow.front or flow.back or not flow.made:
+            raise NotStreamedError(
+                name, "has rows that depend on padding of the window, so the hop takes one part"
+            )
+    repeated: set[str] = set()
+    once = {name for step in program.steps for name in step.writes}
+    for step in program.steps:
+        made = of_hop.steps.get(step.name)
+        if made is None or made.flow.made == made.flow.rows:  # all of the window
+            continue
+        repeated.add(step.name)
+        once.difference_update(step.writes)
+        if step.name not in of_part.steps:
+            raise NotStreamedError(
+                step.name, f"does not run on {own.rows} rows, a part of the hop"
+            )
+    writer = _Writer(program, of_hop, {name for name, flow in of_hop.flows.items() if flow.kept})
+    shared = writer.read_by_others(repeated) - once
+    apart = {name for name in shared if not is_cut(program.tensors[name], of_hop.axes[name])}
+    on_new_rows = OnNewRows({step.name for step in program.steps}, repeated, shared, apart)
+    hop = writer.written()
+    kept = [name for name, flow in of_part.flows.items() if flow.kept and name not in shared]
+    made = [
+        in_parts(_of_fewest_bytes(program, of_part, shared, ahead), hop, hops.parts, on_new_rows)
+        for ahead in ((), kept[::2])
+    ]
+    return min(made, key=_least_bytes)
+
+
+def _of_fewest_bytes(
+    program: Program, found: Decisions, in_place: Collection[str] = (), ahead: Collection[str] = ()
+) -> WrittenHop:
+    """Return the program with rows kept in place where that takes fewer bytes: many rows do.
+
+    Args:
+        in_place: Tensors whose rows are kept there in any case.
+        ahead: Tensors whose older rows make room for new ones before these are read.
+    """
     ratios = {
         name: Fraction(flow.kept, flow.made) for name, flow in found.flows.items() if flow.kept
     }
     written = [
-        _Writer(program, found, {name for name, each in ratios.items() if each >= least}).program()
+        _Writer(
+            program,
+            found,
+            {name for name, each in ratios.items() if each >= least} | {*in_place},
+            ahead,
+        ).written()
         for least in sorted({*ratios.values(), max(ratios.values(), default=Fraction(0)) + 1})
     ]
-    return min(written, key=_least_bytes)
+    return min(written, key=lambda each: _least_bytes(each.program))
 
 
 def _least_bytes(program: Program) -> tuple[int, int]:
     """Return the bytes that any arena of a program has, and those if nothing lies among new rows.
 
-    Rows that are kept in place share no byte, as older ones lie below the new ones of each.
+    Rows that are kept in place share no byte, but for the room below some and above others.
     """
     problem = liveness(share(program, SAFE_KINDS))
     in_place = program.state_storages
     kept = sum(each.size for each in problem.records if each.name in in_place)
+    below, above = list[int](), list[int]()
+    for name, tensor in program.tensors.items():
+        root, offset = program.root(name)
+        if tensor.kind is TensorKind.STATE and root != name:
+            below.append(offset)
+            above.append(program.tensors[root].size - offset - tensor.size)
+    shared = zip(sorted(below, reverse=True), sorted(above, reverse=True), strict=True)
+    kept -= sum(min(pair) for pair in shared)
     return max(problem.lower_bound, kept), problem.hulls().lower_bound
 
 
 class _Writer:
-    def __init__(self, program: Program, found: Decisions, in_place: Collection[str]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        found: Decisions,
+        in_place: Collection[str],
+        ahead: Collection[str] = (),
+    ) -> None:
         self._in_place = in_place
+        self._ahead = ahead
         self._program = program
         self._found = found
         self._names = Names(program.tensors)
@@ -139,7 +235,15 @@ class _Writer:
         """By tensor on the stream, that of its older rows."""
         self._pieces: dict[tuple[str, int, int], str] = {}
 
-    def program(self) -> Program:
+    def read_by_others(self, steps: Collection[str]) -> frozenset[str]:
+        """Return the tensors on the stream that others than these steps write or read."""
+        names = {*self._program.input_tensors, *self._program.output_tensors}
+        for step in self._program.steps:
+            if step.name not in steps:
+                names.update(filter(None, step.inputs))
+        return frozenset(map(self._root, names)) & self._found.flows.keys()
+
+    def written(self) -> WrittenHop:
         """Return the program."""
         program, steps = self._program, list[Step]()
         for name in program.input_tensors:
@@ -158,7 +262,7 @@ class _Writer:
             steps += (*stores, *taking)
             steps += (self._border(step, each) for each in borders)
         steps = self._with_states_kept(steps)
-        return without_unread(
+        made = without_unread(
             replace(
                 program,
                 tensors=self._tensors,
@@ -169,6 +273,7 @@ class _Writer:
                 initial=self._initial,
             )
         )
+        return WrittenHop(made, self._new)
 
     def _taken(self, step: Step, piece: HopPiece) -> tuple[str, ...]:
         """Return the inputs of a step that makes some rows."""
@@ -197,6 +302,15 @@ class _Writer:
         tensor, axis = self._tensors[name], self._found.axes[name]
         row = _row_bytes(tensor, axis)
         new, steps = with_rows(tensor, axis, flow.made), list[Step]()
+        if name in self._ahead:
+            rows = with_rows(tensor, axis, flow.kept + flow.made)
+            rows = self._add(replace(rows, kind=TensorKind.ACTIVATION, alias=None), f"{name}/rows")
+            self._rows[name] = rows.name
+            older = with_rows(tensor, axis, flow.kept)
+            state = self._state(name, replace(older, alias=Alias(rows.name, flow.made * row)))
+            self._new[name] = self._add(replace(new, alias=None), f"{name}/new").name
+            step = self._step_names.take(f"{name}/append")
+            return [Step(step, Append(), (state.name, self._new[name]), (rows.name,))]
         if flow.kept or flow.front or flow.back or not flow.made:
             rows = with_rows(tensor, axis, flow.stop - flow.first)
             rows = self._add(replace(rows, kind=TensorKind.ACTIVATION, alias=None), f"{name}/rows")

@@ -65,12 +65,14 @@ class Hops:
         input: Name of the input that is a stream.
         axis: Its axis, as callers count.
         rows: Rows that are new at each run.
+        parts: Parts in which a run computes them, one after another, each of as many rows.
     """
 
     input: str
     axis: int
     rows: int
     padding: Padding = Padding.WINDOW
+    parts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

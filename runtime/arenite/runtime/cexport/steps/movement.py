@@ -244,7 +244,7 @@ def append(t: StepWriter) -> None:
     if one < other + result.size and other < one + added.size:
         raise NotWrittenError("the overlap of output and input is unsupported")
     size, count = result.dtype.bits // 8, result.num_elements - added.num_elements
-    first, rest = t.address(kept, added.num_elements, size), t.num_bytes(result.size - added.size)
+    first, rest = t.address(kept, kept.num_elements - count, size), t.num_bytes(count * size)
     behind = t.address(result, count, size)
     t.plain_call(f"memmove({t.address(result)}, {first}, {rest});")
     t.plain_call(f"memcpy({behind}, {t.address(added)}, {t.num_bytes(added.size)});")
