@@ -187,6 +187,8 @@ def streams(asked: Asked) -> Iterator[Row]:
     Models of 8 bits also run as C source on an emulated Cortex-M4, where its compiler and emulator
     are. RAM is the arena and the stack, painted and measured. Outputs of 100 hops are compared
     with our program of a hop on this machine.
+
+    The class of a classifier is its highest output.
     """
     yield from _rows_by_hop(asked.folder)
     for stateful in _with_states():
@@ -317,6 +319,10 @@ def _row_on_board(case: _Case, found: StreamedModel, m4: Board, asked: Asked) ->
         ours = [session.run({port.name: each})[output.name].reshape(-1) for each in frames]
     equal = sum(np.array_equal(one, other) for one, other in zip(made, ours, strict=True))
     asked.require(equal == _HOPS_ON_BOARD, f"{case.name}: the board computes what we do")
+    asked.require(
+        case.hops.parts == 1 or hop.ram <= window.ram,
+        f"{case.name}: a hop in parts takes no more RAM than the window",
+    )
     return {
         TABLE: _ON_A_BOARD, "model": case.name, "window": found.streamed.window,
         "hop": case.hops.rows, "RAM of a hop": hop.ram, "RAM of the window": window.ram,

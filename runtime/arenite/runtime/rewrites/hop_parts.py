@@ -99,7 +99,23 @@ class _Repeater:
                 self._places[root] = _Place(hop_root, hop_offset - offset, size)
         self._shared = {place.root for place in self._places.values()}
         """Storages of the rows of a hop."""
-        self._states = part.program.state_storages - self._places.keys()
+        self._made = {
+            part.program.root(name)[0]
+            for step in part.program.steps
+            if step.name in self._repeated
+            for name in step.writes
+        }
+        """Storages of what each part makes."""
+        self._states = (
+            part.program.state_storages
+            & {
+                part.program.root(name)[0]
+                for step in part.program.steps
+                if self._is_repeated(step)
+                for name in (*step.reads, *step.writes)
+            }
+            - self._places.keys()
+        )
         """Storages whose rows are kept from part to part."""
         self._given = {
             name
@@ -190,12 +206,11 @@ class _Repeater:
         return name if own.alias is None else self._storage(own.alias.tensor)
 
     def _is_repeated(self, step: Step) -> bool:
-        """Tell whether a step of a part is one of each part: it makes new rows or keeps some."""
-        if step.name in self._repeated:
-            return True
-        return step.name not in self._model and not any(
-            self._part.root(name)[0] in self._places for name in step.writes
-        )
+        """Tell whether a step of a part is one of each part: it makes new rows or keeps these."""
+        if step.name in self._model:
+            return step.name in self._repeated
+        roots = {self._part.root(name)[0] for name in (*step.reads, *step.writes)}
+        return not roots.isdisjoint(self._made) and roots.isdisjoint(self._places)
 
     def _program_of(self, name: str) -> Program:
         """Return the program whose tensor of that name is meant."""
