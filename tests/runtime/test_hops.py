@@ -111,6 +111,22 @@ EXACT = {
         "(float[1,6,24] x) => (y) <float[6,6,3] w, float[6,4,4] v, float[4,4,3] u> "
         "{a = Conv<pads=[1,1]>(x, w) b = ConvTranspose<strides=[2], pads=[1,1]>(a, v) "
         "c = Conv<pads=[1,1]>(b, u) y = GlobalAveragePool(c)}", 2, 24, 4, whole=1),
+    "a gate of the window on older rows": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w, float[6,6,1] u, float[6,6,3] v> "
+        "{a = Conv(x, w) g = GlobalAveragePool(a) s = Conv(g, u) q = Sigmoid(s) m = Mul(a, q) "
+        "y = Conv(m, v)}", 2, 24, 4, whole=2),
+    "a gate of the window on the newest rows": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w> {a = Conv(x, w) g = GlobalAveragePool(a) "
+        "q = Sigmoid(g) y = Mul(a, q)}", 2, 24, 4, whole=1),
+    "a gate of the window, each window padded": Case(
+        "(float[1,6,24] x) => (y) <float[6,6,3] w, float[6,6,3] v> {a = Conv<pads=[1,1]>(x, w) "
+        "g = GlobalAveragePool(a) q = Sigmoid(g) m = Mul(a, q) b = Conv<pads=[1,1]>(m, v) "
+        "y = GlobalAveragePool(b)}", 2, 24, 4, whole=3),
+    "images of a video, and a convolution over their features": Case(
+        "(float[12,3,8,8] x) => (y) <float[6,3,3,3] w, float[4,6,3] v, int64[3] s={1,12,6}> "
+        "{a = Conv<pads=[1,1,1,1], strides=[2,2]>(x, w) b = MaxPool<kernel_shape=[2,2]>(a) "
+        "g = GlobalAveragePool(b) r = Reshape(g, s) t = Transpose<perm=[0,2,1]>(r) "
+        "c = Conv(t, v) y = GlobalAveragePool(c)}", 0, 12, 2, whole=1),
     "a recurrent layer that begins with each window": Case(
         "(float[12,1,6] x) => (y) <float[6,6] m, float[1,9,6] w, float[1,9,3] r> "
         "{a = MatMul(x, m) y, h = GRU<hidden_size=3>(a, w, r)}", 0, 12, 3, whole=1),
@@ -343,6 +359,9 @@ REFUSED = {
         EXACT["padding of the window"].text, Hops("x", 2, 4, parts=2), "the hop takes one part"),
     "parts that a stride does not divide": (
         EXACT["strides"].text, Hops("x", 2, 4, parts=2), "does not run on 2 rows, a part of the"),
+    "parts that read a mean of the window": (
+        EXACT["a gate of the window on the newest rows"].text, Hops("x", 2, 4, parts=2),
+        "reads what is computed for the whole window"),
     "recurrent layers of a window": (
         "(float[12,1,6] x) => (y) <float[1,9,6] w, float[1,9,3] r> "
         "{y, h = GRU<hidden_size=3>(x, w, r)}", Hops("x", 0, 3),

@@ -224,7 +224,7 @@ class Operator:
                     return None
                 continue
             sliding = None if position else self.sliding(operands)
-            if sliding is not None:
+            if sliding is not None and (axis >= sliding.row_axis or axis == sliding.channel_axis):
                 if own != axis or axis - sliding.row_axis not in (0, 1):
                     return None
                 found.append(sliding.rows if axis == sliding.row_axis else sliding.columns)

@@ -199,7 +199,12 @@ class AlongLastAxes(Operator):
 
 
 def without_padding(padding: Sides, axis: int) -> Sides:
-    """Return the padding of an image less that along an axis: 1 for rows, 2 for columns."""
+    """Return the padding of an image less that along an axis: 1 for rows, 2 for columns.
+
+    Along axis 0 are whole images.
+    """
+    if axis == 0:
+        return padding
     top, right, bottom, left = padding
     return (0, right, 0, left) if axis == ROW_AXIS else (top, 0, bottom, 0)
 
@@ -209,10 +214,12 @@ def padding_at_border(padding: Sides, along: Along, made: Pair, taken: Pair) -> 
 
     Args:
         padding: Of the image.
-        along: How a window over it makes the result, along axis 1 or 2.
+        along: How a window over it makes the result, along axis 1 or 2; along 0 whole images do.
         made: Rows or columns of the result, from the first to before the second.
         taken: Those of the image.
     """
+    if along.axis == 0:
+        return padding
     top, right, bottom, left = padding
     window = along.windows[0]
     assert window is not None

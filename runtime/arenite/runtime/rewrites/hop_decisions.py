@@ -40,7 +40,7 @@ class _UnmadeError(Exception):
 
 
 class _ApartError(Exception):
-    """Rows of a tensor would have to be kept, but lie apart in memory."""
+    """Rows of a tensor would have to be kept, but cannot be."""
 
     def __init__(self, tensor: str, culprit: str, reason: str) -> None:
         super().__init__(tensor)
@@ -56,8 +56,8 @@ def decide(program: Program, hops: Hops) -> Decisions:
         NotStreamedError: The input or its axis does not exist or cannot be cut, the hop is not
             shorter than the window, the program has states, or no step runs on new rows.
 
-    Cost: O(operands of the steps), once more for each tensor with rows apart, and for each one
-    with rows of which the whole window is computed or read.
+    Cost: O(operands of the steps), once more for each tensor whose rows cannot be kept, and for
+    each one with rows of which the whole window is computed or read.
     """
     port, axis = _stream_input(program, hops)
     needed_whole: set[str] = set()
@@ -124,7 +124,7 @@ class _Deciding:
 
     Args:
         needed_whole: Tensors of which every row of the window is needed.
-        apart: Tensors whose rows lie apart in memory, but would have to be kept.
+        apart: Tensors whose rows would have to be kept, but cannot be.
     """
 
     def __init__(
@@ -148,6 +148,8 @@ class _Deciding:
         self._runs = Fraction(rows, hops.rows)
         """Runs that make a window."""
         self._flows = {source: Flow(rows, hops.rows, hops.rows, rows, Fraction(1))}
+        self._differing = {self.root(name) for name in program.input_tensors} - {source}
+        """Tensors that are others in each run and no stream."""
         self._steps: dict[str, HopStep] = {}
         self._whole: list[WindowStep] = []
         self._reach, self._late, self._alters = Fraction(1), Fraction(0), False
@@ -159,6 +161,7 @@ class _Deciding:
         for step in self._program.steps:
             if any(name and self.root(name) in self._flows for name in step.inputs):
                 self._decide(step)
+            self._note_differing(step)
         for name in self._program.output_tensors:
             flow = self._flows.get(self.root(name))
             if flow is not None:
@@ -168,6 +171,12 @@ class _Deciding:
             self._axes, self._flows, self._steps, tuple(self._whole),
             math.ceil(self._reach), self._late, self._alters,
         )  # fmt: skip
+
+    def _note_differing(self, step: Step) -> None:
+        """Note results that are others in each run, those on new rows aside."""
+        roots = {self.root(name) for name in step.reads}
+        if not roots.isdisjoint(self._differing | self._flows.keys()):
+            self._differing.update(set(step.writes) - self._flows.keys())
 
     def root(self, name: str) -> str:
         """Return the tensor that a step or the caller writes, whose bytes this one views."""
@@ -257,7 +266,7 @@ class _Deciding:
             for piece in found.pieces:
                 for name, taken in zip(step.inputs, piece.taken, strict=True):
                     if taken is not None:
-                        self._flows[self.root(name)].keep(taken[0])
+                        self._keep(step, name, taken[0])
             if not (found.flow.made or found.flow.low) and self._reads_new(step):
                 self._whole.append(WindowStep(step.name, _PADS))
             return
@@ -270,8 +279,20 @@ class _Deciding:
                     self._check_cut(step, name, found)
                 if flow.low:
                     raise _UnmadeError(self.root(name))
-                flow.keep(flow.stop - flow.rows)
+                self._keep(step, name, flow.stop - flow.rows)
                 self._note(flow, flow.stop - flow.rows)
+
+    def _keep(self, step: Step, name: str, start: int) -> None:
+        """Keep the older rows of a tensor from this one on.
+
+        Raises:
+            _ApartError: They are others in this run.
+        """
+        root = self.root(name)
+        flow = self._flows[root]
+        if flow.differs and flow.older(flow.front or start):
+            raise _ApartError(root, step.name, f"reads rows of {root!r}, which change in each run")
+        flow.keep(start)
 
     def _reads_new(self, step: Step) -> bool:
         """Tell whether some rows that a step reads are new ones, others those of earlier runs."""
@@ -337,6 +358,10 @@ class _Deciding:
             self._alters = True
         pads = self._pads(step, along, end, rows)
         flow = Flow(rows, hop, min(hop, rows), end, Fraction(1))
+        flow.differs = any(each is not None and each.differs for each in flows) or any(
+            name and window is None and self.root(name) in self._differing
+            for name, window in zip(step.inputs, along.windows, strict=True)
+        )
         if self._hops.padding is Padding.WINDOW:
             reads = [each for each in flows if each is not None]
             if pads or any(each.front or not each.made for each in reads):
@@ -363,7 +388,7 @@ class _Deciding:
         reads_unmade = any(
             window.under(flow.first_made, flow.end)[0] < read.low for window, read in read_by
         )
-        if again >= flow.rows - low or reads_unmade:
+        if again >= flow.rows - low or reads_unmade or flow.differs:
             flow.made = 0
         if flow.front or not flow.made:
             flow.low = low

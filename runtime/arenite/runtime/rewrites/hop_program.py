@@ -141,17 +141,22 @@ def _repeated(program: Program, hops: Hops, own: Hops) -> Program:
             raise NotStreamedError(
                 name, "has rows that depend on padding of the window, so the hop takes one part"
             )
-    repeated: set[str] = set()
-    once = {name for step in program.steps for name in step.writes}
+    repeated, once = set[str](), set[str]()
     for step in program.steps:
         made = of_hop.steps.get(step.name)
+        reads = {program.root(name)[0] for name in step.reads}
         if made is None or made.flow.made == made.flow.rows:  # all of the window
+            if made is not None or not reads.isdisjoint(once | of_hop.flows.keys()):
+                once.update(step.writes)
             continue
         repeated.add(step.name)
-        once.difference_update(step.writes)
         if step.name not in of_part.steps:
             raise NotStreamedError(
                 step.name, f"does not run on {own.rows} rows, a part of the hop"
+            )
+        if not reads.isdisjoint(once):
+            raise NotStreamedError(
+                step.name, "reads what is computed for the whole window, so the hop takes one part"
             )
     writer = _Writer(program, of_hop, {name for name, flow in of_hop.flows.items() if flow.kept})
     shared = writer.read_by_others(repeated) - once

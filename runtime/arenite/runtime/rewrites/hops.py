@@ -104,6 +104,8 @@ class Flow:
         front: The first row that depends on no padding in front; those from `low` on are made
             again.
         back: Rows from `end` on that are made again.
+        differs: Whether rows are others in each run, as they are made with another input or with
+            a result of the whole window. No older ones can be kept.
     """
 
     rows: int
@@ -115,6 +117,7 @@ class Flow:
     low: int = 0
     front: int = 0
     back: int = 0
+    differs: bool = False
 
     @property
     def first_made(self) -> int:
