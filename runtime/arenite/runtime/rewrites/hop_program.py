@@ -164,11 +164,11 @@ def _repeated(program: Program, hops: Hops, own: Hops) -> Program:
     on_new_rows = OnNewRows({step.name for step in program.steps}, repeated, shared, apart)
     hop = writer.written()
     kept = [name for name, flow in of_part.flows.items() if flow.kept and name not in shared]
-    made = [
+    found = [
         in_parts(_of_fewest_bytes(program, of_part, shared, ahead), hop, hops.parts, on_new_rows)
         for ahead in ((), kept[::2])
     ]
-    return min(made, key=_least_bytes)
+    return min(found, key=_least_bytes)
 
 
 def _of_fewest_bytes(
