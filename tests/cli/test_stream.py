@@ -71,6 +71,18 @@ def test_a_hop_is_computed_in_parts_where_memory_is_short(run, refused, tmp_path
     assert "no plan fits 1024 B" in refused(*words, "--capacity", 1024)
 
 
+def test_c_source_computes_a_hop_in_parts_within_a_budget(run, tmp_path):
+    model = save(tmp_path, with_random_weights(parse(LARGE)))
+    words = ["export", model, "--to", "c", "--axis", "frames:1", "--hop", 6, "--json", "--no-test"]
+    whole = json.loads(run(*words, "-o", tmp_path / "whole")[1])
+    budget = whole["height"] - 1
+    code, out, _ = run(*words, "-o", tmp_path / "parts", "--budget", budget)
+    assert code == 0
+    assert json.loads(out)["height"] <= budget
+    (source,) = (tmp_path / "parts").glob("tiny.c")
+    assert source.read_text(encoding="utf-8").count("memmove(") > 2
+
+
 def test_the_table_names_what_computes_the_whole_window(run, listener, tmp_path):
     code, out, _ = run(
         "stream", listener, "--axis", "frames:2", "--hop", "4", "-o", tmp_path / "hops.arena"
