@@ -21,9 +21,11 @@ from arenite.pipeline.making.programs import random_inputs
 from arenite.pipeline.session import Session
 from arenite.runtime.targets.onnxruntime import stock_options, stock_session
 from bench.contests.runtime import difference
+from bench.harness import llama_cpp
 from bench.harness.contest import TABLE, Asked, Row, chosen, contest, note, option
 from bench.harness.engines import OURS, compiled_entry, converted_peers, race
 from bench.harness.inputs import zoo_file
+from bench.harness.llama_cpp import LlamaCpp
 from bench.harness.measuring import interleaved, mean_processor_seconds, paired_ratios
 from bench.zoo.decoders import language_model
 from bench.zoo.edge import bert_layers
@@ -39,6 +41,8 @@ DECODERS: dict[str, Callable[[], onnx.ModelProto]] = {
 }
 CACHES = (256, 2048)
 _CHUNK = 16
+_LLAMA, _CPP = "SmolLM-135M", "llama.cpp"
+"""The decoder that llama.cpp takes."""
 _MOST_SLOWER = 0.03
 _AS_STOCK, _RIGHT = 1e-5, 1e-3
 """Most that outputs of ONNX Runtime and of others differ, of the largest."""
@@ -50,7 +54,8 @@ _AS_STOCK, _RIGHT = 1e-5, 1e-3
         "ours, ms": ".2f", "arena, B": "",
     }, _DECODING: {
         "decoder": "", "weights": "", "cache": "", "beside ONNX Runtime": ".2f",
-        "ours, ms": ".2f", "ONNX Runtime, ms": ".2f", "arena, B": "", "difference": ".0e",
+        "beside llama.cpp": ".2f", "ours, ms": ".2f", "ONNX Runtime, ms": ".2f",
+        "llama.cpp, ms": ".2f", "arena, B": "", "difference": ".0e",
     }, _ARENAS: {
         "tokens": "", "arena": "", "bytes": "", "times less": ".2f", "latency": ".2f",
         "predicted": ".2f",
@@ -68,7 +73,8 @@ def transformers(asked: Asked) -> Iterator[Row]:
     Times are of the processor, one thread, engines in turn; below 1 ours is faster. A decoder has
     a full cache and computes one token: in our sessions the cache is a state, ONNX Runtime takes
     and returns it. Weights of 4 bits are those of `arenite compress --bits 4 --block 32`, and of
-    the same file. BERT-mini in bands is compared with itself whole.
+    the same file; llama.cpp, where it is installed, has its own `Q4_0`. BERT-mini in
+    bands is compared with itself whole.
     """
     tables = {"encoders": _encoders, "decoding": _decoding, "arenas": _arenas}
     for name in chosen(asked.given.tables, tables, "table"):
@@ -105,13 +111,24 @@ def _decoding(asked: Asked) -> Iterator[Row]:
     for name, build in DECODERS.items():
         for bits in (32, 4):
             path = asked.folder / "decoder.onnx"
-            onnx.save(_with_matrices(build()), path)
+            model = build()
+            peer = _for_llama_cpp(model, asked.folder, bits) if name == _LLAMA else None
+            onnx.save(_with_matrices(model), path)
             if bits == 4:
                 onnx.save(with_blocks(OnnxModel(path), bits, 32)[0], path)
             for length in CACHES:
-                row = _token(asked, path, length)
+                row = _token(asked, path, length, peer)
                 weights = "32-bit floats" if bits == 32 else "4 bits"
                 yield {TABLE: _DECODING, "decoder": name, "weights": weights, **row}
+
+
+def _for_llama_cpp(model: onnx.ModelProto, folder: Path, bits: int) -> Path | None:
+    """Return the file of SmolLM for llama.cpp, None where that is not installed."""
+    if not llama_cpp.is_installed():
+        return None
+    path = folder / "decoder.gguf"
+    llama_cpp.write_gguf(model, path, heads=9, key_heads=3, most=max(CACHES), bits=bits)
+    return path
 
 
 def _with_matrices(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -126,13 +143,18 @@ def _with_matrices(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-def _token(asked: Asked, path: Path, length: int) -> Row:
-    """Return how long the last token takes that a cache has room for."""
+def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
+    """Return how long the last token takes that a cache has room for.
+
+    Args:
+        peer: The model for llama.cpp; None to leave that out.
+    """
     past = length - 1
     tokens = np.random.default_rng(0).integers(0, 96, length)
     options = stock_options(num_threads=1)
     stock = stock_session(path, options)
-    with Session(path, dims=decoder_dims(path, length, _CHUNK, {})) as session:
+    with ExitStack() as stack:
+        session = stack.enter_context(Session(path, dims=decoder_dims(path, length, _CHUNK, {})))
         for first in range(0, past, _CHUNK):
             session.run(_fed(tokens, first, min(first + _CHUNK, past)))
         feeds = _fed(tokens, past, length)
@@ -153,12 +175,26 @@ def _token(asked: Asked, path: Path, length: int) -> Row:
         off = difference([np.array(ours()["logits"])], theirs()[:1])
         asked.require(off <= _AS_STOCK, f"{path.name} with {length} tokens: outputs")
         measure = partial(mean_processor_seconds, at_least_s=asked.given.seconds)
-        seconds = interleaved(
-            {"ours": partial(measure, ours), "theirs": partial(measure, theirs)}, asked.rounds
-        )
+        runs = {"ours": partial(measure, ours), "theirs": partial(measure, theirs)}
+        if peer is not None:
+            other = stack.enter_context(LlamaCpp(peer, length))
+            other.run(tokens[:past], 0)
+            runs[_CPP] = partial(measure, partial(other.run, tokens[past:], past))
+            apart = difference(
+                [np.array(ours()["logits"]).reshape(-1)], [other.run(tokens[past:], past)]
+            )
+            note(f"llama.cpp: outputs differ by {apart:.0e}")
+        seconds = interleaved(runs, asked.rounds)
         ratio = paired_ratios(seconds["ours"], seconds["theirs"])
         note(f"cache of {length}: {ratio.median:.2f} of onnxruntime, off by {off:.0e}")
+        beside: Row = {}
+        if peer is not None:
+            beside = {
+                f"beside {_CPP}": paired_ratios(seconds["ours"], seconds[_CPP]),
+                f"{_CPP}, ms": 1e3 * statistics.median(seconds[_CPP]),
+            }
         return {
+            **beside,
             "cache": length, "beside ONNX Runtime": ratio,
             "ours, ms": 1e3 * statistics.median(seconds["ours"]),
             "ONNX Runtime, ms": 1e3 * statistics.median(seconds["theirs"]),

@@ -1,4 +1,4 @@
-"""Tokens of a decoder in a process of its own, by our session or by ONNX Runtime."""
+"""Tokens of a decoder in a process of its own, by our session, by ONNX Runtime or llama.cpp."""
 
 import time
 from collections.abc import Callable
@@ -56,6 +56,17 @@ def decode_by_stock(model: Path, count: int, vocabulary: int) -> Decoded:
         return made["logits"]
 
     return _decode(run, count, vocabulary)
+
+
+def decode_by_llama_cpp(model: Path, count: int, vocabulary: int, length: int) -> Decoded:
+    """Run so many tokens through llama.cpp on one thread, its cache of `length` tokens."""
+    from bench.harness.llama_cpp import LlamaCpp
+
+    with LlamaCpp(model, length) as llama:
+        return _decode(
+            lambda feeds: llama.run(feeds["input_ids"][0], feeds["attention_mask"].size - 1),
+            count, vocabulary,
+        )  # fmt: skip
 
 
 def _decode(run: Callable[[dict[str, Any]], Any], count: int, vocabulary: int) -> Decoded:

@@ -8,6 +8,11 @@ import pytest
 from bench.zoo.decoders import language_model
 
 VOCABULARY = 96
+DIMS = {
+    "sequence_length": "1..4", "past_sequence_length": "0..63+",
+    "total_sequence_length": "past_sequence_length+sequence_length",
+}  # fmt: skip
+"""Of a decoder of the zoo whose cache grows to 64 tokens."""
 
 
 def decoder_file(folder: Path) -> Path:

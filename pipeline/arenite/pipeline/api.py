@@ -15,6 +15,7 @@ from arenite.pipeline.making.building import Built, build_by_plan, build_model
 from arenite.pipeline.making.fitted import FittedFrontier, FittedModel, fit_model
 from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.making.hops import StreamedModel, axis_of, hop_of, stream_model
+from arenite.pipeline.making.one_budget import OneBudget
 from arenite.pipeline.making.planning import PlannedModel, plan_model
 from arenite.pipeline.making.programs import code_of
 from arenite.planner import Boundary, Budget, Strategy
@@ -202,6 +203,8 @@ def fit(
 
     Args:
         budget: Most bytes that the arena may take, or a share of the whole such as `50%`.
+        weights: As for `build`; or `rest`: the budget then covers the arena and the resident
+            weights, others are loaded in each run, and a share is one of both.
         slowdown: Most of the predicted time over that of the whole program, less 1: 0.1 for 10 %.
         policy: Policy that recomputes and spills in the place of bands of rows.
         boundary: `exclude` leaves inputs and outputs to the caller: the budget does not count
@@ -220,6 +223,10 @@ def fit(
         activations=activations, time_limit_s=time_limit_s,
     )  # fmt: skip
     wanted = None if budget is None else Budget.parse(str(budget))
+    if reading.weight_budget is not None and reading.weight_budget.is_rest:
+        if wanted is None or slowdown is not None or policy is not None:
+            raise OptionsError("weights='rest' takes a budget, and no slowdown and policy")
+        return OneBudget(Path(model), reading).within(wanted)
     return fit_model(Fitting(Path(model), reading), wanted, slowdown=slowdown, policy=policy)
 
 

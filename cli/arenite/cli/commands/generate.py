@@ -39,7 +39,7 @@ def _tokens(text: str) -> tuple[int, ...]:
     sections={
         "Choice of tokens": ("temperature", "top_k", "top_p", "seed"),
         "End of the text": ("max_tokens", "stop", "stop_tokens"),
-        "Reading the model": ("length", "chunk", "dims"),
+        "Reading the model": ("length", "rotates", "chunk", "dims"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -83,6 +83,10 @@ def _tokens(text: str) -> tuple[int, ...]:
     help="Most tokens of the text, prompt and all, of an ONNX model.",
 )  # fmt: skip
 @click.option(
+    "--rotate", "rotates", is_flag=True,
+    help="Go on behind --length: each token sees that many, and the oldest leave the cache.",
+)  # fmt: skip
+@click.option(
     "--chunk", type=number_type(1), default=16, show_default=True, metavar="N",
     help="Most tokens of a run over the prompt, of an ONNX model: more are quicker and take a "
     "larger arena.",
@@ -106,6 +110,7 @@ def generate(
     stop: tuple[str, ...],
     stop_tokens: tuple[int, ...],
     length: int,
+    rotates: bool,
     chunk: int,
     dims: tuple[tuple[str, str], ...],
     threads: int,
@@ -122,7 +127,13 @@ def generate(
     assert given is not None
     result = Generated()
     with Generator(
-        model, tokenizer=tokenizer, length=length, chunk=chunk, dims=dict(dims), threads=threads
+        model,
+        tokenizer=tokenizer,
+        length=length,
+        rotates=rotates,
+        chunk=chunk,
+        dims=dict(dims),
+        threads=threads,
     ) as generator:
         has_text = generator.tokenizer is not None
         pieces = generator.stream(

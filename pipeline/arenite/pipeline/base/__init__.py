@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.pipeline.base.errors import OptionsError
+    from arenite.pipeline.base.errors import OneBudgetError, OptionsError
     from arenite.pipeline.base.memories import spread_as
     from arenite.pipeline.base.observing import Observer, Search, SearchLimits
     from arenite.pipeline.base.ordering import order_finder
@@ -37,8 +37,9 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Observer", "OptionsError", "Reading", "Search", "SearchLimits", "Touched", "along", "both",
-    "change", "completed", "configured", "dimensions_as_json", "distance", "duration", "elided",
-    "gap", "grouped", "one_line", "order_finder", "percent", "place", "plural", "printable",
-    "problem_at", "reading_of", "sizes_text", "spread_as", "touched_along",
+    "Observer", "OneBudgetError", "OptionsError", "Reading", "Search", "SearchLimits",
+    "Touched", "along", "both", "change", "completed", "configured", "dimensions_as_json",
+    "distance", "duration", "elided", "gap", "grouped", "one_line", "order_finder", "percent",
+    "place", "plural", "printable", "problem_at", "reading_of", "sizes_text", "spread_as",
+    "touched_along",
 ]  # fmt: skip

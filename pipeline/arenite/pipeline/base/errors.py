@@ -63,6 +63,23 @@ class SlowdownError(PlanError):
         self.allowed = allowed
 
 
+class OneBudgetError(PlanError):
+    """Arena and weights do not fit one budget, with everything loaded in each run that can be.
+
+    Attributes:
+        budget: Bytes.
+        reached: The fewest bytes of a program that was found.
+    """
+
+    def __init__(self, budget: int, reached: int) -> None:
+        super().__init__(
+            f"the budget is {budget} B; the smallest program that was found takes {reached} B of "
+            "arena and resident weights; raise --budget"
+        )
+        self.budget = budget
+        self.reached = reached
+
+
 class CostsFileError(FileError):
     """A file of costs is not to be used: damaged, of another version, or with speeds of none."""
 

@@ -89,6 +89,9 @@ class Generator(Closing):
         tokenizer: A `tokenizer.json`; by default that beside the model, if there is one. Without
             one prompts are tokens.
         length: Most tokens of a text, prompt and all, of an ONNX model; a program has its own.
+        rotates: Whether a text may be longer: each token then sees that many, itself and the last
+            ones before it. The cache drops its oldest token for each that it adds; positions go
+            on.
         chunk: Most tokens of a run over the prompt, of an ONNX model: more are quicker and take
             a larger arena.
         dims: Values of free dimensions, in the place of those that the names suggest.
@@ -97,7 +100,8 @@ class Generator(Closing):
         threads: Number of threads that run kernels.
 
     Raises:
-        NoDecoderError: The model has no input of tokens, or inputs that nobody gives.
+        NoDecoderError: The model has no input of tokens, or inputs that nobody gives; or it
+            rotates and has no cache, or no input for the place of a token.
         ModelError: The model cannot be read or run.
         ProgramError: The program cannot be read.
         MissingDependencyError: A package that reads the model or the tokenizer is absent.
@@ -109,6 +113,7 @@ class Generator(Closing):
         *,
         tokenizer: Path | str | None = None,
         length: int = 1024,
+        rotates: bool = False,
         chunk: int = 16,
         dims: StatedDims | None = None,
         inputs: Mapping[str, NDArray[Any]] | None = None,
@@ -130,7 +135,11 @@ class Generator(Closing):
         self._others = dict(inputs or {})
         self._name = model.name
         self._ports = _Ports(self.session, model.name, self._others)
-        self._held: list[int] = []  # tokens in the cache
+        self._held: list[int] = []  # tokens that the cache was given
+        self._dropped = 0  # those at the front that it has no more
+        self._rotates = rotates
+        if rotates:
+            self._ports.check_rotation(model.name)
 
     def generate(
         self,
@@ -189,7 +198,7 @@ class Generator(Closing):
         result.prompt_tokens = len(tokens)
         while True:
             begun = time.perf_counter()
-            if len(tokens) > self._ports.most:
+            if len(tokens) > self._ports.most and not self._rotates:
                 result.stopped = "full"
                 break
             logits, reused = self._logits(tokens)
@@ -224,7 +233,7 @@ class Generator(Closing):
     def reset(self) -> None:
         """Forget all tokens: the cache is empty."""
         self.session.states.reset()
-        self._held = []
+        self._held, self._dropped = [], 0
 
     def close(self) -> None:
         """Release the memory. Closing twice is harmless."""
@@ -244,7 +253,7 @@ class Generator(Closing):
         for each in tokens:
             if not 0 <= each < vocabulary:
                 raise PromptError(f"token {each} is not one of the model's {vocabulary}")
-        if len(tokens) > self._ports.most:
+        if len(tokens) > self._ports.most and not self._rotates:
             raise PromptError(
                 f"the prompt has {len(tokens)} tokens, and the model takes {self._ports.most}; "
                 "shorten it, or build for a longer range"
@@ -258,8 +267,9 @@ class Generator(Closing):
             return self._run(tokens, 0), 0
         held = self._reuse(tokens)
         try:
-            for begin in range(held, len(tokens), ports.chunk):
-                part = tokens[begin : begin + ports.chunk]
+            while len(self._held) < len(tokens):
+                begin = len(self._held)
+                part = tokens[begin : begin + min(ports.chunk, self._room())]
                 logits = self._run(part, begin)
                 self._held += part
         except BaseException:
@@ -273,7 +283,7 @@ class Generator(Closing):
         while same < min(len(tokens) - 1, len(self._held)) and tokens[same] == self._held[same]:
             same += 1
         if same < len(self._held):
-            if self._ports.truncates:
+            if self._ports.truncates and not self._dropped:
                 self.session.states.truncate(same)
                 del self._held[same:]
             else:
@@ -281,14 +291,25 @@ class Generator(Closing):
                 same = 0
         return same
 
+    def _room(self) -> int:
+        """Return how many tokens the cache has room for; a full one drops its oldest token."""
+        room = self._ports.most - self.session.states.length
+        if room == 0:
+            # The newest token takes the place of the oldest, which is the next place each time.
+            self.session.states.drop(self._dropped % (self._ports.most - 1))
+            self._dropped += 1
+            return 1
+        return room
+
     def _run(self, tokens: Sequence[int], past: int) -> NDArray[Any]:
-        ports, total = self._ports, past + len(tokens)
+        ports, seen = self._ports, past - self._dropped + len(tokens)
         feeds: dict[str, NDArray[Any]] = dict(self._others)
         feeds[ports.tokens.name] = np.asarray([tokens], ports.tokens.dtype)
         if ports.mask is not None:
-            feeds[ports.mask.name] = np.ones((1, total), ports.mask.dtype)
+            feeds[ports.mask.name] = np.ones((1, seen), ports.mask.dtype)
         if ports.positions is not None:
-            feeds[ports.positions.name] = np.arange(past, total, dtype=ports.positions.dtype)[None]
+            places = np.arange(past, past + len(tokens), dtype=ports.positions.dtype)
+            feeds[ports.positions.name] = places[None]
         outputs = self.session.run(feeds, copy=False)
         logits = outputs[ports.logits]
         return np.array(logits.reshape(-1, logits.shape[-1])[-1])
@@ -339,6 +360,22 @@ class _Ports:
         session.resize({each.name: each.high for each in session.dimensions if not each.grows})
         self.chunk = next(p.shape[-1] for p in session.inputs if p.name == tokens.name)
         self.most = min((highest[each.name] + 1 for each in growing), default=self.chunk)
+
+    def check_rotation(self, model: str) -> None:
+        """Return if the cache can drop tokens.
+
+        Raises:
+            NoDecoderError: There is none, a run replaces a part of it, or the model counts places
+                by the tokens of the cache.
+        """
+        if not self.has_cache or not self.truncates or self.most < MIN_LENGTH:
+            raise NoDecoderError(model, "no cache rotates that has rows of at least 2 tokens")
+        if self.positions is None:
+            raise NoDecoderError(
+                model,
+                f"no input is named {POSITIONS[0]!r}: a cache that rotates needs the place of "
+                "each token; use a longer cache",
+            )
 
 
 def _list(names: Sequence[str] | Mapping[str, object]) -> str:

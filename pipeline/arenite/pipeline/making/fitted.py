@@ -24,10 +24,13 @@ class FittedModel:
     Attributes:
         fitting: The model and the ways to run it.
         fit: The way that was chosen.
+        budget: Bytes of the arena and the resident weights together; None if no budget covers
+            both.
     """
 
     fitting: Fitting
     fit: Candidate
+    budget: int | None = None
 
     @property
     def height(self) -> int:
@@ -38,6 +41,26 @@ class FittedModel:
     def whole_height(self) -> int:
         """Bytes of the arena when every step runs whole."""
         return self.fit.whole.height
+
+    @property
+    def resident_weights(self) -> int:
+        """Bytes of weights that stay resident; windows for others are in the arena."""
+        return self.fitting.resident_weights
+
+    @property
+    def loaded_weights(self) -> int:
+        """Bytes of weights that each run loads from the file."""
+        return self.fitting.loaded_weights
+
+    @property
+    def total(self) -> int:
+        """Bytes of the arena and of the resident weights."""
+        return self.height + self.resident_weights
+
+    @property
+    def run_s(self) -> float:
+        """Predicted seconds of the shortest run: one token of a decoder, its cache full."""
+        return self.fitting.run_s(self.fit)
 
     @property
     def slowdown(self) -> float:

@@ -27,6 +27,7 @@ from arenite.pipeline.making.programs import (
     with_callers,
     write_program,
 )
+from arenite.pipeline.making.shortest_runs import predicted_s
 from arenite.pipeline.making.trading import Rescheduled, one_lane, trade
 from arenite.pipeline.targets.choice import ARENITE
 from arenite.pipeline.targets.compiling import Compiled, lower_model, rules, runs_by_rows
@@ -51,7 +52,13 @@ from arenite.planner.placement import run
 from arenite.planner.planfile import ModelReference
 from arenite.planner.programs import CostedMemory, RowStep
 from arenite.runtime import Session, SessionMemory
-from arenite.runtime.rewrites import derive_ahead, loads_in_turn, split_channels, split_heads
+from arenite.runtime.rewrites import (
+    derive_ahead,
+    loads_in_turn,
+    resident_bytes,
+    split_channels,
+    split_heads,
+)
 from arenite.strategies import (
     BandsLimitError,
     InBands,
@@ -127,6 +134,30 @@ class Fitting:
     def whole(self) -> Candidate:
         """The program that runs whole."""
         return self._banding.whole
+
+    @property
+    def ahead(self) -> Candidate:
+        """The program that runs whole, its weights loaded as early as there is room."""
+        return self._ahead(self.whole)
+
+    @property
+    def resident_weights(self) -> int:
+        """Bytes of weights that stay resident during a run."""
+        streaming = self.lowered.streaming
+        return resident_bytes(self.program) if streaming is None else streaming.resident
+
+    @property
+    def loaded_weights(self) -> int:
+        """Bytes of weights that each run loads from the file."""
+        return 0 if self.lowered.streaming is None else self.lowered.streaming.streamed
+
+    def run_s(self, fit: Candidate, program: Program | None = None) -> float:
+        """Return the predicted seconds of the shortest run of a program.
+
+        Args:
+            program: Its steps, whole, in the place of those that were read.
+        """
+        return predicted_s(program or self.program, self._costs, fit.slowdown)
 
     def within(
         self,

@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from arenite.runtime.rewrites.packing import pack_filters, packed_filter, packed_integer_filter
     from arenite.runtime.rewrites.streaming import (
         Loading,
+        NoRestError,
         Streaming,
         WeightBudget,
         WeightBudgetError,
+        resident_bytes,
         stream_weights,
         weight_bytes,
     )
@@ -59,12 +61,12 @@ else:
 
 __all__ = [
     "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "TILES_HERE", "Activations", "Hops", "Kernels",
-    "Loading", "NotStreamedError", "Padding", "Prefer", "Speeds", "Streamed", "Streaming",
-    "WeightBudget", "WeightBudgetError", "WindowStep", "all_by", "by_table",
+    "Loading", "NoRestError", "NotStreamedError", "Padding", "Prefer", "Speeds", "Streamed",
+    "Streaming", "WeightBudget", "WeightBudgetError", "WindowStep", "all_by", "by_table",
     "derive_ahead", "fold_pads", "fuse_attention", "fuse_sums", "grow_states",
     "has_slower_tiles", "keep_half_weights", "keep_halves", "load_ahead", "loads_as_in",
-    "loads_beside", "loads_in_turn", "lower_moves",
-    "measured", "num_by_tile", "pack_filters", "packed_filter", "packed_integer_filter",
-    "quickest_first", "split_channels", "split_heads", "steps_by_tiles", "stream_weights",
-    "streamed", "takes_tiles", "weight_bytes", "with_room", "with_tiles", "without_unread",
+    "loads_beside", "loads_in_turn", "lower_moves", "measured", "num_by_tile", "pack_filters",
+    "packed_filter", "packed_integer_filter", "quickest_first", "resident_bytes",
+    "split_channels", "split_heads", "steps_by_tiles", "stream_weights", "streamed",
+    "takes_tiles", "weight_bytes", "with_room", "with_tiles", "without_unread",
 ]  # fmt: skip

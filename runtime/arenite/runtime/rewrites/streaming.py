@@ -54,23 +54,34 @@ class WeightBudgetError(AreniteError):
         self.least = least
 
 
+class NoRestError(AreniteError):
+    """Weights are to take the rest of a budget where no budget covers arena and weights."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "'--weights rest' is for `arenite fit`, whose --budget then covers the arena and the "
+            "weights; state a size such as 4MiB, or a share such as 25%"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class WeightBudget:
     """Weights that may be resident: a number of bytes, or a percentage of all weights.
 
     Attributes:
-        amount: Bytes, or a percentage if `is_percent`.
+        amount: Bytes, or a percentage if `is_percent`; None for what a budget leaves that covers
+            the arena too.
         is_percent: Whether the amount is a percentage.
         loading: The thread that loads the others; None chooses by the size of the windows.
     """
 
-    amount: float
+    amount: float | None
     is_percent: bool = False
     loading: Loading | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a budget such as `4MiB`, `25%`, `25%,in-turn` or `4MiB,beside`.
+        """Parse a budget such as `4MiB`, `25%`, `rest`, `25%,in-turn` or `4MiB,beside`.
 
         Raises:
             ValueError: It is neither a size above 0 nor above 0 % and at most 100 %, or something
@@ -81,6 +92,8 @@ class WeightBudget:
             ways = " or ".join(repr(str(each)) for each in Loading)
             raise ValueError(f"{text!r}: {how!r} is unsupported, supported: {ways}")
         loading = Loading(how) if comma else None
+        if amount == _REST:
+            return cls(None, loading=loading)
         if not amount.endswith("%"):
             size = parse_size(amount)
             if size < 1:
@@ -91,21 +104,48 @@ class WeightBudget:
             raise ValueError(f"{text!r} is not above 0% and at most 100%")
         return cls(percent, is_percent=True, loading=loading)
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is what a budget leaves that covers the arena too."""
+        return self.amount is None
+
     def __str__(self) -> str:
         """Return a text that `parse` reads."""
-        amount = f"{self.amount:.9g}%" if self.is_percent else str(int(self.amount))
+        if self.amount is None:
+            amount = _REST
+        else:
+            amount = f"{self.amount:.9g}%" if self.is_percent else str(int(self.amount))
         return amount if self.loading is None else f"{amount},{self.loading}"
 
     def bytes_of(self, program: Program) -> int:
-        """Return the budget in bytes for a program."""
+        """Return the budget in bytes for a program.
+
+        Raises:
+            NoRestError: It is the rest of another budget.
+        """
+        if self.amount is None:
+            raise NoRestError
         if not self.is_percent:
             return int(self.amount)
         return int(self.amount / 100 * weight_bytes(program))
 
 
+_REST = "rest"
+
+
 def weight_bytes(program: Program) -> int:
     """Return the bytes of all weights, decoded."""
     return sum(array.nbytes for array in program.constants.values())
+
+
+def resident_bytes(program: Program) -> int:
+    """Return the bytes of the weights that stay resident if none is streamed.
+
+    Tables of which steps only look up rows do not: a run gives their pages back.
+    """
+    return weight_bytes(program) - sum(
+        program.constants[name].nbytes for name in _looked_up(program)
+    )
 
 
 _FEWEST_WEIGHTS = 4_096
@@ -175,9 +215,7 @@ def stream_weights(program: Program, budget: int, loading: Loading | None = None
     Raises:
         WeightBudgetError: The budget cannot be met.
     """
-    total = weight_bytes(program) - sum(
-        program.constants[name].nbytes for name in _looked_up(program)
-    )
+    total = resident_bytes(program)
     if total <= budget:
         return Streaming(program, total, 0, 0, 0)
     # Layers with the fewest results per weight first: joining their tiles costs the least.

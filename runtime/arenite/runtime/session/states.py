@@ -92,6 +92,36 @@ class States(Mapping[str, Array]):
         with self._turn:
             self._native.truncate(length)
 
+    def drop(self, row: int) -> None:
+        """Drop one row of all states: the last one takes its place.
+
+        A full cache forgets its oldest token so, and has room for the next. Attention does not
+        ask for the order of keys, if all of them are before the query: after this a run adds one
+        row.
+
+        Args:
+            row: Its index.
+
+        Raises:
+            SizeRangeError: The states do not hold it, hold different numbers of rows, or one does
+                not grow; nothing has changed.
+            SessionBusyError: Another thread is using the session.
+        """
+        held = set(self.lengths.values())
+        length = min(held, default=0)
+        if not self.can_truncate or len(held) != 1 or not 0 <= row < length:
+            said = ", ".join(f"{n} of {name!r}" for name, n in self.lengths.items())
+            raise SizeRangeError(
+                self._label,
+                f"row {row} of all states cannot be dropped: they hold {said or 'none that grow'}"
+                + ("" if self.can_truncate else ", and each run replaces some of them"),
+            )
+        with self._turn:
+            for tensor, _ in self._tensors.values():
+                rows = self._native.view(tensor)
+                rows[row] = rows[length - 1]
+            self._native.truncate(length - 1)
+
     def save(self, path: Path | str) -> None:
         """Write all states to a file: of those that grow, the rows that they hold.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from arenite.cli.commands.fit import page, shown
+from arenite.cli.commands.fit import page, shown, weights
 from arenite.cli.console.observer import watched
 from arenite.cli.console.results import Results
 from arenite.cli.options.common import json_option, refuse_beside, time_limit_option
@@ -16,13 +16,20 @@ from arenite.cli.options.model import (
     memories_option,
     order_option,
     sizes_options,
-    weight_budget_option,
 )
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.stream import stream_options
-from arenite.cli.options.types import BUDGET, PERCENT
+from arenite.cli.options.types import BUDGET, PERCENT, WEIGHT_BUDGET
 from arenite.pipeline.base import Reading
-from arenite.pipeline.making import SUFFIX, Fitting, MachineCosts, fit_model
+from arenite.pipeline.making import (
+    SUFFIX,
+    FittedModel,
+    Fitting,
+    MachineCosts,
+    OneBudget,
+    fit_model,
+    measured_runs_s,
+)
 from arenite.pipeline.report import as_svg, check_packages, maps_of
 from arenite.planner import Boundary, Budget, Link
 from arenite.planner.programs import CostedMemory
@@ -46,7 +53,13 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
     "--budget", type=BUDGET, metavar="SIZE|N%",
     help="Size limit of the arena, such as 256KiB, or a share of its size without bands, 50%.",
 )  # fmt: skip
-@weight_budget_option
+@click.option(
+    "--weights", "weight_budget", type=WEIGHT_BUDGET,
+    metavar="SIZE|N%|rest[,in-turn|,beside]",
+    help="Keep at most this many bytes of weights resident and load the others in each run, as "
+    "'arenite build --weights' does; 'rest': --budget covers the arena and the resident weights.  "
+    "[default: all resident]",
+)  # fmt: skip
 @activations_option
 @click.option(
     "--slowdown", type=PERCENT, metavar="N%",
@@ -146,7 +159,20 @@ def fit(
         reading, boundary=Boundary(boundary), order_name=order_name, weight_budget=weight_budget,
         activations=activations, limits=watched(time_limit_s),
     )  # fmt: skip
-    fitting = Fitting(model, reading, MachineCosts.known(costs_path), link)
+    machine = MachineCosts.known(costs_path)
+    if weight_budget is not None and weight_budget.is_rest:
+        refuse_beside("--weights rest", "slowdown", "policy_name", "memories")
+        one = OneBudget(model, reading, machine, link)
+        if budget is None:
+            if output is not None:
+                raise click.UsageError("-o: --weights rest writes a program; state --budget")
+            models = list(one.frontier())
+            seconds = measured_runs_s(models) if measure else ()
+            results.show(weights.as_json(models, seconds), weights.as_text(models, seconds))
+            return
+        _show(results, one.within(budget), budget, output, with_map=with_map)
+        return
+    fitting = Fitting(model, reading, machine, link)
     if is_frontier:
         found = fitting.frontier()
         latencies = fitting.latencies(found) if measure else ()
@@ -162,17 +188,27 @@ def fit(
         )
         return
     fitted = fit_model(fitting, budget, slowdown=slowdown, policy=policy_name, memories=memories)
-    chosen = fitted.fit
+    _show(results, fitted, budget, output, with_map=with_map)
+
+
+def _show(
+    results: Results,
+    fitted: FittedModel,
+    budget: Budget | None,
+    output: Path | None,
+    *,
+    with_map: bool | None,
+) -> None:
+    """Write a program or its plan, if that is asked for, and show it."""
+    fitting, chosen = fitted.fitting, fitted.fit
     if output is not None and output.suffix == SUFFIX:
         held = fitted.save(output)
     else:
         results.write(output, lambda: fitting.plan_file(chosen).to_bytes())
         held = fitting.held(chosen)
     results.show(
-        shown.fit_as_json(fitting, chosen, budget, held, output),
-        shown.with_map(
-            shown.fit_text(fitting, chosen, budget, held, output), chosen, wanted=with_map
-        ),
+        shown.fit_as_json(fitted, budget, held, output),
+        shown.with_map(shown.fit_text(fitted, budget, held, output), chosen, wanted=with_map),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from arenite.cli.commands.fit import weights
 from arenite.cli.console.streams import drawing_width, has_colour
 from arenite.cli.render import operator_map
 from arenite.cli.render.facts import (
@@ -30,7 +31,7 @@ from arenite.pipeline.base import (
     plural,
     printable,
 )
-from arenite.pipeline.making import Fitting, Rescheduled, in_speeds
+from arenite.pipeline.making import FittedModel, Fitting, Rescheduled, in_speeds
 from arenite.pipeline.report import Point, frontier_rows, record_facts
 from arenite.planner import Budget, Candidate, Program, Source
 from arenite.planner.operators import Strips
@@ -41,17 +42,14 @@ Show = Callable[[Console], None]
 
 
 def fit_as_json(
-    fitting: Fitting,
-    fit: Candidate,
-    budget: Budget | None,
-    held: SessionMemory,
-    output: Path | None,
+    fitted: FittedModel, budget: Budget | None, held: SessionMemory, output: Path | None
 ) -> dict[str, Any]:
     """Return the chosen program as JSON."""
+    fitting, fit = fitted.fitting, fitted.fit
     bands = InBands.of(fit)
     return {
         "model": str(fitting.model),
-        "budget": None if budget is None else budget.bytes_of(fitting.whole.height),
+        "budget": _budget_of(fitted, budget),
         **_figures(fit),
         "costs": fitting.machine.words,
         "link": {
@@ -61,6 +59,7 @@ def fit_as_json(
         },
         "resident_bytes": held.total,
         "held": held_as_json(held),
+        **weights.figures(fitted),
         "whole_height": fitting.whole.height,
         "callers_bytes": fitting.callers_bytes(fit),
         "regions": [_region_as_json(bands.base, region) for region in bands.regions],
@@ -105,13 +104,10 @@ def with_map(show: Show, fit: Candidate, *, wanted: bool | None) -> Show:
 
 
 def fit_text(
-    fitting: Fitting,
-    fit: Candidate,
-    budget: Budget | None,
-    held: SessionMemory,
-    output: Path | None,
+    fitted: FittedModel, budget: Budget | None, held: SessionMemory, output: Path | None
 ) -> Show:
     """Return a function that prints the chosen program."""
+    fitting, fit = fitted.fitting, fitted.fit
 
     def show(console: Console) -> None:
         console.print(name(fitting.lowered.name, "bold"), soft_wrap=True)
@@ -123,10 +119,12 @@ def fit_text(
         if fitting.has_callers:
             callers = both(fitting.callers_bytes(fit))
             rows.append(("caller", f"{callers} of inputs and outputs, in a memory of their own"))
-        if budget is not None:
-            size = budget.bytes_of(fitting.whole.height)
-            assert size is not None
-            rows.append(("budget", f"{both(size)}, {both(size - fit.height)} free"))
+        rows += weights.rows(fitted)
+        size = _budget_of(fitted, budget)
+        if size is not None:
+            covered = "" if fitted.budget is None else " of arena and weights"
+            taken = fit.height if fitted.budget is None else fitted.total
+            rows.append(("budget", f"{both(size)}{covered}, {both(size - taken)} free"))
         rows += [
             *_means(fit),
             ("turns", f"{grouped(fit.num_turns)} of {plural(_steps(fitting), 'step')}"),
@@ -203,6 +201,13 @@ def _region_as_json(program: Program, region: Region) -> dict[str, Any]:
         "first": names[0], "last": names[-1], "steps": len(names), "rows": region.rows,
         "columns": region.columns or None,
     }  # fmt: skip
+
+
+def _budget_of(fitted: FittedModel, budget: Budget | None) -> int | None:
+    """Return the bytes of a budget, of the arena or of arena and weights."""
+    if fitted.budget is not None or budget is None:
+        return fitted.budget
+    return budget.bytes_of(fitted.whole_height)
 
 
 def _steps(fitting: Fitting) -> int:
