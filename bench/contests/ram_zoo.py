@@ -39,7 +39,6 @@ class Published:
 
 PUBLISHED: Final[Mapping[str, Published]] = {
     "anomaly-detector": Published(),
-    "wake-word": Published(),
     "msf-mobilenet-v2-0.35-144": Published(
         msf_cnn="67,905 at 1.10, 15,340 at 1.38, 7,887 at 1.68"
     ),

@@ -70,6 +70,11 @@ class ChainsSearch:
         self._work_s = given.whole.whole.seconds / self._work if self._work else 0.0
         self._blocks = tuple(_blocks(given.program, given.can_run_by_rows))
 
+    @property
+    def is_of_use(self) -> bool:
+        """Whether there is a block."""
+        return bool(self._blocks)
+
     def within(self, budget: int) -> Candidate:
         """Return a program whose plan fits a budget, with little work.
 

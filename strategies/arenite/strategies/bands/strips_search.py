@@ -118,7 +118,9 @@ class StripsSearch:
                     known=known,
                 )
 
-            yield ChainsSearch(way, search, self._most_work)
+            chains = ChainsSearch(way, search, self._most_work)
+            if chains.is_of_use:
+                yield chains
 
     def _repeating(self) -> Iterator[tuple[Program, Callable[[RowStep], bool]]]:
         """Yield programs that repeat cheap steps, whole or in parts, and what may run by rows."""
