@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,8 @@ from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.making.programs import random_array
 from arenite.pipeline.targets.compiling import Compiled
 from arenite.planner import Plan, Program
-from arenite.planner.operators import Band
 from arenite.planner.placement import size_at
-from arenite.planner.programs.outlines import apart_of, pieces_of
+from arenite.planner.programs import RowPlaces
 from arenite.planner.sizes import Dimension, at, highest_sizes
 from arenite.planner.tensors import ROW_AXIS, TensorKind, row_bytes
 from arenite.runtime import Session
@@ -410,21 +408,18 @@ def _touched(built: Built, sizes: dict[str, int]) -> int:
     values = {**highest_sizes(program.dimensions), **sizes}  # of what a run counts: the most
     used = {name for step in program.steps for name in (*step.reads, *step.writes)}
     # Tensors lie inside the storage that they share, and so do most rows.
-    pieces = {name for name in pieces_of(program) if program.root(name)[0] != name}
-    left_out = pieces | {
+    places = RowPlaces(program)
+    left_out = {name for name in places.pieces if program.root(name)[0] != name} | {
         each.name
         for each in program.tensors.values()
         if each.kind is TensorKind.SCRATCH and each.name not in used
     }
-    apart = apart_of(program)
-    rows = _rows_of_pieces(program, values)
     pages: set[tuple[str, int]] = set()
     for record, offset in zip(compiled.source.problem.records, plan.offsets, strict=True):
         parts = [(0, size_at(record, values))] if not record.tensors else []
         for name in record.tensors:
             if name not in left_out:
-                tensor = program.tensors[name]
-                count = rows.get(name, at(tensor.shape[ROW_AXIS], values) if name in apart else -1)
+                count = _rows_kept(program, places, name, values)
                 parts += _parts(program, name, values, count)
         for begin, end in parts:
             if begin < end:
@@ -442,19 +437,15 @@ def _for(built: Built, sizes: Mapping[str, int]) -> tuple[Compiled, Plan]:
     return built.compiled, built.plan
 
 
-def _rows_of_pieces(program: Program, values: Mapping[str, int]) -> dict[str, int]:
-    """Return for each piece of a tensor how many of its rows there are at some sizes."""
-    found: dict[str, int] = {}
-    for step in program.steps:
-        if not isinstance(step.operator, Band):
-            continue
-        named = step.operator.pieces_by_name(step.inputs, step.outputs)
-        for _, operand in groupby(named, key=lambda each: id(each[1])):
-            names, (pieces, *_) = zip(*operand, strict=True)
-            for name, first in zip(names, pieces.firsts, strict=False):  # none of one in one piece
-                left = at(pieces.shape[ROW_AXIS], values) - first
-                found[name] = max(0, min(left, int(program.tensors[name].shape[ROW_AXIS])))
-    return found
+def _rows_kept(program: Program, places: RowPlaces, name: str, values: Mapping[str, int]) -> int:
+    """Return how many rows that keep their first bytes a tensor has, -1 if they do not."""
+    if not places.keeps(name):
+        return -1
+    rows = program.tensors[name].shape[ROW_AXIS]
+    if name not in places.pieces:
+        return at(rows, values)
+    whole, first = places.pieces[name]
+    return max(0, min(at(places.shapes[whole][ROW_AXIS], values) - first, int(rows)))
 
 
 def _parts(

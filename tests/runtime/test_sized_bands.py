@@ -9,9 +9,11 @@ import arenite
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import session_of
 from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
+from arenite.planner.errors import InvalidPlanError
+from arenite.planner.programs import verify_run
 from arenite.planner.sizes import Dimension
 from arenite.runtime import ProgramError, Session
-from arenite.runtime.program import program_pieces
+from arenite.runtime.program import program_pieces, rectangles_of, root_of, run_of
 from arenite.strategies import BandsSearch
 from support.banding import COSTS, assert_same_bits, placed
 from support.edited_programs import edited
@@ -35,6 +37,12 @@ def banded(folder, dims, text=CHAIN, share=0.5):
     found = ways.within(int(ways.whole.height * share))
     compiled = lowered.compiled(found.derivation)
     return compiled.program, compiled.assemble(found.plan)
+
+
+def rooted(assembly):
+    """Return the root table of a file as it is read."""
+    with Session.of_pieces(list(program_pieces(assembly)), "banded") as session:
+        return root_of(session.flatbuffer())
 
 
 @pytest.mark.parametrize("low", [8, 20])
@@ -104,6 +112,13 @@ def test_bands_take_no_more_than_at_the_highest_size_alone(text, tmp_path):
     if text == KEPT:
         assert any(each["kernel_type"] == "Copy" for each in found.root["steps"])
         assert found.root["offsets"]  # rows that die one after another end where they did
+        root = rooted(found)
+        for sizes in ({"h": 8, "w": 8}, {"h": 32, "w": 8}, {"h": 16, "w": 24}):
+            verify_run(run_of(root, sizes), rectangles_of(root))
+        fixed = {**root, "offsets": []}
+        verify_run(run_of(fixed, {"h": 32, "w": 32}), rectangles_of(root))
+        with pytest.raises(InvalidPlanError):
+            verify_run(run_of(fixed, {"h": 8, "w": 8}), rectangles_of(root))
         with pytest.raises(ProgramError, match="lies elsewhere at other sizes"):
             Session.of_pieces([edited(found, lambda root: root.update(offsets=[]))], "hostile")
     else:

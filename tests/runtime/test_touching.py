@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+import arenite
 from arenite.planner.errors import InvalidPlanError
 from arenite.planner.programs.run_verification import (
     OverwrittenRowsError,
@@ -13,12 +14,13 @@ from arenite.planner.programs.run_verification import (
     UnwrittenRowsError,
     verify_run,
 )
-from arenite.runtime import ProgramError
+from arenite.runtime import ProgramError, Session
 from arenite.runtime.program import rectangles_of, root_of, run_of
 from support.banded_programs import Network, Sliding, in_bands
 from support.forked import in_child
 from support.one_step import Given
 from support.row_programs import program_by_rows
+from support.tiny_onnx import parse, save, with_random_weights
 
 SAME = Sliding((3, 3), padding=(1, 1, 1, 1))
 
@@ -175,6 +177,24 @@ def test_every_record_is_needed_to_its_last_turn():
             with pytest.raises(InvalidPlanError):
                 check(root)
         record["end"] += 1
+
+
+JOINED = """(float[1,2,8] x) => (y, z) <float[1,2,8] c> {
+    a = Tanh(x) b = Sigmoid(x) y = Concat<axis=1>(a, c, b) z = Mul(a, b) }"""
+
+
+def test_what_lies_in_its_place_is_not_written_again_where_it_is_copied(tmp_path):
+    model, program = save(tmp_path, with_random_weights(parse(JOINED))), tmp_path / "made.arena"
+    arenite.build(model, program)
+    with Session(program) as session:
+        root = root_of(session.flatbuffer())
+    check(root)
+    tensors = {each["name"]: each for each in root["tensors"]}
+    assert tensors["y"]["offset"] == tensors["a"]["offset"]
+    copy = next(each for each in root["steps"] if each["kernel_type"] == "Copy")
+    copy["kernel"]["moves"][0]["output_start"] = 8  # over the end of the part itself
+    with pytest.raises(OverwrittenRowsError, match="reads 'a', where 'y"):
+        check(root)
 
 
 ROWS = 6

@@ -8,7 +8,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.making.fitting import Fitting
+from arenite.pipeline.making.program_files import ProgramFile
 from arenite.planner import AreniteError, Budget, Memory
 from arenite.planner.errors import PlanError, SizeError
 from arenite.planner.programs import CostedMemory
+from arenite.planner.sizes import highest_sizes
 from arenite.runtime import Session
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.rewrites import Activations, Kernels, Loading, WeightBudget
@@ -128,6 +130,7 @@ def check(seed: int, folder: Path, way: str | None = None) -> str:
         sessions = [
             stack.enter_context(Session(program, poison=byte, **options)) for byte in (255, 0)
         ]
+        _check_walks(sessions[0], sizes)
         for values in [*sizes, sizes[0]]:
             lengths = network.lengths(values)
             feeds = network.feeds(lengths)
@@ -152,6 +155,21 @@ def check(seed: int, folder: Path, way: str | None = None) -> str:
             reference = reference_outputs(path, feeds)
             assert_same(one, {name: reference[name] for name in one}, _SHARE, least=1e-2)
     return f"{way}{', halves' if halves else is_close}"
+
+
+def _check_walks(session: Session, sizes: Sequence[Mapping[str, int]]) -> None:
+    """Check the file's turns at some sizes, by code that shares nothing with what wrote it.
+
+    Raises:
+        InvalidPlanError: A turn does not find its rows.
+    """
+    found = ProgramFile.of(session)
+    found.check()
+    for part in (found, *found.subranges):
+        for values in sizes:
+            full = {**highest_sizes(part.dimensions), **values}
+            if all(full[each.name] in each for each in part.dimensions):
+                part.check_at(full)
 
 
 def _equal(

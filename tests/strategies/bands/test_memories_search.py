@@ -53,7 +53,7 @@ def test_all_rows_of_a_tensor_lie_in_one_memory(ways):
     memories_of = {}
     for step in program.steps:
         if isinstance(step.operator, Band):
-            for name, pieces in step.operator.pieces_by_name(step.inputs, step.outputs):
+            for name, pieces, _ in step.operator.pieces_by_name(step.inputs, step.outputs):
                 memories_of.setdefault(pieces.tensor, set()).add(program.tensors[name].memory)
     assert all(len(held) == 1 for held in memories_of.values())
     assert set.union(*memories_of.values()) == {"sram", "psram"}

@@ -9,12 +9,14 @@ from typing import Self
 
 import numpy as np
 
+from arenite.pipeline.base.ranges import along, sizes_text
 from arenite.pipeline.making.schedule_checks import check_system
 from arenite.planner import Problem, UsageRecord
+from arenite.planner.errors import InvalidPlanError
 from arenite.planner.placement import Rectangle, UndefinedSizeError, WrongHeightError, verify_sizes
 from arenite.planner.planfile import WrongModelError
 from arenite.planner.programs import Names, Run, verify_run
-from arenite.planner.sizes import Dimension, Tree
+from arenite.planner.sizes import Dimension, Tree, highest_sizes
 from arenite.runtime import Session
 from arenite.runtime.program import Root, rectangles_of, root_of, run_of
 
@@ -98,7 +100,8 @@ class ProgramFile:
         Its subranges are checked in the same way.
 
         Of a program for a range of sizes, that no tensor is larger at any of them than at the
-        highest, for which it is planned. Of a program of several models, that none overwrites
+        highest, for which it is planned, and that the turns of some smaller ones find their rows,
+        too. Of a program of several models, that none overwrites
         what another needs in any order that the schedule allows.
 
         Raises:
@@ -106,6 +109,8 @@ class ProgramFile:
         """
         if not check_system(self.root):
             verify_run(self.run, self.rectangles)
+            for sizes in self._lower_sizes():
+                self.check_at(sizes)
         verify_sizes(Problem(tuple(_sized(self.root))), self.dimensions)
         used: Counter[str] = Counter()
         for each in self.rectangles:
@@ -117,6 +122,27 @@ class ProgramFile:
                 )
         for part in self.subranges:
             part.check()
+
+    def check_at(self, sizes: Mapping[str, int]) -> None:
+        """Check that its turns find the rows that they read at some sizes of its range.
+
+        Args:
+            sizes: Values of all its dimensions.
+
+        Raises:
+            InvalidPlanError: By the subclass of the first rule broken.
+        """
+        try:
+            verify_run(run_of(self.root, sizes), self.rectangles)
+        except InvalidPlanError as error:
+            raise type(error)(f"at {sizes_text(sizes)}: {error}", error.records) from error
+
+    def _lower_sizes(self) -> list[dict[str, int]]:
+        """Return the lowest sizes, some in the middle, and the lowest of each dimension alone."""
+        highest = highest_sizes(self.dimensions)
+        alone = [{**highest, each.name: each.low} for each in self.dimensions]
+        found = [*along(self.dimensions, _WALKED_SIZES), *alone[:_WALKED_SIZES]]
+        return [each for n, each in enumerate(found) if each != highest and each not in found[:n]]
 
     def check_model(self, path: Path, model: Path, digest: str) -> None:
         """Check that it was made of a model file.
@@ -167,6 +193,8 @@ class ProgramFile:
         return binding
 
 
+_WALKED_SIZES = 3
+"""Sizes at which turns are walked, from the lowest to the highest."""
 _SIGNS = {"add": "+", "multiply": "*", "divide": "/", "maximum": "max", "minimum": "min"}
 _MOST_NODES = 4096
 _MOST_LEVELS = 256

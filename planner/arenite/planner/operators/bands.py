@@ -79,8 +79,10 @@ class Band(Operator):
 
     def pieces_by_name(
         self, inputs: Sequence[str], outputs: Sequence[str]
-    ) -> Iterator[tuple[str, Pieces]]:
+    ) -> Iterator[tuple[str, Pieces, int]]:
         """Yield the tensors of its step, each with the operand that it is or is a piece of.
+
+        And with its first row in that.
 
         Args:
             inputs: Names of the tensors that the step reads.
@@ -91,8 +93,9 @@ class Band(Operator):
             for pieces in operands:
                 count = 1 if pieces is None else pieces.count
                 if pieces is not None:
-                    for name in names[place : place + count]:
-                        yield name, pieces
+                    among = names[place : place + count]
+                    for name, first in zip(among, pieces.firsts or (0,), strict=True):
+                        yield name, pieces, first
                 place += count
 
     def multiply_adds(self, operands: Operands) -> int:

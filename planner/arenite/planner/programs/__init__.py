@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         ShouldStop,
         never,
     )
-    from arenite.planner.programs.outlines import apart_of
     from arenite.planner.programs.policy import AnytimePolicy, Policy, assumption_of, is_exact
     from arenite.planner.programs.program import (
         COMPUTE,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         Step,
     )
     from arenite.planner.programs.records import liveness
+    from arenite.planner.programs.row_places import RowPlaces
     from arenite.planner.programs.row_steps import RowReads, RowStep, row_step, steps_by_rows
     from arenite.planner.programs.rules import (
         DEFAULT_ALIGNMENT,
@@ -70,10 +70,11 @@ __all__ = [
     "COMPUTE", "DEFAULT_ALIGNMENT", "LEAST", "PCIE", "PRESETS", "SAFE_KINDS", "SD_CARD",
     "AliasKind", "AnytimeOrder", "AnytimePolicy", "Array", "Boundary", "Budget", "CostedMemory",
     "Costs", "Diagnosis", "FindOrder", "Lifetime", "Link", "Names", "OperatorSet", "Order",
-    "OrderStrategy", "OverwrittenRowsError", "PlacedRows", "Policy", "Port", "Program", "RowReads",
-    "RowStep", "Rows", "Rules", "Run", "Section", "SectionKind", "ShouldStop", "Stage", "StageRun",
-    "Step", "StepLoad", "System", "TouchingTurn", "Traffic", "UnheldRowsError",
-    "UnwrittenRowsError", "Uses", "apart_of", "assigned", "assumption_of", "check_same_values",
-    "cost_of", "diagnose", "excess_of", "in_memories", "in_memory", "is_exact", "liveness",
-    "never", "row_step", "run_of", "stage_runs", "steps_by_rows", "traffic_of", "verify_run",
+    "OrderStrategy", "OverwrittenRowsError", "PlacedRows", "Policy", "Port", "Program",
+    "RowPlaces", "RowReads", "RowStep", "Rows", "Rules", "Run", "Section", "SectionKind",
+    "ShouldStop", "Stage", "StageRun", "Step", "StepLoad", "System", "TouchingTurn", "Traffic",
+    "UnheldRowsError", "UnwrittenRowsError", "Uses", "assigned", "assumption_of",
+    "check_same_values", "cost_of", "diagnose", "excess_of", "in_memories", "in_memory",
+    "is_exact", "liveness", "never", "row_step", "run_of", "stage_runs", "steps_by_rows",
+    "traffic_of", "verify_run",
 ]  # fmt: skip

@@ -13,87 +13,26 @@ Where the tensor ends at the same byte at every size, a row takes bytes of those
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from arenite.planner.operators.bands import Band
 from arenite.planner.placement.outline import Stair
 from arenite.planner.placement.problem import MovingPart
 from arenite.planner.programs.program import Program
+from arenite.planner.programs.row_places import RowPlaces
 from arenite.planner.programs.uses import Lifetime
-from arenite.planner.sizes import Expression, Tree, bounds, depends, same, same_lengths, smallest
+from arenite.planner.sizes import Expression, Tree, bounds, depends, smallest
 from arenite.planner.tensors import ROW_AXIS, Tensor, TensorKind, row_bytes
-
-
-def pieces_of(program: Program) -> frozenset[str]:
-    """Return the names of tensors that are rows of others."""
-    return frozenset(
-        name
-        for step in program.steps
-        if isinstance(step.operator, Band)
-        for name, pieces in step.operator.pieces_by_name(step.inputs, step.outputs)
-        if pieces.firsts
-    )
-
-
-def apart_of(program: Program) -> frozenset[str]:
-    """Return the tensors of which steps touch rows alone: these need not lie end to end.
-
-    Of tensors that lie in one place, as a result lies on the operand that it overwrites, all are
-    touched by rows or none. Parts of a tensor and views with other rows lie end to end as it does.
-    """
-    pieces = pieces_of(program)
-    touched = {name for step in program.steps for name in (*step.reads, *step.writes)}
-    touched |= {port.tensor for port in (*program.inputs, *program.outputs)}
-    wholes: set[str] = set()
-    pairs: list[tuple[str, str]] = []
-    for name, tensor in program.tensors.items():
-        if tensor.kind is TensorKind.STATE:
-            touched.add(name)
-        if tensor.alias is None:
-            continue
-        if name in pieces:
-            wholes.add(tensor.alias.tensor)
-        elif _lies_as(tensor, program.tensors[tensor.alias.tensor]):
-            pairs.append((name, tensor.alias.tensor))
-        else:
-            touched |= {name, tensor.alias.tensor}
-    of_one_place = _joined_sets(pairs)
-    for name in wholes:
-        together = of_one_place.get(name, {name})
-        if not touched.isdisjoint(together):
-            touched |= together
-    return frozenset(wholes - touched - pieces)
-
-
-def _lies_as(tensor: Tensor, storage: Tensor) -> bool:
-    """Tell whether a tensor has the rows of the one that it lies in, at their places."""
-    return (
-        tensor.alias is not None
-        and same(tensor.alias.offset, 0)
-        and tensor.dtype is storage.dtype
-        and same_lengths(tensor.shape, storage.shape)
-    )
-
-
-def _joined_sets(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Return for each name all that pairs connect it with."""
-    found: dict[str, set[str]] = {}
-    for one, other in pairs:
-        joined = found.get(one, {one}) | found.get(other, {other})
-        found.update(dict.fromkeys(joined, joined))
-    return found
 
 
 def outline(
     program: Program,
+    places: RowPlaces,
     needed: Mapping[str, Lifetime],
     members: Sequence[str],
     size: int,
-    pieces: Collection[str],
-    apart: Collection[str] = (),
 ) -> tuple[Stair, ...]:
     """Return the stairs of a storage, () if all of it is needed throughout.
 
@@ -103,10 +42,9 @@ def outline(
     last.
 
     Args:
+        places: Where rows lie at other sizes than the highest.
         needed: Lifetimes of its tensors.
         size: Bytes of the storage, rounded up.
-        pieces: Tensors that are rows of others.
-        apart: Tensors whose rows need not lie end to end.
 
     Cost: O(n log n + the stretches in each tensor), n members.
     """
@@ -118,7 +56,7 @@ def outline(
     lives: dict[tuple[int, int], list[_Life]] = {}  # by first byte and the one after
     for name in members:
         if name in needed and program.tensors[name].size:
-            place = _reach(program, name, pieces, apart) or (0, used)
+            place = _reach(program, places, name) or (0, used)
             life = needed[name]
             begins = _is_made(program, name, life.start)
             lives.setdefault(place, []).append((*life.among(num_steps), begins))
@@ -171,29 +109,25 @@ def _times(lives: Iterable[_Life]) -> Iterator[Lifetime]:
 
 
 def moving_parts(
-    program: Program,
-    needed: Mapping[str, Lifetime],
-    members: Sequence[str],
-    pieces: Collection[str],
-    apart: Collection[str],
+    program: Program, places: RowPlaces, needed: Mapping[str, Lifetime], members: Sequence[str]
 ) -> Iterator[MovingPart]:
     """Yield the tensors of a storage whose place depends on the sizes of a run.
 
     Args:
+        places: Where rows lie at other sizes than the highest.
         needed: Lifetimes of the tensors.
-        pieces: Tensors that are rows of others.
-        apart: Tensors whose rows need not lie end to end.
     """
     for name in members:
         _, offset = program.root(name)
         if name not in needed or not depends(offset):
             continue
-        if _stays(program, name, pieces, apart):
-            continue
         stop = offset + program.tensors[name].size
-        if name in pieces:  # of which there may be fewer rows
-            first, whole, begin = _row(program, name)
+        if name in places.pieces:  # of which there may be fewer rows
+            if places.keeps(name):
+                continue
+            whole, begin = _holder(program, places, name)
             rows = whole.shape[ROW_AXIS]
+            first = places.pieces[name].row
             offset, stop = (
                 begin + smallest(row, rows) * row_bytes(whole)
                 for row in (first, first + program.tensors[name].shape[ROW_AXIS])
@@ -206,25 +140,14 @@ def _tree(size: int) -> Tree:
     return Expression.of(size).tree
 
 
-def _stays(program: Program, name: str, pieces: Collection[str], apart: Collection[str]) -> bool:
-    """Tell whether rows lie where they do at the highest sizes, as those do that they replace."""
-    alias = program.tensors[name].alias
-    if name not in pieces or alias is None:
-        return False
-    return alias.tensor in pieces or alias.tensor in apart
+def _holder(program: Program, places: RowPlaces, piece: str) -> tuple[Tensor, int]:
+    """Return the tensor that a piece moves in, and where that begins in the storage."""
+    name = places.holder(piece)
+    assert name is not None
+    return program.tensors[name], program.root(name)[1]
 
 
-def _row(program: Program, piece: str) -> tuple[int, Tensor, int]:
-    """Return the first row of a piece, its tensor, and where that begins in the storage."""
-    alias = program.tensors[piece].alias
-    assert alias is not None
-    whole = program.tensors[alias.tensor]
-    return alias.offset // row_bytes(whole), whole, program.root(whole.name)[1]
-
-
-def _reach(
-    program: Program, name: str, pieces: Collection[str], apart: Collection[str]
-) -> tuple[int, int] | None:
+def _reach(program: Program, places: RowPlaces, name: str) -> tuple[int, int] | None:
     """Return the bytes of its storage that a tensor may take at some size, None if any.
 
     Of a tensor that fits its storage at all sizes.
@@ -232,14 +155,16 @@ def _reach(
     tensor = program.tensors[name]
     _, offset = program.root(name)
     place = int(offset), int(offset) + int(tensor.size)
-    if not depends(offset) or _stays(program, name, pieces, apart):
+    if not depends(offset):
         return place
-    if name not in pieces:
+    if name not in places.pieces:
         stop = offset + tensor.size
         if not depends(stop):
             return place
         return bounds(offset, program.dimensions)[0], bounds(stop, program.dimensions)[1]
-    _, whole, begin = _row(program, name)
+    if places.keeps(name):
+        return place
+    whole, begin = _holder(program, places, name)
     stop = begin + whole.size
     lengths = (whole.shape[ROW_AXIS], row_bytes(whole))
     if any(bounds(each, program.dimensions)[1] > each for each in lengths):

@@ -6,8 +6,9 @@ long as any tensor that lies in it. A step's inputs and outputs are live togethe
 
 from arenite.planner.errors import SizeError
 from arenite.planner.placement.problem import Problem, UsageRecord
-from arenite.planner.programs.outlines import apart_of, moving_parts, outline, pieces_of
+from arenite.planner.programs.outlines import moving_parts, outline
 from arenite.planner.programs.program import Names, Program
+from arenite.planner.programs.row_places import RowPlaces
 from arenite.planner.programs.rules import DEFAULT_ALIGNMENT, Boundary
 from arenite.planner.programs.uses import Uses
 from arenite.planner.sizes import Size, Tree, bounds, depends
@@ -44,7 +45,8 @@ def liveness(
         O(its tensors x the stretches that they cut it into).
     Source: Pisarchyk and Lee, arXiv 2001.03288, section 3 (tensor usage records).
     """
-    _check_sizes(program)
+    places = RowPlaces(program)
+    _check_sizes(program, places)
     num_steps = max(1, len(program.steps))
     lifetimes = Uses.of(program).lifetimes()
     with_states = program.state_storages
@@ -59,8 +61,6 @@ def liveness(
         members.setdefault(program.root(name)[0], []).append(name)
     aligned = alignments(program.memories, alignment)
     needed = Uses.of(program, by_tensor=True).lifetimes() if outlines or program.dimensions else {}
-    pieces = pieces_of(program) if program.dimensions else frozenset[str]()
-    apart = apart_of(program) if program.dimensions else frozenset[str]()
     records: list[UsageRecord] = []
     for storage, lifetime in lifetimes.items():
         tensor = program.tensors[storage]
@@ -79,16 +79,14 @@ def liveness(
                 layout=(tensor.dtype.bits, *map(int, tensor.shape)),
                 memory=tensor.memory,
                 outline=(
-                    outline(program, needed, members[storage], size, pieces, apart)
-                    if outlines
-                    else ()
+                    outline(program, places, needed, members[storage], size) if outlines else ()
                 ),
                 expression=_expression(
                     align_up(_spread(tensor), aligned[tensor.memory])
-                    if storage in pieces or storage in apart
+                    if program.dimensions and places.keeps(storage)
                     else size
                 ),
-                parts=tuple(moving_parts(program, needed, members[storage], pieces, apart)),
+                parts=tuple(moving_parts(program, places, needed, members[storage])),
             )
         )
     names_in_use = Names(program.tensors)
@@ -114,18 +112,19 @@ def liveness(
     return problem if capacity is None else problem.with_capacity(capacity)
 
 
-def _check_sizes(program: Program) -> None:
+def _check_sizes(program: Program, places: RowPlaces) -> None:
     """Check that what holds at the highest sizes holds at all: each tensor fits its storage.
 
     There may be fewer rows than the pieces of a band have: those beyond are not made, and those
     that no step reads are never there.
     """
-    pieces = pieces_of(program)
+    if not program.dimensions:
+        return
     used = {name for step in program.steps for name in (*step.reads, *step.writes)}
     used |= {port.tensor for port in (*program.inputs, *program.outputs)}
     used |= {each.alias.tensor for each in program.tensors.values() if each.alias is not None}
-    pieces |= program.tensors.keys() - used
-    for tensor in program.tensors.values() if program.dimensions else ():
+    pieces = places.pieces.keys() | (program.tensors.keys() - used)
+    for tensor in program.tensors.values():
         if not depends(tensor.size) and (tensor.alias is None or not depends(tensor.alias.offset)):
             continue
         least, most = bounds(tensor.size, program.dimensions)

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from arenite.planner.placement.outline import Stair
-from arenite.planner.programs.outlines import apart_of, outline, pieces_of
+from arenite.planner.programs.outlines import outline
 from arenite.planner.programs.program import Names, Program
+from arenite.planner.programs.row_places import RowPlaces
 from arenite.planner.programs.uses import Uses
 from arenite.planner.sizes import Size
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind
@@ -23,38 +24,44 @@ _MOST_PLACES = 1 << 22
 def anchor(program: Program) -> Program:
     """Return the program with storages aligned at their ends where outlines are smaller then.
 
+    Rows that cannot move with those that they replace do not replace them (`RowPlaces.parted`).
+
     Args:
         program: The program, its storage shared.
 
     Cost: O(tensors + operands of the steps), and the cost of the outlines of storages that have
         rows of others in them.
     """
-    pieces, apart = pieces_of(program), apart_of(program)
+    program = RowPlaces(program).parted()
+    places = RowPlaces(program)
     members: dict[str, list[str]] = {}
     for name in program.tensors:
         members.setdefault(program.root(name)[0], []).append(name)
     roots = [
         root
-        for root in {program.root(name)[0]: None for name in pieces}
-        if root not in pieces and _may_move(program, root, len(members[root]))
+        for root in {program.root(name)[0]: None for name in places.pieces}
+        if root not in places.pieces and _may_move(program, root, len(members[root]))
     ]
     if not roots:
         return program
     names = Names(program.tensors)
     storages = {root: names.take(f"{root}/storage") for root in roots}
     moved = _anchored(program, storages)
+    moved_places = RowPlaces(moved)
     needed = Uses.of(program, by_tensor=True).lifetimes()
 
-    def area(of: Program, root: str) -> int:
+    def area(of: Program, places: RowPlaces, root: str) -> int:
         """Return bytes times steps, of tensors that are needed."""
         within = [*([storages[root]] if of is moved else []), *members[root]]
         size = int(program.tensors[root].size)
         lives = [needed[name] for name in members[root] if name in needed]
         whole = Stair(0, size, min(e.start for e in lives), max(e.end for e in lives))
-        stairs = outline(of, needed, within, size, pieces, apart) or (whole,)
+        stairs = outline(of, places, needed, within, size) or (whole,)
         return sum(each.size * (each.end - each.start) for each in stairs)
 
-    lower = [root for root in roots if area(moved, root) < area(program, root)]
+    lower = [
+        root for root in roots if area(moved, moved_places, root) < area(program, places, root)
+    ]
     return _anchored(program, {root: storages[root] for root in lower})
 
 

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from arenite.planner.operators.bands import Band, Pieces
-from arenite.planner.programs.outlines import pieces_of
 from arenite.planner.programs.program import COMPUTE, Names, Program, Step
+from arenite.planner.programs.row_places import RowPlaces
 from arenite.planner.programs.row_steps import RowStep, row_step
 from arenite.planner.sizes import depends, same, same_lengths
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind, has_rows, row_bytes
@@ -47,7 +47,7 @@ def keep_rows(program: Program, by_rows: Collection[str], roots: Collection[str]
 class _Keeping:
     def __init__(self, program: Program, by_rows: Collection[str]) -> None:
         self._program = program
-        self._pieces = pieces_of(program)
+        self._pieces = RowPlaces(program).pieces.keys()
         members: dict[str, list[str]] = {}
         for name in program.tensors:
             root, _ = program.root(name)

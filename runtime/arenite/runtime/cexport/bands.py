@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from arenite.planner import Program, Step
+from arenite.planner import Alias, Program, Step
 from arenite.planner.operators import Band, Pieces
-from arenite.planner.programs import RowStep, apart_of
+from arenite.planner.programs import RowPlaces, RowStep
 from arenite.planner.sizes import depends
 from arenite.planner.tensors import ROW_AXIS, num_rows, row_bytes
 from arenite.runtime.cexport.base.errors import NotWrittenError
@@ -14,7 +14,7 @@ from arenite.runtime.cexport.base.layout import ArenaLayout, Interface
 from arenite.runtime.cexport.base.ranges import SizeVariables
 from arenite.runtime.cexport.base.text import comment
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers
-from arenite.runtime.program.rows import RowTables
+from arenite.runtime.program.rows import starts_of_rows
 
 
 def has_kernel_by_rows(program: Program, shifted: frozenset[str], row_step: RowStep) -> bool:
@@ -104,23 +104,24 @@ class Turns:
             written: The file.
             interface: States its dimensions.
         """
-        tables = RowTables(layout.program)
-        rows = {
-            name: tuple(tables.rows(name, lambda piece: ("", layout.offset(piece)))[1])
-            for name in tables.shapes
-        }
-        program = layout.program
-        if program.dimensions:  # what lies in one piece has rows side by side at each size
-            apart = apart_of(program)
-            rows = {
-                name: tuple(map(int, starts))
-                for name, starts in rows.items()
-                if name not in program.tensors
-                or name in apart
-                or program.tensors[name].shape != tables.shapes[name]
-            }
-        found = layout.with_rows({name: tables.whole(name) for name in tables.shapes}, rows)
-        if tables.shapes:
+        program, rows = layout.program, dict[str, tuple[int, ...]]()
+        places = RowPlaces(program)
+        wholes = {name: places.whole(name) for name in places.shapes}
+        for name, whole in wholes.items():
+            if program.dimensions:  # what lies in one piece has rows side by side at each size
+                own = program.tensors.get(name)
+                if own is not None and own.shape == whole.shape and not places.keeps(name):
+                    continue
+                holder = places.common_holder(places.of(name))
+                if holder is not None:
+                    wholes[name] = replace(whole, alias=Alias(holder))
+                    continue
+            starts = starts_of_rows(
+                program, places, name, lambda piece: ("", layout.offset(piece))
+            )
+            rows[name] = tuple(map(int, starts))
+        found = layout.with_rows(wholes, rows)
+        if wholes:
             counts = {name: (each, f"*{count}") for name, (each, count) in layout.counts.items()}
             found = replace(found, has_tables=True, counts=counts)
         return cls(found, written, interface)

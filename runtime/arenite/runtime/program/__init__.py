@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         program_pieces,
         write_assembly,
     )
-    from arenite.runtime.program.rows import RowTables
+    from arenite.runtime.program.rows import starts_of_rows
     from arenite.runtime.program.systems import system_of
     from arenite.runtime.program.touching import (
         Root,
@@ -27,7 +27,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Assembly", "Code", "Root", "RowTables", "Weights", "assemble", "program_pieces",
-    "rectangles_of", "root_of", "run_of", "stage_runs_of", "system_of", "turns_of",
+    "Assembly", "Code", "Root", "Weights", "assemble", "program_pieces", "rectangles_of",
+    "root_of", "run_of", "stage_runs_of", "starts_of_rows", "system_of", "turns_of",
     "write_assembly",
 ]  # fmt: skip

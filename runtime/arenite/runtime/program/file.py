@@ -30,7 +30,7 @@ import numpy as np
 from arenite.planner import Array, DType, Plan, Port, Problem, Program, Step, Tensor, TensorKind
 from arenite.planner.files import write_atomically
 from arenite.planner.operators import Band, Pieces
-from arenite.planner.programs import COMPUTE, apart_of
+from arenite.planner.programs import COMPUTE, RowPlaces
 from arenite.planner.sizes import depends
 from arenite.planner.tensors import SPILLED, row_bytes
 from arenite.planner.units import align_up
@@ -40,7 +40,7 @@ from arenite.runtime.operators.base import UNSTORED, RuntimeOperator
 from arenite.runtime.operators.movement import Wait
 from arenite.runtime.operators.special import External
 from arenite.runtime.program.packing import packed
-from arenite.runtime.program.rows import RowTables, RowVariants, is_contiguous
+from arenite.runtime.program.rows import RowVariants, is_contiguous
 from arenite.runtime.program.sizing import Sizing, check_shapes
 from arenite.runtime.program.systems import system_fields
 
@@ -186,12 +186,11 @@ class _Assembler:
         self._memory_numbers = {memory.name: n for n, memory in enumerate(problem.memories)}
         self._beside: dict[str, int] = {}  # steps of another lane by their outputs
         self._awaited: set[int] = set()
-        self._row_tables = RowTables(program)
-        self._row_variants = RowVariants(program, self._place_of_tensor)
+        self._row_places = RowPlaces(program)
+        self._row_variants = RowVariants(program, self._row_places, self._place_of_tensor)
         self._row_tensors: dict[tuple[str, int], int] = {}
         self._sizing = Sizing(program.dimensions)
         self._rows = {each.name: number for number, each in enumerate(program.dimensions)}
-        self._apart = apart_of(program) if program.dimensions else frozenset[str]()
         self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
         self._places: dict[str, int] = {}
@@ -223,9 +222,10 @@ class _Assembler:
         return Assembly(root, tuple(self._weights.constants), root["weights_size"])
 
     def _rectangles(self) -> Iterator[dict[str, Any]]:
+        pieces = self._row_places.pieces
         for each in self._problem.rectangles(self._plan.offsets):
             yield {
-                "name": self._row_tables.wholes.get(each.name, each.name),
+                "name": pieces[each.name].tensor if each.name in pieces else each.name,
                 "memory": self._memory_numbers[each.memory],
                 "offset": each.offset, "size": each.size, "start": each.start, "end": each.end,
             }  # fmt: skip
@@ -299,16 +299,14 @@ class _Assembler:
         return self._row_tensors[key]
 
     def _row_tensor(self, name: str, table: int) -> dict[str, Any]:
-        whole = self._row_tables.whole(name)
+        whole = self._row_places.whole(name)
         memory, starts = self._row_variants.starts(name, table, whole.shape)
+        holder = self._row_variants.holder(name, table)
         size = row_bytes(whole)
-        # Rows that lie apart stay where they are at smaller sizes, though they are shorter then.
-        storage = self._row_tables.overwritten(name)
-        is_whole = storage in self._program.tensors and storage not in self._apart
         offset = None
-        if is_whole and depends(size):
-            memory, offset = self._place_of_tensor(storage)
-        elif (is_whole or not depends(size)) and is_contiguous(starts, size):
+        if holder is not None:
+            memory, offset = self._place_of_tensor(holder)
+        elif not depends(size) and is_contiguous(starts, size):
             offset = starts[0]
         self._sizing.add_tensor(len(self._entries), whole.shape, 0 if offset is None else offset)
         entry = {

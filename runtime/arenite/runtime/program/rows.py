@@ -4,80 +4,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from arenite.planner import Program, Tensor
+from arenite.planner import Program
 from arenite.planner.operators import Band, Pieces
-from arenite.planner.sizes import same
+from arenite.planner.programs import RowPlaces
 from arenite.planner.tensors import ROW_AXIS, num_rows, row_bytes
 
 Place: TypeAlias = tuple[str, int]
 """Memory, and the byte in it."""
 
 
-class RowTables:
-    """The pieces of each tensor that steps read or write by rows.
+def starts_of_rows(
+    program: Program, places: RowPlaces, tensor: str, place: Callable[[str], Place]
+) -> list[int]:
+    """Return the byte where each row of a tensor begins.
 
-    Attributes:
-        shapes: Shapes of these tensors, by the name that they had as a whole.
-        wholes: Name of the whole tensor, by piece.
+    Args:
+        places: Those of the program.
+        tensor: The name that it had as a whole.
+        place: Returns the place of a piece.
     """
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        self.wholes: dict[str, str] = {}
-        self._pieces: dict[str, dict[str, int]] = {}  # first row by piece; pieces may overlap
-        for step in program.steps:
-            if isinstance(step.operator, Band):
-                self._note(step.operator.inputs, step.inputs)
-                self._note(step.operator.outputs, step.outputs)
-
-    def _note(self, operands: Sequence[Pieces | None], names: Sequence[str]) -> None:
-        place = 0
-        for pieces in operands:
-            count = 1 if pieces is None else pieces.count
-            if pieces is not None and pieces.firsts:
-                self.shapes[pieces.tensor] = pieces.shape
-                found = self._pieces.setdefault(pieces.tensor, {})
-                found.update(zip(names[place : place + count], pieces.firsts, strict=True))
-                self.wholes.update(dict.fromkeys(names[place : place + count], pieces.tensor))
-            place += count
-
-    def whole(self, tensor: str) -> Tensor:
-        """Return a tensor as it would be in one piece."""
-        piece = self._program.tensors[next(iter(self._pieces[tensor]))]
-        return replace(piece, name=tensor, shape=self.shapes[tensor], alias=None)
-
-    def overwritten(self, tensor: str) -> str:
-        """Return the tensor that it replaces row by row, in the same places; itself if none."""
-        if tensor in self._program.tensors:
-            return tensor
-        found: set[str] = set()
-        for piece, first in self._pieces[tensor].items():
-            alias = self._program.tensors[piece].alias
-            whole = None if alias is None else self.wholes.get(alias.tensor)
-            if alias is None or whole is None:
-                return tensor
-            if not same(alias.offset, 0) or self._pieces[whole][alias.tensor] != first:
-                return tensor
-            found.add(whole)
-        (storage, *others) = found
-        if others or not same(row_bytes(self.whole(storage)), row_bytes(self.whole(tensor))):
-            return tensor
-        return self.overwritten(storage)
-
-    def rows(self, tensor: str, place: Callable[[str], Place]) -> tuple[str, list[int]]:
-        """Return the memory of a tensor, and the byte where each of its rows begins.
-
-        Args:
-            tensor: The name that it had as a whole.
-            place: Returns the place of a piece.
-        """
-        pieces = self._pieces[tensor]
-        whole = self._program.tensors.get(tensor)
-        if whole is not None and whole.shape == self.shapes[tensor]:
-            pieces = {tensor: 0, **pieces}  # steps that read it in one piece touch all rows
-        memory, starts = _row_starts(self._program, pieces.items(), place)
-        return memory, _filled(starts, self.shapes[tensor], starts[min(starts)])
+    pieces = {piece: places.pieces[piece].row for piece in places.of(tensor)}
+    whole = program.tensors.get(tensor)
+    if whole is not None and whole.shape == places.shapes[tensor]:
+        pieces = {tensor: 0, **pieces}  # steps that read it in one piece touch all rows
+    _, starts = _row_starts(program, pieces.items(), place)
+    return _filled(starts, places.shapes[tensor], starts[min(starts)])
 
 
 def _row_starts(
@@ -112,14 +63,16 @@ class _Table:
 
     Attributes:
         starts: The byte where each begins, by row.
+        holder: The tensor in which they lie end to end at every size, None if they are kept.
     """
 
     memory: str
     starts: dict[int, int]
+    holder: str | None
 
     def agrees(self, other: "_Table") -> bool:
-        """Tell whether no row lies at two places."""
-        return self.memory == other.memory and all(
+        """Tell whether no row lies at two places, at any size."""
+        return (self.memory, self.holder) == (other.memory, other.holder) and all(
             self.starts.get(row, start) == start for row, start in other.starts.items()
         )
 
@@ -140,15 +93,20 @@ class _Variant:
 class RowVariants:
     """The variants of all banded steps of a program."""
 
-    def __init__(self, program: Program, place: Callable[[str], Place]) -> None:
+    def __init__(self, program: Program, places: RowPlaces, place: Callable[[str], Place]) -> None:
         """Find them.
 
         Args:
+            places: Those of the program.
             place: Returns where a piece lies.
+
+        Raises:
+            SizeError: Rows of one operand move from size to size, and others of it do not.
 
         Cost: O(rows of the operands of all turns).
         """
         self._program = program
+        self._places = places
         self._place = place
         self._variants: dict[str, list[_Variant]] = {}
         self._of_step: dict[str, int] = {}
@@ -174,6 +132,10 @@ class RowVariants:
         found = self._tables[tensor][table]
         return found.memory, _filled(found.starts, shape, next(iter(found.starts.values())))
 
+    def holder(self, tensor: str, table: int) -> str | None:
+        """Return the tensor in which the rows of a table lie end to end, None if they are kept."""
+        return self._tables[tensor][table].holder
+
     def _operands(
         self, operands: Sequence[Pieces | None], names: Sequence[str]
     ) -> list[_Table | None]:
@@ -191,7 +153,8 @@ class RowVariants:
     def _table(self, pieces: Pieces, names: Sequence[str]) -> _Table:
         found = zip(names, pieces.firsts, strict=True)
         memory, starts = _row_starts(self._program, found, self._place)
-        return _Table(memory, starts)
+        holder = self._places.common_holder(names) if self._program.dimensions else None
+        return _Table(memory, starts, holder)
 
     def _add(self, banded: str, operands: list[_Table | None]) -> int:
         variants = self._variants.setdefault(banded, [])
@@ -229,5 +192,5 @@ class RowVariants:
             if other.agrees(table):
                 other.starts.update(table.starts)
                 return number
-        known.append(_Table(table.memory, dict(table.starts)))
+        known.append(replace(table, starts=dict(table.starts)))
         return len(known) - 1

@@ -25,6 +25,7 @@ from arenite.planner.programs import (
 from arenite.runtime import _schema
 from arenite.runtime.errors import ProgramError
 from arenite.runtime.program.packing import unpacked
+from arenite.runtime.program.sized_root import root_at
 
 Root: TypeAlias = Mapping[str, Any]
 
@@ -78,12 +79,15 @@ def turns_of(root: Root) -> Sequence[tuple[int, int, int]]:
     return [(step, 0, 0) for step in range(len(root["steps"]))]
 
 
-def run_of(root: Root) -> Run:
+def run_of(root: Root, sizes: Mapping[str, int] | None = None) -> Run:
     """Return the run of a program that the core has accepted.
+
+    Args:
+        sizes: Values of all its dimensions; by default the highest.
 
     Cost: O(turns x operands + elements that copies by rows move).
     """
-    return _FileRun(root).run()
+    return _FileRun(root, sizes).run()
 
 
 def stage_runs_of(root: Root, system: System) -> Sequence[StageRun]:
@@ -95,11 +99,13 @@ def stage_runs_of(root: Root, system: System) -> Sequence[StageRun]:
 
 
 class _FileRun:
-    def __init__(self, root: Root) -> None:
-        self._root = root
-        self._tensors = root["tensors"]
+    def __init__(self, root: Root, sizes: Mapping[str, int] | None = None) -> None:
+        self._root = root if sizes is None else root_at(root, sizes)
+        self._stated = root
+        self._tensors = self._root["tensors"]
         self._cut: set[int] = set()
         self._moved: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._parts: list[PlacedRows] = []  # of results, beside others that lie there already
 
     def run(self) -> Run:
         root = self._root
@@ -118,13 +124,14 @@ class _FileRun:
                 self._placed(index, name)
                 for index, name in enumerate(names)
                 if self._is_placed(index)
-            ),
+            )
+            + tuple(self._parts),
             tuple(
                 TouchingTurn(
-                    root["steps"][step]["name"], first, count,
-                    tuple(self._rows(reads, names)), tuple(self._rows(writes, names)),
+                    root["steps"][step]["name"], first, count, tuple(self._rows(reads, names)),
+                    (*self._rows(writes, names), *(Rows(part.name, 0, 1) for part in parts)),
                 )
-                for (step, first, count), (reads, writes) in zip(
+                for (step, first, count), (reads, writes, parts) in zip(
                     turns_of(root), turns, strict=True
                 )
             ),
@@ -172,10 +179,9 @@ class _FileRun:
         stated = tensor.get("rows") or ()
         if not stated and index not in self._cut:
             return PlacedRows(name, memory, size, (tensor["offset"],))
-        row = size // self._num_rows(index)
-        offsets = stated or [
-            tensor["offset"] + row * each for each in range(self._num_rows(index))
-        ]
+        num_rows = self._num_rows(index)
+        row = size // num_rows
+        offsets = stated[:num_rows] or [tensor["offset"] + row * each for each in range(num_rows)]
         return PlacedRows(name, memory, row, tuple(offsets))
 
     def _rows(
@@ -191,21 +197,32 @@ class _FileRun:
 
     def _turn(
         self, number: int, first: int, count: int
-    ) -> tuple[list[tuple[int, range | None]], list[tuple[int, range | None]]]:
-        """Return tensors and rows that a turn reads, and those that it writes; None for all."""
+    ) -> tuple[
+        list[tuple[int, range | None]], list[tuple[int, range | None]], Sequence[PlacedRows]
+    ]:
+        """Return tensors and rows that a turn reads, and those that it writes; None for all.
+
+        And parts of its results that it writes, where others lie there already.
+        """
         step = self._root["steps"][number]
         inputs: list[int] = list(step.get("inputs") or ())
         outputs: list[int] = list(step.get("outputs") or ())
         scratch = [(step["scratch"], None)] if step["scratch"] >= 0 else []
-        made = range(first, first + count)
         if count == 0:
-            return [(each, None) for each in inputs], [*((o, None) for o in outputs), *scratch]
-        if self._takes_rows(step):
+            made, parts = self._made(step)
+            return [(each, None) for each in inputs], [*((o, None) for o in made), *scratch], parts
+        sums_up = self._takes_rows(number)
+        counted = inputs[0] if sums_up else outputs[0]
+        made = range(first, min(first + count, self._num_rows(counted)))
+        if not made or not self._is_placed(counted):  # rows that there are at other sizes alone
+            return [], [], ()
+        if sums_up:
             self._cut.add(inputs[0])
             is_last = made.stop == self._num_rows(inputs[0])
             return (
                 [(inputs[0], made), *(scratch if first else [])],
                 [*scratch, *((each, None) for each in outputs if is_last)],
+                (),
             )
         self._cut.update(outputs)
         reads: list[tuple[int, range | None]] = []
@@ -214,12 +231,63 @@ class _FileRun:
             if rows is not None:
                 self._cut.add(index)
             reads.append((index, rows))
-        return reads, [*((each, made) for each in outputs), *scratch]
+        return reads, [*((each, made) for each in outputs), *scratch], ()
 
-    def _takes_rows(self, step: Root) -> bool:
-        """Tell whether a step adds up rows of its first input."""
+    def _made(self, step: Root) -> tuple[list[int], list[PlacedRows]]:
+        """Return the results that a step writes, and parts of others that it writes.
+
+        What a copy would move to where it lies already stays as it is: its result is a view of
+        that, and of the parts beside it that are moved there.
+        """
+        outputs: list[int] = list(step.get("outputs") or ())
+        if step["kernel_type"] != "Copy" or step["kernel"].get("fill"):
+            return outputs, []
+        made: list[int] = []
+        parts: list[PlacedRows] = []
+        for number, index in enumerate(outputs):
+            moves = [each for each in step["kernel"]["moves"] if each.get("output", 0) == number]
+            moved = [each for each in moves if not self._is_in_place(step, each)]
+            if len(moved) == len(moves) or not all(map(_is_one_stretch, moved)):
+                made.append(index)
+                continue
+            tensor = self._tensors[index]
+            item = _ITEM_BYTES[tensor["type"]]
+            for each in moved:
+                size = item * math.prod(each.get("shape") or ())
+                begin = tensor["offset"] + item * each.get("output_start", 0)
+                name = f"{tensor['name']} (part {len(self._parts)})"
+                memory = self._root["memories"][tensor["memory"]]["name"]
+                if size:
+                    parts.append(PlacedRows(name, memory, size, (begin,)))
+                    self._parts.append(parts[-1])
+        return made, parts
+
+    def _is_in_place(self, step: Root, move: Root) -> bool:
+        """Tell whether a copy would move elements to where they lie."""
+        source = self._tensors[step["inputs"][move.get("input", 0)]]
+        result = self._tensors[step["outputs"][move.get("output", 0)]]
+        if any(each["place"] != "memory" or each.get("rows") for each in (source, result)):
+            return False
+        item = _ITEM_BYTES[source["type"]]
+        begins = (
+            source["offset"] + item * move.get("input_start", 0),
+            result["offset"] + item * move.get("output_start", 0),
+        )
+        axes = zip(
+            move.get("shape") or (), move.get("input_strides") or (),
+            move.get("output_strides") or (), strict=True,
+        )  # fmt: skip
+        return (
+            source["memory"] == result["memory"]
+            and begins[0] == begins[1]
+            and all(length == 1 or one == other for length, one, other in axes)
+        )
+
+    def _takes_rows(self, number: int) -> bool:
+        """Tell whether a step adds up rows of its first input, at every size."""
+        step = self._stated["steps"][number]
         kernel = step["kernel"]
-        result = self._shape(step["outputs"][0])
+        result = self._stated["tensors"][step["outputs"][0]]["shape"]
         if step["kernel_type"] == "Pool2D":
             return bool(kernel["kind"] == "average" and result[1] == 1)
         is_sum = step["kernel_type"] == "Reduce" and kernel["function"] in _SUMS
@@ -239,9 +307,9 @@ class _FileRun:
                 return _windows(kind, kernel, self._taps(step), made, shape[1])
             return made if position == _ADDEND and is_alike else None
         if kind == "Resize2D":
-            taps = [*(kernel.get("row_low") or ()), *(kernel.get("row_high") or ())]
-            each = [taps[row] for row in range(len(taps)) if row % result[1] in made]
-            return range(min(each), max(each) + 1)
+            tables = (kernel.get("row_low"), kernel.get("row_high"))
+            each = [taps[row] for taps in tables if taps for row in made]
+            return range(min(each), min(max(each) + 1, shape[1]))
         if kind == "Copy":
             return self._copied(number, position, made)
         if kind == "FullyConnected":
@@ -294,6 +362,17 @@ class _FileRun:
 
     def _elements(self, index: int) -> int:
         return math.prod(self._shape(index))
+
+
+def _is_one_stretch(move: Root) -> bool:
+    """Tell whether a move fills its part of the result without gaps."""
+    expected = 1
+    axes = zip(move.get("shape") or (), move.get("output_strides") or (), strict=True)
+    for length, stride in reversed(list(axes)):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
 
 
 def _elements(start: int, strides: Sequence[int], shape: Sequence[int]) -> "np.ndarray[Any, Any]":

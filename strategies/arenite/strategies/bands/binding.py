@@ -140,7 +140,7 @@ def owners_of(program: Program) -> Mapping[str, str]:
             result = band.outputs[0]
             if result is not None:  # sums are no pieces
                 owners.update(dict.fromkeys((*step.inputs, *step.outputs), result.model_tensor))
-            for name, pieces in band.pieces_by_name(step.inputs, step.outputs):
+            for name, pieces, _ in band.pieces_by_name(step.inputs, step.outputs):
                 owners[name] = pieces.model_tensor
     owners.pop("", None)
     return owners

@@ -215,7 +215,7 @@ def _rows_together(banded: Candidate) -> Iterable[set[str]]:
     found: dict[str, set[str]] = {}
     for step in program.steps:
         if isinstance(step.operator, Band):
-            for name, pieces in step.operator.pieces_by_name(step.inputs, step.outputs):
+            for name, pieces, _ in step.operator.pieces_by_name(step.inputs, step.outputs):
                 if pieces.firsts and name in record_of:
                     found.setdefault(pieces.tensor, set()).add(record_of[name])
     return found.values()
