@@ -9,8 +9,7 @@ import arenite
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.programs import session_of
 from arenite.pipeline.targets.compiling import lower_model, rules, runs_by_rows
-from arenite.planner.errors import InvalidPlanError
-from arenite.planner.programs import verify_run
+from arenite.planner.programs import UnwrittenRowsError, verify_run
 from arenite.planner.sizes import Dimension
 from arenite.runtime import ProgramError, Session
 from arenite.runtime.program import program_pieces, rectangles_of, root_of, run_of
@@ -115,10 +114,10 @@ def test_bands_take_no_more_than_at_the_highest_size_alone(text, tmp_path):
         root = rooted(found)
         for sizes in ({"h": 8, "w": 8}, {"h": 32, "w": 8}, {"h": 16, "w": 24}):
             verify_run(run_of(root, sizes), rectangles_of(root))
-        fixed = {**root, "offsets": []}
-        verify_run(run_of(fixed, {"h": 32, "w": 32}), rectangles_of(root))
-        with pytest.raises(InvalidPlanError):
-            verify_run(run_of(fixed, {"h": 8, "w": 8}), rectangles_of(root))
+        wrong = {**root, "offsets": root["offsets"][:-1]}
+        verify_run(run_of(wrong, {"h": 32, "w": 32}), rectangles_of(root))
+        with pytest.raises(UnwrittenRowsError, match="reads row 0 of 's"):
+            verify_run(run_of(wrong, {"h": 8, "w": 8}), rectangles_of(root))
         with pytest.raises(ProgramError, match="lies elsewhere at other sizes"):
             Session.of_pieces([edited(found, lambda root: root.update(offsets=[]))], "hostile")
     else:

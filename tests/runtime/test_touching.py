@@ -179,8 +179,8 @@ def test_every_record_is_needed_to_its_last_turn():
         record["end"] += 1
 
 
-JOINED = """(float[1,2,8] x) => (y, z) <float[1,2,8] c> {
-    a = Tanh(x) b = Sigmoid(x) y = Concat<axis=1>(a, c, b) z = Mul(a, b) }"""
+JOINED = """(float[1,4,8] x) => (y, z) {
+    a = Tanh(x) b = Sigmoid(x) y = Concat<axis=1>(a, b) z = ReduceMean<axes=[2]>(a) }"""
 
 
 def test_what_lies_in_its_place_is_not_written_again_where_it_is_copied(tmp_path):
@@ -192,8 +192,8 @@ def test_what_lies_in_its_place_is_not_written_again_where_it_is_copied(tmp_path
     tensors = {each["name"]: each for each in root["tensors"]}
     assert tensors["y"]["offset"] == tensors["a"]["offset"]
     copy = next(each for each in root["steps"] if each["kernel_type"] == "Copy")
-    copy["kernel"]["moves"][0]["output_start"] = 8  # over the end of the part itself
-    with pytest.raises(OverwrittenRowsError, match="reads 'a', where 'y"):
+    copy["kernel"]["moves"][1]["output_start"] = 24  # over the end of the other part
+    with pytest.raises(OverwrittenRowsError, match=r"reads 'a', where 'y \(part 0\)' was written"):
         check(root)
 
 
