@@ -209,8 +209,10 @@ class _FileRun:
         outputs: list[int] = list(step.get("outputs") or ())
         scratch = [(step["scratch"], None)] if step["scratch"] >= 0 else []
         if count == 0:
-            made, parts = self._made(step)
-            return [(each, None) for each in inputs], [*((o, None) for o in made), *scratch], parts
+            results, parts = self._made(step)
+            return (
+                [(each, None) for each in inputs], [*((r, None) for r in results), *scratch], parts
+            )  # fmt: skip
         sums_up = self._takes_rows(number)
         counted = inputs[0] if sums_up else outputs[0]
         made = range(first, min(first + count, self._num_rows(counted)))
