@@ -13,12 +13,21 @@ def test_a_random_network_is_right_at_its_sizes(way, seed, tmp_path):
 
 @pytest.mark.parametrize(
     ("seed", "way"),
-    [(811149, "in bands"), (910108, "quick"), (1129991, "in bands"), (3400026, "in bands")],
+    [
+        (811149, "in bands"),
+        (910108, "quick"),
+        (1129991, "in bands"),
+        (3400026, "in bands"),
+        (5200219, "whole"),
+        (5200410, "whole"),
+    ],  # fmt: skip
     ids=[
         "a cheap step behind another",
         "a part of 16-bit floats that is an output",
         "rows of a view of another shape",
         "rows made over those of a tensor that is made whole",
+        "an input that is an output, and no step",
+        "an image that is enlarged from most columns at the lowest sizes",
     ],
 )
 def test_a_network_that_was_refused_or_wrong_once_is_right(seed, way, tmp_path):

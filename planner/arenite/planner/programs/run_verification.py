@@ -77,12 +77,12 @@ class _Walk:
 
     def check(self) -> None:
         run = self._run
+        self._enter(0)
+        for name in run.inputs:
+            self._write(self._all(name), "before turn 0 the caller")
         for number, turn in enumerate(run.turns):
             where = f"turn {number}, {turn.step!r},"
             self._enter(number)
-            if number == 0:
-                for name in run.inputs:
-                    self._write(self._all(name), "before turn 0 the caller")
             for rows in turn.reads:
                 self._read(rows, where)
             for rows in turn.writes:

@@ -394,7 +394,7 @@ def resize(t: OnnxTranslation) -> None:
     value = t.builder.in_order(value, channels_last(4), t.target)
     scales = _scales(t)
     axes = [_source_places(t, value.shape[axis], t.shape[axis], scales[axis]) for axis in (2, 3)]
-    height, width = value.shape[2:]
+    height, width = (bounds(each, t.builder.model.dimensions)[1] for each in value.shape[2:])
     if mode == "nearest":
         rows, columns = (_rounded(t, places) for places in axes)
         operator = nearest(rows, columns, height, width)
@@ -422,14 +422,15 @@ def _scales(t: OnnxTranslation) -> tuple[float, ...]:
 
 
 def _source_places(t: OnnxTranslation, old: int, new: int, scale: float) -> Array:
-    """Return the place in the input of each row or column of the output."""
+    """Return the place in the input of each row or column of the output, where it has most."""
     if t.opset < 11 or t.kind == "Upsample":
         mode = "asymmetric"
     else:
         mode = t.attribute("coordinate_transformation_mode", "half_pixel")
     if mode == "align_corners" and (depends(old) or depends(new)):
         raise unsupported("coordinate_transformation_mode", mode, "one scale for all sizes")
-    if mode == "pytorch_half_pixel" and bounds(new, t.builder.model.dimensions)[0] <= 1 < new:
+    least, new = bounds(new, t.builder.model.dimensions)
+    if mode == "pytorch_half_pixel" and least <= 1 < new:
         raise unsupported("coordinate_transformation_mode", mode, "more than one element")
     x = np.arange(new, dtype=np.float32)
     factor = np.float32(scale)
