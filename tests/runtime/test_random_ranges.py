@@ -20,7 +20,7 @@ def test_a_random_network_is_right_at_its_sizes(way, seed, tmp_path):
         (3400026, "in bands"),
         (5200219, "whole"),
         (5200410, "whole"),
-    ],  # fmt: skip
+    ],
     ids=[
         "a cheap step behind another",
         "a part of 16-bit floats that is an output",
