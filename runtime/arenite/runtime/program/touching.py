@@ -216,16 +216,17 @@ class _FileRun:
         sums_up = self._takes_rows(number)
         counted = inputs[0] if sums_up else outputs[0]
         made = range(first, min(first + count, self._num_rows(counted)))
-        if not made or not self._is_placed(counted):  # rows that there are at other sizes alone
-            return [], [], ()
         if sums_up:
             self._cut.add(inputs[0])
-            is_last = made.stop == self._num_rows(inputs[0])
+            # The turn with the last row of the highest sizes writes the result at all sizes.
+            is_last = first + count == self._stated["tensors"][inputs[0]]["shape"][1]
             return (
                 [(inputs[0], made), *(scratch if first else [])],
                 [*scratch, *((each, None) for each in outputs if is_last)],
                 (),
             )
+        if not made or not self._is_placed(counted):  # rows that there are at other sizes alone
+            return [], [], ()
         self._cut.update(outputs)
         reads: list[tuple[int, range | None]] = []
         for position, index in enumerate(inputs):
