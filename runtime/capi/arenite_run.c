@@ -1,4 +1,4 @@
-/* arenite-run: runs a model and prints its time and outputs. */
+/* arenite-run: runs a model, or those of a system in turn, and prints time and outputs. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static const char usage[] =
     "[--threads N] [--size NAME=N]... [--check]\n"
     "\n"
     "  --input FILE   raw bytes of an input, with the model's axes; once for each input, in order\n"
-    "                 (default: zeros)\n"
+    "                 (default: zeros); of a system those of all models\n"
     "  --output FILE  file for the outputs, one after another\n"
     "  --runs N       number of runs (default 1); each run feeds the inputs and resets the states\n"
     "  --threads N    number of compute threads (default 1)\n"
@@ -175,8 +175,40 @@ static size_t element_size(const arenite_tensor* tensor) {
   return count > 0 ? tensor->size / count : 1;
 }
 
-static void print_tensor(const char* role, const arenite_tensor* tensor) {
-  printf("%-8s %s: %s ", role, tensor->name, arenite_type_name(tensor->type));
+/* The sessions of a file: one, or those of a system in the order of their steps. */
+typedef struct sessions {
+  arenite_system* system; /* null for a single model */
+  arenite_session* single;
+  size_t count;
+} sessions;
+
+static arenite_session* session_at(const sessions* all, size_t index) {
+  return all->system != NULL ? arenite_system_session(all->system, index) : all->single;
+}
+
+static arenite_status create(const arenite_model* model, const arenite_options* options,
+                             sessions* all) {
+  const arenite_status status = arenite_system_create(model, options, &all->system);
+  if (status == ARENITE_OK) { all->count = arenite_system_num_sessions(all->system); }
+  return status == ARENITE_ERROR_UNSUPPORTED ? arenite_session_create(model, options, &all->single)
+                                             : status;
+}
+
+static void destroy(sessions* all) {
+  arenite_system_destroy(all->system);
+  arenite_session_destroy(all->single);
+}
+
+/* What the names of inputs and outputs begin with: of a system the name of their model. */
+static void print_model(const sessions* all, size_t index) {
+  if (all->system != NULL) { printf("%s.", arenite_session_name(session_at(all, index))); }
+}
+
+static void print_tensor(const char* role, const sessions* all, size_t index,
+                         const arenite_tensor* tensor) {
+  printf("%-8s ", role);
+  print_model(all, index);
+  printf("%s: %s ", tensor->name, arenite_type_name(tensor->type));
   for (size_t axis = 0; axis < tensor->rank; ++axis) {
     printf("%s%zu", axis > 0 ? "x" : "", tensor->shape[axis]);
   }
@@ -254,42 +286,89 @@ static int feed(const source* from, const arenite_tensor* tensor) {
 }
 
 /* What is fed before each run: the files, then zeros. Null on failure. */
-static source* open_inputs(const arenite_session* session, const arguments* given) {
-  const size_t count = arenite_session_num_inputs(session);
+static source* open_inputs(const sessions* all, const arguments* given) {
+  size_t count = 0;
+  for (size_t k = 0; k < all->count; ++k) {
+    count += arenite_session_num_inputs(session_at(all, k));
+  }
   source* sources = calloc(count + 1, sizeof *sources);
   if (sources == NULL || given->num_inputs > count) {
     fprintf(stderr, "error: the model has %zu inputs, not %zu\n", count, given->num_inputs);
     return NULL;
   }
-  for (size_t i = 0; i < count; ++i) {
-    if (i < given->num_inputs) {
-      sources[i].path = given->inputs[i];
-      sources[i].stream = fopen(sources[i].path, "rb");
-      if (sources[i].stream == NULL) {
-        failed(sources[i].path, "cannot be opened");
-        return NULL;
-      }
+  for (size_t i = 0; i < given->num_inputs; ++i) {
+    sources[i].path = given->inputs[i];
+    sources[i].stream = fopen(sources[i].path, "rb");
+    if (sources[i].stream == NULL) {
+      failed(sources[i].path, "cannot be opened");
+      return NULL;
     }
-    print_tensor("input", arenite_session_input(session, i));
+  }
+  for (size_t k = 0; k < all->count; ++k) {
+    const arenite_session* session = session_at(all, k);
+    for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
+      print_tensor("input", all, k, arenite_session_input(session, i));
+    }
   }
   return sources;
 }
 
-static int time_runs(const arenite_model* model, arenite_session* session, const source* sources,
+/* Prints the outputs of a model, and adds them to a file. */
+static int print_outputs(const sessions* all, size_t index, const char* path) {
+  const arenite_session* session = session_at(all, index);
+  FILE* stream = path != NULL ? fopen(path, index > 0 ? "ab" : "wb") : NULL;
+  if (path != NULL && stream == NULL) { return failed(path, "cannot be written"); }
+  for (size_t i = 0; i < arenite_session_num_outputs(session); ++i) {
+    const arenite_tensor* tensor = arenite_session_output(session, i);
+    void* data = malloc(tensor->size + 1);
+    if (data == NULL || arenite_session_fetch(session, i, data, tensor->size) != ARENITE_OK) {
+      return failed(tensor->name, data == NULL ? "no memory" : arenite_last_error());
+    }
+    print_tensor("output", all, index, tensor);
+    print_values(tensor, data);
+    if (stream != NULL && fwrite(data, 1, tensor->size, stream) != tensor->size) {
+      return failed(path, "cannot be written");
+    }
+    free(data);
+  }
+  return stream != NULL && fclose(stream) != 0 ? failed(path, "cannot be written") : 0;
+}
+
+/* Runs a model, of a system one that is started, and adds the time that it takes. */
+static int run_one(const arenite_model* model, const sessions* all, size_t index,
+                   const source* sources, const arguments* given, double* spent) {
+  arenite_session* session = session_at(all, index);
+  if (resize(model, session, given) != 0) { return 1; }
+  if (all->system != NULL && arenite_session_start(session) != ARENITE_OK) {
+    return failed(given->model, arenite_last_error());
+  }
+  for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
+    if (feed(&sources[i], arenite_session_input(session, i)) != 0) { return 1; }
+  }
+  const double begun = now_ms();
+  if (arenite_session_run(session) != ARENITE_OK) {
+    return failed(given->model, arenite_last_error());
+  }
+  *spent += now_ms() - begun;
+  return 0;
+}
+
+/* Runs all models so often. The next model of a system may overwrite outputs, so they are printed
+ * when it has run for the last time. */
+static int time_runs(const arenite_model* model, const sessions* all, const source* sources,
                      const arguments* given) {
-  double* spent = malloc(given->runs * sizeof *spent);
+  double* spent = calloc(given->runs, sizeof *spent);
   if (spent == NULL) { return failed(given->model, "no memory for the times"); }
   for (unsigned run = 0; run < given->runs; ++run) {
-    arenite_session_reset(session);
-    if (resize(model, session, given) != 0) { return 1; }
-    for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
-      if (feed(&sources[i], arenite_session_input(session, i)) != 0) { return 1; }
+    if (all->system != NULL) { arenite_system_finish(all->system); }
+    arenite_session_reset(session_at(all, 0));
+    const source* its = sources;
+    for (size_t k = 0; k < all->count; ++k) {
+      if (run_one(model, all, k, its, given, &spent[run]) != 0) { return 1; }
+      its += arenite_session_num_inputs(session_at(all, k));
+      const int is_last = all->system != NULL && run + 1 == given->runs;
+      if (is_last && print_outputs(all, k, given->output) != 0) { return 1; }
     }
-    const double begun = now_ms();
-    if (arenite_session_run(session) != ARENITE_OK) {
-      return failed(given->model, arenite_last_error());
-    }
-    spent[run] = now_ms() - begun;
   }
   qsort(spent, given->runs, sizeof *spent, ascending);
   const double median = (spent[(given->runs - 1) / 2] + spent[given->runs / 2]) / 2;
@@ -309,25 +388,6 @@ static void print_memory(void) {
     }
   }
   if (stream != NULL) { fclose(stream); }
-}
-
-static int print_outputs(const arenite_session* session, const char* path) {
-  FILE* stream = path != NULL ? fopen(path, "wb") : NULL;
-  if (path != NULL && stream == NULL) { return failed(path, "cannot be written"); }
-  for (size_t i = 0; i < arenite_session_num_outputs(session); ++i) {
-    const arenite_tensor* tensor = arenite_session_output(session, i);
-    void* data = malloc(tensor->size + 1);
-    if (data == NULL || arenite_session_fetch(session, i, data, tensor->size) != ARENITE_OK) {
-      return failed(tensor->name, data == NULL ? "no memory" : arenite_last_error());
-    }
-    print_tensor("output", tensor);
-    print_values(tensor, data);
-    if (stream != NULL && fwrite(data, 1, tensor->size, stream) != tensor->size) {
-      return failed(path, "cannot be written");
-    }
-    free(data);
-  }
-  return stream != NULL && fclose(stream) != 0 ? failed(path, "cannot be written") : 0;
 }
 
 static void print_memories(const arenite_model* model) {
@@ -363,36 +423,36 @@ int main(int argc, char** argv) {
     return 2;
   }
   arenite_model* model;
-  arenite_session* session;
+  sessions all = {NULL, NULL, 1};
   arenite_options options = ARENITE_OPTIONS_DEFAULT;
   options.threads = given.threads;
   const double begun = now_ms();
   if (arenite_model_open(given.model, &model) != ARENITE_OK ||
       (given.is_checked && arenite_model_check(model) != ARENITE_OK) ||
-      arenite_session_create(model, &options, &session) != ARENITE_OK) {
+      create(model, &options, &all) != ARENITE_OK) {
     return failed(given.model, arenite_last_error());
   }
   printf("model    %s\n", arenite_model_name(model));
   print_memories(model);
   printf("weights  %zu B\n", arenite_model_weights_size(model));
-  print_resident(session);
+  print_resident(session_at(&all, 0));
   printf("load     %.3f ms\n", now_ms() - begun);
 #ifdef __GLIBC__
   malloc_trim(0); /* what it took to check the file, before weights are read */
 #endif
-  if (resize(model, session, &given) != 0) { return 1; }
-  source* sources = open_inputs(session, &given);
-  if (sources == NULL || time_runs(model, session, sources, &given) != 0) { return 1; }
-  print_sizes(model, session);
-  if (print_outputs(session, given.output) != 0) { return 1; }
-  print_memory();
-  for (size_t i = 0; i < arenite_session_num_inputs(session); ++i) {
-    if (sources[i].stream != NULL) { fclose(sources[i].stream); }
+  for (size_t k = 0; k < all.count; ++k) {
+    if (resize(model, session_at(&all, k), &given) != 0) { return 1; }
   }
+  source* sources = open_inputs(&all, &given);
+  if (sources == NULL || time_runs(model, &all, sources, &given) != 0) { return 1; }
+  print_sizes(model, session_at(&all, 0));
+  if (all.system == NULL && print_outputs(&all, 0, given.output) != 0) { return 1; }
+  print_memory();
+  for (size_t i = 0; i < given.num_inputs; ++i) { fclose(sources[i].stream); }
   free(sources);
   free(given.inputs);
   free(given.sizes);
-  arenite_session_destroy(session);
+  destroy(&all);
   arenite_model_close(model);
   return 0;
 }

@@ -47,7 +47,7 @@ def test_a_system_is_exported_as_c(tmp_path, run_json):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--to", "tflm"), "takes one model; a system is for --to c"),
+        (("--to", "onnxruntime"), "takes one model; a system is for --to c and --to tflm"),
         (("--to", "c", "--dim", "n=1"), "a system states them for each"),
         (("--to", "c", "--order", "given"), "for one model, not for a system"),
         (("--to", "c", "--budget", "1KiB"), "the budget is 1,024 B, the least arena that bands"),

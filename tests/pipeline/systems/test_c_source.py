@@ -9,13 +9,14 @@ import pytest
 
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.exporting import CRequest
+from arenite.pipeline.making.exporting import CRequest, write_c
 from arenite.pipeline.making.schedule_checks import OverwrittenOutputError, SharedAtOnceError
 from arenite.pipeline.systems import exporting, write_system_c
-from arenite.planner import Budget, Memory
+from arenite.planner import AreniteError, Budget, Memory
 from arenite.planner.programs import CostedMemory, Section, SectionKind
 from arenite.planner.sizes import Dimension
 from arenite.runtime.cexport.export import CExport
+from arenite.runtime.rewrites import WeightBudget
 from arenite.strategies import BandsLimitError, find
 from support import tflite_networks as networks
 from support.exported_c import Machine, best_order, compiled, drawn, exported
@@ -252,15 +253,6 @@ def test_models_lie_in_several_memories(tmp_path):
         system_of(ranged, memories=memories)
 
 
-def test_weights_are_not_streamed(tmp_path):
-    path = write_system(tmp_path, '"detector"', "detector")
-    path.write_text(path.read_text() + '\nweights = "25%"')
-    with pytest.raises(
-        OptionsError, match="'detector' has weights='25%': C source of a system streams none"
-    ):
-        system_of(path)
-
-
 def test_ways_to_round_that_differ_are_refused(tmp_path):
     (tmp_path / "a.tflite").write_bytes(networks.classifier())
     save(
@@ -275,3 +267,49 @@ def test_ways_to_round_that_differ_are_refused(tmp_path):
     with pytest.raises(OptionsError, match="'a' double, 'b' even; choose one by --rounding"):
         system_of(path)
     assert system_of(path, rounding="double", is_tested=False).rounding == "double"
+
+
+def fetching_system(folder: Path, schedule: str, *, weights: str = "40%") -> Path:
+    """Write a system of two models, equal but for their names, whose weights are fetched."""
+    lines = [f"schedule = [{schedule}]"]
+    for name in ("one", "other"):
+        (folder / f"{name}.tflite").write_bytes(networks.tower())
+        lines += [f"[models.{name}]", f'path = "{name}.tflite"', f'weights = "{weights}"']
+    path = folder / "system.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_models_fetch_their_weights_into_the_one_arena(tmp_path):
+    path = fetching_system(tmp_path, '{ any_order = ["one", "other"] }')
+    export = system_of(path)  # its own test has passed, by functions that copy from an array
+    reading = Reading(weight_budget=WeightBudget.parse("40%"))
+    alone = CRequest(tmp_path / "one.tflite", tmp_path / "alone", reading, find("best"), None)
+    single = write_c(alone).export
+    assert export.external_bytes == single.external_bytes > 0  # equal weights once
+    assert export.weight_bytes == single.weight_bytes
+    assert export.arena_bytes == single.arena_bytes
+    text = export.files["system.c"].decode()
+    assert text.count("    system_fetch_init();") == 2
+    assert "system_external.bin" in export.files
+
+
+def test_a_model_with_resident_weights_fetches_nothing(tmp_path):
+    path = fetching_system(tmp_path, '{ at_once = ["one", "other"] }')
+    stated = path.read_text().replace('weights = "40%"', "", 1)
+    path.write_text(stated)
+    export = system_of(path)
+    text = export.files["system.c"].decode()
+    assert text.count("    system_fetch_init();") == 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "options", "words"),
+    [
+        ('{ at_once = ["one", "other"] }', {}, "'one' and 'other' run at_once and both have"),
+        ('"one", "other"', {"budget": "50%"}, "'one' has weights='40%': .* excludes --budget"),
+    ],
+)
+def test_fetches_that_would_meet_are_refused(tmp_path, schedule, options, words):
+    with pytest.raises(AreniteError, match=words):
+        system_of(fetching_system(tmp_path, schedule), **options)

@@ -2,6 +2,7 @@
 
 import ctypes
 import itertools
+import subprocess
 import threading
 from pathlib import Path
 
@@ -252,3 +253,22 @@ def test_each_kind_of_file_is_opened_in_its_way(library, tmp_path):
     assert library.arenite_session_skip(nothing) == ARGUMENT
     assert library.arenite_system_num_sessions(nothing) == 0
     library.arenite_system_destroy(nothing)
+
+
+def test_arenite_run_runs_all_models_in_turn(tmp_path):
+    names = ("detector", "landmarks", "iris")
+    path = built(tmp_path, '"detector", "landmarks", "iris"', *names, more=CONNECTED)
+    with System(path) as system:
+        inputs = {name: inputs_of(system, name) for name in names}
+        outputs = {name: system[name].run(inputs[name]) for name in names}
+    command = [str(install() / "bin/arenite-run"), str(path), "--runs", "2"]
+    for number, array in enumerate(each for some in inputs.values() for each in some.values()):
+        array.tofile(tmp_path / f"in{number}")
+        command += ["--input", str(tmp_path / f"in{number}")]
+    command += ["--output", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    expected = [each.ravel() for some in outputs.values() for each in some.values()]
+    found = np.fromfile(tmp_path / "out", np.float32)
+    assert found.tobytes() == np.concatenate(expected).tobytes()
+    assert "input    landmarks.scale: float32 1x4x1x1" in done.stdout
+    assert "output   iris.gaze: float32" in done.stdout

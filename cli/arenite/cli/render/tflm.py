@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from arenite.pipeline.base import both, change, one_line
+from arenite.pipeline.systems import TflmSystem
 from arenite.runtime.targets import Measurement, TflmExport
 
 _MEASURES = {
@@ -93,3 +94,39 @@ def _tail_rows(stock: Measurement, planned: Measurement) -> Iterator[tuple[str, 
     for part, size in sorted(stock.tail_parts.items(), key=lambda item: -item[1]):
         if size or ours[part]:
             yield f"  {_TAIL[part]}", change(size, ours[part]) if size else both(ours[part])
+
+
+def system_as_json(description: Path, planned: TflmSystem) -> dict[str, object]:
+    """Return the facts of a system."""
+    is_measured = not planned.not_measured
+    return {
+        "system": str(description),
+        "target": "tflm",
+        "strategy": planned.plan.strategy,
+        "height": planned.height,
+        "lower_bound": planned.lower_bound,
+        "optimal": planned.optimal,
+        "measured": is_measured,
+        "not_measured": planned.not_measured or None,
+        "head": {"stock": planned.stock_head, "planned": planned.head},
+        "tail": {"stock": planned.stock_tail, "planned": planned.tail} if is_measured else None,
+        "copied": planned.shared.copied,
+        "models": {
+            name: {"stock_head": each.stock_head, "reserved": [len(r) for r in each.reserved]}
+            for name, each in planned.members.items()
+        },
+    }
+
+
+def system_rows(planned: TflmSystem) -> Iterator[tuple[str, RenderableType]]:
+    """Yield the facts of a system for people."""
+    heads = ", ".join(f"{name} {both(each.stock_head)}" for name, each in planned.members.items())
+    yield "heads alone", heads
+    yield "head", change(planned.stock_head, planned.head)
+    if planned.not_measured:
+        yield "not measured", Text(one_line(planned.not_measured))
+    else:
+        yield "tails", change(planned.stock_tail, planned.tail)
+        yield "outputs", "identical bit for bit"
+    yield "handed on, kept", f"{both(planned.shared.copied)}, not copied"
+    yield "lower bound of the head", both(planned.lower_bound)

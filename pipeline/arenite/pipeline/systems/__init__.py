@@ -12,11 +12,14 @@ if TYPE_CHECKING:
         SystemModel,
     )
     from arenite.pipeline.systems.exporting import write_system_c
+    from arenite.pipeline.systems.litert import LitertSystem, interpret_system
     from arenite.pipeline.systems.planning import PlannedSystem, plan_system
+    from arenite.pipeline.systems.tflm import TflmMember, TflmSystem, plan_for_tflm, tflm_header
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "Connection", "PlannedSystem", "SystemDescription", "SystemFileError", "SystemModel",
-    "plan_system", "write_system_c",
+    "Connection", "LitertSystem", "PlannedSystem", "SystemDescription", "SystemFileError",
+    "SystemModel", "TflmMember", "TflmSystem", "interpret_system", "plan_for_tflm", "plan_system",
+    "tflm_header", "write_system_c",
 ]  # fmt: skip

@@ -18,35 +18,16 @@ from arenite.pipeline.making.exporting import (
     outputs_of,
     write_planned_c,
 )
-from arenite.pipeline.making.schedule_checks import check_stages
 from arenite.pipeline.systems.apart import place_apart
 from arenite.pipeline.systems.banding import PlacedModels, in_bands
+from arenite.pipeline.systems.checking import check_orders
 from arenite.pipeline.systems.description import SystemDescription, SystemModel
 from arenite.pipeline.systems.joining import join, prefixed
-from arenite.pipeline.systems.planning import digest_of
+from arenite.pipeline.systems.planning import about_weights, digest_of
 from arenite.pipeline.targets.c import in_order, lower_model_for_c
-from arenite.planner import Plan, Problem, Program, Rules, derive
-from arenite.planner.placement import Rectangle
-from arenite.planner.programs import (
-    PlacedRows,
-    Port,
-    Rows,
-    Run,
-    SectionKind,
-    StageRun,
-    run_of,
-    stage_runs,
-)
-from arenite.planner.tensors import TensorKind
-from arenite.runtime.cexport import (
-    CompiledForC,
-    Interface,
-    LoweredForC,
-    Rounding,
-    Vectors,
-    rounds,
-    vectors,
-)
+from arenite.planner import Program, Rules, derive
+from arenite.planner.programs import Port, SectionKind
+from arenite.runtime.cexport import Interface, LoweredForC, Rounding, Vectors, rounds, vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +64,7 @@ def write_system_c(request: CRequest) -> ExportedC:
     """
     request.check()
     system = SystemDescription.read(request.model)
-    for name, model in system.models.items():
-        if model.weights is not None:
-            raise OptionsError(
-                f"model {name!r} has weights={str(model.weights)!r}: C source of a system "
-                "streams none; leave it out"
-            )
+    _check_fetches(system)
     models = {name: _lowered(request, name, each) for name, each in system.models.items()}
     whole = _System(request, system, models)
     placed = whole.placed({name: each.program for name, each in models.items()})
@@ -104,20 +80,45 @@ def write_system_c(request: CRequest) -> ExportedC:
             compiled.source, request.memories, request.strategy, request.reading.limits
         )
         compiled, plan = replace(compiled, source=spread), outcome.plan
-    _check(compiled, plan)
+    check_orders(compiled.program, compiled.source.problem, plan)
     rounding = whole.lowered.rounding
     references = _References(request, system, models, rounding)
     return write_planned_c(request, compiled, plan, rounding, references.of)
+
+
+def _check_fetches(system: SystemDescription) -> None:
+    """Check that weights are fetched one at a time.
+
+    Raises:
+        OptionsError: Models that may run at once fetch them.
+    """
+    for section in system.schedule.sections():
+        if section.kind is SectionKind.AT_ONCE:
+            fetching = [
+                next((name for name in names if system.models[name].weights is not None), None)
+                for part in section.parts
+                for names in ((part,) if isinstance(part, str) else tuple(part.stages()),)
+            ]
+            found = [name for name in fetching if name is not None]
+            if len(found) > 1:
+                raise OptionsError(
+                    f"{found[0]!r} and {found[1]!r} run at_once and both have weights: C source "
+                    "fetches weights of one model at a time; leave out those of one"
+                )
 
 
 def _lowered(request: CRequest, name: str, model: SystemModel) -> _Model:
     stated = request.reading
     reading = Reading(
         model.dims, model.shapes, model.values, hops=model.hops, alignment=stated.alignment,
-        limits=stated.limits,
+        weight_budget=model.weights, limits=stated.limits,
     )  # fmt: skip
     own = lower_model_for_c(model.path, reading)
-    kernels = request.for_kernels(own)
+    alone = replace(request, reading=reading)
+    with about_weights(name, model):
+        if model.weights is not None:
+            alone.check()
+        kernels = alone.for_kernels(own)
     order = [step.name for step in in_order(reading, kernels).program.steps]
     lowered = replace(
         kernels, program=prefixed(kernels.program, name),
@@ -204,44 +205,6 @@ def _rounding(request: CRequest, models: Mapping[str, _Model]) -> Rounding:
             "by --rounding"
         )
     return next(iter(ways), "even")
-
-
-def _check(compiled: CompiledForC, plan: Plan) -> None:
-    """Check the plan for every order that the schedule allows.
-
-    Raises:
-        InvalidPlanError: A model may overwrite what another needs.
-    """
-    program, problem = compiled.program, compiled.source.problem
-    assert program.system is not None
-    # Results may lie over operands that they consume, so records do not tell what is live.
-    everywhere = [
-        Rectangle(each.name, each.name, 0, height, 0, len(program.steps))
-        for each, height in zip(problem.memories, plan.heights, strict=True)
-    ]
-    check_stages(_runs(program, problem, plan), everywhere, program.system.schedule)
-
-
-def _runs(program: Program, problem: Problem, plan: Plan) -> list[StageRun]:
-    assert program.system is not None
-    states = [name for name, each in program.tensors.items() if each.kind is TensorKind.STATE]
-    inputs, outputs = (
-        [(port.name, port.tensor) for port in each] for each in (program.inputs, program.outputs)
-    )
-    whole = _with_working_memory(run_of(program, problem, plan), problem, plan)
-    return list(stage_runs(whole, program.system, inputs, outputs, states))
-
-
-def _with_working_memory(run: Run, problem: Problem, plan: Plan) -> Run:
-    """Return a run whose steps write their working memory too: records without tensors."""
-    tensors, turns = list(run.tensors), list(run.turns)
-    for record, offset in zip(problem.records, plan.offsets, strict=True):
-        if not record.tensors:
-            tensors.append(PlacedRows(record.name, record.memory, record.size, (offset,)))
-            turn = turns[record.start]
-            writes = (*turn.writes, Rows(record.name, 0, 1))
-            turns[record.start] = replace(turn, writes=writes)
-    return replace(run, tensors=tuple(tensors), turns=tuple(turns))
 
 
 class _References:

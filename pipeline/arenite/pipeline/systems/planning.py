@@ -1,10 +1,12 @@
 """From the description of a system to a placed program."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.memories import spread_over
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.pipeline.base.placing import Outcome, Placed, check_bound, check_capacity
@@ -113,15 +115,29 @@ def _built(name: str, model: SystemModel, limits: SearchLimits) -> Built:
         model.dims, model.shapes, model.values, hops=model.hops, weight_budget=model.weights,
         limits=limits,
     )  # fmt: skip
-    try:
+    with about_weights(name, model):
         lowered = lower_model(model.path, reading)
-    except WeightBudgetError as error:
-        raise SystemFileError(
-            f"model {name!r} has weights={str(model.weights)!r}, which need at least "
-            f"{error.least} B, the budget is {error.budget} B; raise it"
-        ) from error
     lowered = replace(lowered, program=prefixed(lowered.program, name))
     return build_lowered(lowered, reading, strategy=find("best"))
+
+
+@contextmanager
+def about_weights(name: str, model: SystemModel) -> Iterator[None]:
+    """Name the model in an error about the budget of its weights.
+
+    Raises:
+        SystemFileError: That error.
+    """
+    what = f"model {name!r} has weights={str(model.weights)!r}"
+    try:
+        yield
+    except WeightBudgetError as error:
+        raise SystemFileError(
+            f"{what}, which need at least {error.least} B, the budget is {error.budget} B; "
+            "raise it"
+        ) from error
+    except OptionsError as error:
+        raise SystemFileError(f"{what}: {error}") from error
 
 
 def _unshared(compiled: Compiled) -> Program:

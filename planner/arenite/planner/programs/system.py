@@ -37,6 +37,10 @@ class Section:
     kind: SectionKind
     parts: "tuple[Part, ...]"
 
+    def __str__(self) -> str:
+        """Return it in words: `sequence (a, repeat (b))`."""
+        return f"{self.kind} ({', '.join(map(str, self.parts))})"
+
     def stages(self) -> Iterator[str]:
         """Yield the names of its stages, in the order of the program."""
         for part in self.parts:

@@ -35,12 +35,12 @@ from arenite.pipeline.making import (
     export_for_tflm,
     write_c,
 )
-from arenite.pipeline.systems import write_system_c
+from arenite.pipeline.systems import SystemDescription, plan_for_tflm, tflm_header, write_system_c
 from arenite.planner import Boundary, Budget
 from arenite.planner.importers import model_format
 from arenite.planner.programs import CostedMemory
 from arenite.planner.quiet_onnxruntime import silence_default_logger
-from arenite.runtime.cexport import CMemory, Extension, Rounding
+from arenite.runtime.cexport import CMemory, Extension, Rounding, check_folder, write_folder
 from arenite.runtime.rewrites import WeightBudget
 from arenite.runtime.targets import OnnxruntimeExport, c_header, export_onnxruntime
 from arenite.strategies import ORDERS, find, find_order
@@ -73,11 +73,15 @@ class _Exported:
     as_json: Mapping[str, object]
 
 
-def _to_tflm(request: _Request) -> _Exported:
+def _check_for_tflm(request: _Request) -> None:
     if request.order_name or request.reading != Reading():
         raise click.UsageError(
             "--order, --dim, --shape and --value are for --to onnxruntime and --to c"
         )
+
+
+def _to_tflm(request: _Request) -> _Exported:
+    _check_for_tflm(request)
     strategy = configured(
         find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
     )
@@ -126,6 +130,7 @@ _MEASURES = {
 _ORT_OPTIONS = "GraphOptimizationLevel.ORT_DISABLE_ALL, ExecutionOrder.PRIORITY_BASED"
 
 _C: Final = "c"
+_TFLM: Final = "tflm"
 _SYSTEM: Final = ".toml"
 _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
 
@@ -169,7 +174,7 @@ _OWN, _CMSIS_NN = "arenite", "cmsis-nn"
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE|DIR",
-    help="File to write; for C the folder, new, empty or a previous export.",
+    help="File to write; for C and systems the folder, new, empty or a previous export.",
 )
 @click.option(
     "--name",
@@ -279,7 +284,8 @@ def export(
 ) -> None:
     """Export MODEL for another runtime, which then uses our plan without modification.
 
-    For C, MODEL may also be the description of a system, as `arenite system` takes.
+    For C and TensorFlow Lite Micro, MODEL may also be the description of a system, as
+    `arenite system` takes.
 
     If our plan is no smaller than the runtime's own, the model is copied unchanged. C source needs
     no runtime: the folder holds kernels, weights, a test and build files.
@@ -287,8 +293,10 @@ def export(
     results = Results(as_json=as_json)
     if model.suffix == SUFFIX:
         model_format(model)  # raises: a program holds no model
-    if model.suffix == _SYSTEM and target != _C:
-        raise click.UsageError(f"--to {target} takes one model; a system is for --to c")
+    if model.suffix == _SYSTEM and target not in (_C, _TFLM):
+        raise click.UsageError(
+            f"--to {target} takes one model; a system is for --to c and --to tflm"
+        )
     if reading.ranges and target != _C:
         raise click.UsageError(
             f"--to {target} takes one size: {reading.ranges[0]} is a range, for --to c and "
@@ -327,6 +335,10 @@ def export(
         raise click.UsageError("--kernels and --extension are for --to c")
     if not is_tested:
         raise click.UsageError("--no-test is for --to c")
+    if model.suffix == _SYSTEM:
+        request = _Request(model, requested, seed, time_limit_s, order_name, reading)
+        _export_system_for_tflm(results, request, output, header_path)
+        return
     results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
         _Request(model, requested, seed, time_limit_s, order_name, reading)
@@ -342,6 +354,30 @@ def export(
         "header": None if header_path is None else str(header_path),
     }
     _show(results, model, exported.rows, results.written, document)
+
+
+def _export_system_for_tflm(
+    results: Results, request: _Request, folder: Path, header_path: Path | None
+) -> None:
+    """Write the models of a system with their parts of one plan."""
+    _check_for_tflm(request)
+    results.reserve(header_path, sources=(request.model,))
+    check_folder(folder, request.model)
+    strategy = configured(
+        find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
+    )
+    planned = plan_for_tflm(
+        SystemDescription.read(request.model), strategy=strategy,
+        limits=watched(request.time_limit_s),
+    )  # fmt: skip
+    write_folder(folder, {f"{name}.tflite": each.data for name, each in planned.members.items()})
+    results.write(header_path, lambda: tflm_header(planned))
+    document = {
+        **tflm.system_as_json(request.model, planned),
+        "output": str(folder),
+        "header": None if header_path is None else str(header_path),
+    }
+    _show(results, request.model, tflm.system_rows(planned), [folder, *results.written], document)
 
 
 def _check_for_system(reading: Reading, flash: int | None) -> None:

@@ -24,6 +24,7 @@ class ExternalWeights:
     of_vectors: bytearray = field(default_factory=bytearray)
     _windows: dict[str, int] = field(default_factory=dict)
     _places: dict[int, str] = field(default_factory=dict)
+    _begins: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     _pending: str = ""
 
     @property
@@ -42,19 +43,22 @@ class ExternalWeights:
         return self.data != self.of_vectors
 
     def add(self, window: str, array: Array, of_vectors: Array | None = None) -> None:
-        """Put the weights of a layer behind those before.
+        """Put the weights of a layer behind those before, unless they are there already.
 
         Args:
             window: The tensor that they are fetched into.
             array: The weights.
             of_vectors: What they are on a processor with vectors, of the same size.
         """
-        for data in (self.data, self.of_vectors):
-            data += bytes(-len(data) % _ALIGNMENT)
-        self._places[self._number(window)] = f"{len(self.data)}, {array.nbytes}"
-        self.data += array.astype(array.dtype.newbyteorder("<")).tobytes()
-        other = array if of_vectors is None else of_vectors
-        self.of_vectors += other.astype(other.dtype.newbyteorder("<")).tobytes()
+        own, other = (
+            each.astype(each.dtype.newbyteorder("<")).tobytes()
+            for each in (array, array if of_vectors is None else of_vectors)
+        )
+        if (own, other) not in self._begins:
+            for data, added in ((self.data, own), (self.of_vectors, other)):
+                data += bytes(-len(data) % _ALIGNMENT) + added
+            self._begins[own, other] = len(self.data) - len(own)
+        self._places[self._number(window)] = f"{self._begins[own, other]}, {len(own)}"
 
     def started(self, window: str, place: str, _size: int) -> list[str]:
         """Return the calls that begin to fill a window at a place.

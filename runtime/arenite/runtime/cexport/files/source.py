@@ -18,6 +18,7 @@ from arenite.runtime.cexport.base.text import comment, number
 from arenite.runtime.cexport.files import storage
 from arenite.runtime.cexport.files.weights import declarations
 from arenite.runtime.cexport.steps.writer import CFileParts
+from arenite.runtime.operators.movement import LoadWeights
 
 _FUNCTIONS = (
     "ceil", "cos", "erf", "exp", "expm1", "fabs", "floor", "fmax", "fmin", "log", "log1p", "pow",
@@ -97,6 +98,11 @@ class ModelCalls:
     steps: tuple[StepCalls, ...]
     sizes: tuple[str, ...] = ()
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether it brings weights into the arena."""
+        return any(isinstance(each.step.operator, LoadWeights) for each in self.steps)
+
 
 def text(
     component: Component,
@@ -141,7 +147,8 @@ def _lines(
     yield from written.layers
     for model, reset in zip(models, resets, strict=True):
         yield ""
-        yield from _run(component, model, is_fetching=written.external.is_used)
+        is_fetching = written.external.is_used and model.is_loading
+        yield from _run(component, model, is_fetching=is_fetching)
         yield ""
         yield f"void {model.interface.name}_reset({model.interface.arena_parameter})"
         yield "{"
@@ -402,13 +409,8 @@ def _functions(component: Component, interface: Interface, about: Provenance) ->
 
 def _schedule(component: Component, schedule: Section) -> Iterator[str]:
     """Yield the comment that states which orders the arena was planned for."""
-
-    def shown(section: Section) -> str:
-        parts = (comment(p) if isinstance(p, str) else shown(p) for p in section.parts)
-        return f"{section.kind} ({', '.join(parts)})"
-
     yield "/* Run the models in an order that this schedule allows, no other was planned for:"
-    yield f"   {shown(schedule)}"
+    yield f"   {comment(str(schedule))}"
     if any(each.kind is SectionKind.AT_ONCE for each in schedule.sections()):
         yield "   Models of a section at_once may run on threads of their own, or one of them in"
         yield f"   the macro {component.macro}_STEP of another. */"

@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.runtime.targets.litert.interpreter import PlannedInterpreter
-    from arenite.runtime.targets.litert.probe import litert_problem, probe_arena
+    from arenite.runtime.targets.litert.interpreter import (
+        PlannedInterpreter,
+        SharedBytes,
+        arena_of,
+    )
+    from arenite.runtime.targets.litert.probe import RULES, litert_problem, probe_arena
     from arenite.runtime.targets.litert.stock import (
         FixedShapeError,
         StockPlacementWarning,
@@ -16,6 +20,6 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "FixedShapeError", "PlannedInterpreter", "StockPlacementWarning", "litert_problem",
-    "load_interpreter", "probe_arena",
+    "RULES", "FixedShapeError", "PlannedInterpreter", "SharedBytes", "StockPlacementWarning",
+    "arena_of", "litert_problem", "load_interpreter", "probe_arena",
 ]  # fmt: skip

@@ -8,8 +8,9 @@ after that. The interpreter's planner leaves custom memory alone.
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,28 @@ from arenite.runtime.targets.litert.stock import (
     refusal,
     tensors,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBytes:
+    """The part of an arena of several models that one of them takes.
+
+    Attributes:
+        arena: All bytes, from `arena_of`.
+        plan: The offsets of the records of all models.
+        places: The offset of each tensor of the model, by name.
+    """
+
+    arena: NDArray[np.uint8]
+    plan: Plan
+    places: Mapping[str, int]
+
+
+def arena_of(num_bytes: int) -> NDArray[np.uint8]:
+    """Return zeros that are aligned as kernels expect."""
+    memory = np.zeros(num_bytes + ALIGNMENT, np.uint8)
+    skip = -memory.ctypes.data % ALIGNMENT
+    return memory[skip : skip + num_bytes]
 
 
 class PlannedInterpreter:
@@ -83,10 +106,38 @@ class PlannedInterpreter:
         self.plan: Plan | None = None
         self.stock_bytes: int | None = None
         self._checked = False
+        self._is_shared = False
         try:
             self._build(plan, strategy, keep_inputs=keep_inputs)
         except UnexpectedRuntimeError as error:
             self._fall_back(str(error))
+
+    @classmethod
+    def sharing(cls, model: Path, probed: Probe, problem: Problem, shared: SharedBytes) -> Self:
+        """Return an interpreter that shares an arena with others, at offsets of one plan.
+
+        Only one of them may run at a time unless the plan keeps them apart.
+
+        Args:
+            model: The model file.
+            probed: Its arena, as `probe_arena` returns it.
+            problem: The records of all models; `plan` has their offsets.
+            shared: Where the tensors of this one lie.
+
+        Raises:
+            UnexpectedRuntimeError: The runtime rejects the plan, here or after the first run.
+        """
+        self = cls.__new__(cls)
+        self._model, self._num_threads = model, 1
+        self._checked, self._is_shared = False, True
+        self.stock_bytes, self.problem, self.plan = probed.stock_bytes, problem, shared.plan
+        addresses = [
+            (probed.tensors[name], shared.arena.ctypes.data + offset)
+            for name, offset in shared.places.items()
+        ]
+        self._placement = _Placement(addresses, shared.arena)
+        self._stock = self._placement.build(model, 1)
+        return self
 
     @property
     def arena_bytes(self) -> int | None:
@@ -135,6 +186,8 @@ class PlannedInterpreter:
         try:
             self._placement.check()
         except UnexpectedRuntimeError as error:
+            if self._is_shared:
+                raise
             self._fall_back(str(error))
             for index, value in inputs.items():
                 self._stock.set_tensor(index, value)
@@ -195,7 +248,9 @@ class PlannedInterpreter:
                 )
         assert plan is not None
         verify(problem, plan)
-        self._placement = _Placement(probed, problem, plan)
+        arena = arena_of(plan.height)
+        addresses = _addresses(probed.tensors, problem, plan, arena.ctypes.data)
+        self._placement = _Placement(addresses, arena)
         self._stock = self._placement.build(self._model, self._num_threads)
         self.problem, self.plan = problem, plan
 
@@ -216,12 +271,10 @@ class _Placement:
         arena: The bytes of the plan.
     """
 
-    def __init__(self, probed: Probe, problem: Problem, plan: Plan) -> None:
-        memory = np.zeros(plan.height + ALIGNMENT, np.uint8)
-        skip = -memory.ctypes.data % ALIGNMENT
-        self.arena = memory[skip : skip + plan.height]
-        self._addresses = _addresses(probed.tensors, problem, plan, self.arena.ctypes.data)
-        self._hook = PrepareHook(lambda _: self._place(temporary=False), keeps=memory)
+    def __init__(self, addresses: list[tuple[ArenaTensor, int]], arena: NDArray[np.uint8]) -> None:
+        self.arena = arena
+        self._addresses = addresses
+        self._hook = PrepareHook(lambda _: self._place(temporary=False), keeps=arena)
 
     def build(self, model: Path | bytes, num_threads: int) -> Any:
         """Return the interpreter, ready to run.

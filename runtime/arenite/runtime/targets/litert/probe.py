@@ -45,7 +45,9 @@ from arenite.runtime.targets.litert.stock import (
 
 ALIGNMENT: Final = 64
 # Kinds of sharing that TFLite's kernels support. Whether inputs may be reused is up to the caller.
-_SAFE_KINDS: Final = (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.REUSE_INPUTS)
+RULES: Final = Rules(
+    (AliasKind.VIEWS, AliasKind.IN_PLACE, AliasKind.REUSE_INPUTS), alignment=ALIGNMENT
+)
 _DTYPES: Final = {dtype.label: dtype for dtype in DType}
 
 
@@ -92,7 +94,7 @@ class Probe:
         if keep_inputs:
             kept = tuple(dict.fromkeys((*program.outputs, *program.inputs)))
             program = replace(program, outputs=kept)
-        return derive(program, Rules(_SAFE_KINDS, alignment=alignment)).problem
+        return derive(program, replace(RULES, alignment=alignment)).problem
 
 
 def litert_problem(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         TflmExport,
         TflmMeasurements,
         c_header,
+        comment,
         export_tflm,
     )
     from arenite.runtime.targets.tflm.measure import (
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
         measure_arena,
         measure_bytes,
     )
-    from arenite.runtime.targets.tflm.records import TflmModel, read_tflm_model, tflm_problem
+    from arenite.runtime.targets.tflm.records import (
+        ALIGNMENT,
+        TflmModel,
+        read_tflm_model,
+        tflm_problem,
+    )
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "InterpreterError", "Measurement", "TflmExport", "TflmMeasurements", "TflmModel", "c_header",
-    "export_tflm", "learn_scratch", "measure_arena", "measure_bytes", "read_tflm_model",
-    "tflm_problem",
+    "ALIGNMENT", "InterpreterError", "Measurement", "TflmExport", "TflmMeasurements", "TflmModel",
+    "c_header", "comment", "export_tflm", "learn_scratch", "measure_arena", "measure_bytes",
+    "read_tflm_model", "tflm_problem",
 ]  # fmt: skip

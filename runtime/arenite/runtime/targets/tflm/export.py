@@ -138,7 +138,7 @@ def c_header(export: TflmExport) -> str:
     prefix = _identifier(export.model.path.stem)
     return "\n".join(
         [
-            f"/* {_comment(export.model.path.name)}",
+            f"/* {comment(export.model.path.name)}",
             "   Planned by Arenite. Generated: do not edit. */",
             f"#ifndef ARENITE_{prefix}_H_",
             f"#define ARENITE_{prefix}_H_",
@@ -183,14 +183,14 @@ def _sizes(export: TflmExport, prefix: str) -> Iterator[str]:
 def _memory_map(export: TflmExport) -> Iterator[str]:
     yield "/*"
     if export.stays:
-        yield f" * The interpreter's own plan stays: {_comment(export.stays)}."
+        yield f" * The interpreter's own plan stays: {comment(export.stays)}."
         yield " * Ours would be:"
     yield " * first byte  bytes  steps  tensor"
     pairs = zip(export.problem.records, export.plan.offsets, strict=True)
     for record, offset in sorted(pairs, key=lambda pair: (pair[1], pair[0].start)):
         yield (
             f" * {offset:>10} {record.size:>6}  [{record.start}, {record.end})  "
-            f"{_comment(record.name)}"
+            f"{comment(record.name)}"
         )
     yield " */"
 
@@ -240,7 +240,7 @@ def _identifier(text: str) -> str:
     return f"MODEL_{name}" if not name[:1].isalpha() else name
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
     """Return text from a file such that it stays within its comment."""
     safe = "".join(each if " " <= each <= "~" else "?" for each in text)
     return safe.replace("*/", "*?").replace("/*", "?*")

@@ -102,17 +102,24 @@ class ModelFile:
     def number(self, subgraph: int, index: int) -> int:
         return self._subgraphs[subgraph].first_tensor + index
 
-    def with_plan(self, offsets: Sequence[int]) -> bytes:
+    def with_plan(self, offsets: Sequence[int], reserved: Sequence[range] = ()) -> bytes:
         """Return the file with this plan; one that it carried is replaced.
 
         Args:
             offsets: For each tensor the first byte in the arena's head, or -1 to leave it
                 to the interpreter.
+            reserved: Bytes that the interpreter must keep free throughout. For each the model
+                has one input and one output more, the same tensor, behind its own.
         """
         if len(offsets) != self.num_tensors:
             raise ValueError(f"{len(offsets)} offsets for {self.num_tensors} tensors")
         front = self._builder()
-        return self._fronted(front, offsets, [self._moved(each.place) for each in self._subgraphs])
+        subgraphs = [self._moved(each.place) for each in self._subgraphs]
+        if reserved:
+            subgraphs[0] = self._reserving(front, [len(each) for each in reserved])
+            own = len(self._subgraphs[0].tensors)
+            offsets = [*offsets[:own], *(each.start for each in reserved), *offsets[own:]]
+        return self._fronted(front, offsets, subgraphs)
 
     def of_operator(
         self,
@@ -136,7 +143,7 @@ class ModelFile:
         """
         subgraph = self._subgraphs[place[0]]
         front = self._builder()
-        filler = self._filler(front, filler_bytes)
+        filler = self._filler(front, filler_bytes, "filler")
         tensors = self._references(front, [*map(self._moved, subgraph.tensors), filler])
         operators = self._references(front, [self._moved(subgraph.operators[place[1]])])
         filler_index = len(subgraph.tensors)
@@ -195,9 +202,31 @@ class ModelFile:
         builder.minalign = _ALIGNMENT
         return builder
 
-    def _filler(self, front: Any, num_bytes: int) -> int:
+    def _reserving(self, front: Any, sizes: Sequence[int]) -> int:
+        """Return the first subgraph with tensors more that live throughout, of these bytes."""
+        first = self._subgraphs[0]
+        fillers = [self._filler(front, size, "reserved") for size in sizes]
+        tensors = self._references(front, [*map(self._moved, first.tensors), *fillers])
+        added = range(len(first.tensors), len(first.tensors) + len(sizes))
+        fields = {
+            _TENSORS: tensors,
+            **{
+                field: self._integers(front, [*self._numbers(first.place, field), *added])
+                for field in (_INPUTS, _OUTPUTS)
+            },
+        }
+        for field in (_OPERATORS, _NAME):
+            place = self._field(first.place, field)
+            if place is not None:
+                fields[field] = self._moved(place)
+        front.StartObject(_SUBGRAPH_FIELDS)
+        for field, offset in fields.items():
+            front.PrependUOffsetTRelativeSlot(field, offset, 0)
+        return int(front.EndObject())
+
+    def _filler(self, front: Any, num_bytes: int, label: str) -> int:
         shape = self._integers(front, [num_bytes])
-        name = front.CreateString("filler")
+        name = front.CreateString(label)
         front.StartObject(_TENSOR_FIELDS)
         front.PrependUOffsetTRelativeSlot(_TENSOR_SHAPE, shape, 0)
         front.PrependUint8Slot(_TENSOR_TYPE, _INT8, 0)
@@ -293,6 +322,14 @@ class ModelFile:
             return b""
         (length,) = struct.unpack_from("<I", self.body, start)
         return self.body[start + 4 : start + 4 + int(length)]
+
+    def _numbers(self, table: int, field: int) -> list[int]:
+        """Return a vector of int32."""
+        start = self._field(table, field)
+        if start is None:
+            return []
+        (count,) = struct.unpack_from("<I", self.body, start)
+        return list(struct.unpack_from(f"<{min(count, len(self.body))}i", self.body, start + 4))
 
     def _entries(self, table: int, field: int) -> list[int]:
         """Return where the tables of a vector lie."""

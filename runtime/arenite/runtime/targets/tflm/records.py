@@ -53,9 +53,7 @@ class TflmModel:
         Args:
             scratch: Bytes that kernels ask for while they run, by step name.
         """
-        needed = scratch or {}
-        steps = tuple(_with_scratch(s, needed.get(s.name, 0)) for s in self.program.steps)
-        program = replace(self.program, steps=steps)
+        program = self.with_scratch(scratch or {})
         problem = liveness(program, alignment=ALIGNMENT)
         in_head = tuple(
             record
@@ -65,6 +63,11 @@ class TflmModel:
         )
         return replace(problem, records=in_head)
 
+    def with_scratch(self, scratch: Mapping[str, int]) -> Program:
+        """Return the program, its steps asking for so many bytes of scratch, by their names."""
+        steps = tuple(_with_scratch(s, scratch.get(s.name, 0)) for s in self.program.steps)
+        return replace(self.program, steps=steps)
+
     def offsets(self, problem: Problem, plan: Plan) -> tuple[int, ...]:
         """Return the plan as the interpreter reads it: one offset for each tensor.
 
@@ -73,21 +76,35 @@ class TflmModel:
 
         Raises:
             InvalidPlanError: The plan is wrong; the interpreter would not notice.
+            UnsupportedModelError: An offset is beyond the format.
         """
         verify(problem, plan)
-        if plan.height > _MAX_OFFSET:
+        places = {
+            tensor: offset + self.program.root(tensor)[1]
+            for record, offset in zip(problem.records, plan.offsets, strict=True)
+            for tensor in record.tensors
+        }
+        return self.numbered(places, plan.height)
+
+    def numbered(self, places: Mapping[str, int], height: int) -> tuple[int, ...]:
+        """Return such offsets.
+
+        Args:
+            places: The offset of each planned tensor, by name.
+            height: Bytes of the plan.
+
+        Raises:
+            UnsupportedModelError: An offset is beyond the format.
+        """
+        if height > _MAX_OFFSET:
             raise UnsupportedModelError(
                 self.program.name,
-                f"height {plan.height} B exceeds {_MAX_OFFSET} B, the limit of the plan format",
+                f"height {height} B exceeds {_MAX_OFFSET} B, the limit of the plan format",
                 path=self.path,
             )
         result = [0] * self.file.num_tensors
-        for index in self.tensor_indexes.values():
-            result[index] = LEFT_TO_INTERPRETER
-        for record, offset in zip(problem.records, plan.offsets, strict=True):
-            for tensor in record.tensors:
-                if tensor in self.tensor_indexes:  # not the name of a storage that is shared
-                    result[self.tensor_indexes[tensor]] = offset + self.program.root(tensor)[1]
+        for tensor, index in self.tensor_indexes.items():
+            result[index] = places.get(tensor, LEFT_TO_INTERPRETER)
         return tuple(result)
 
 

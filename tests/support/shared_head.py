@@ -1,0 +1,92 @@
+"""Interpreters of TensorFlow Lite Micro that share the head of an arena.
+
+The Python package gives every interpreter an arena of its own. Before each run the bytes of the
+head are copied from the interpreter that ran before, so all is as if they shared one allocator.
+"""
+
+import ctypes
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from arenite.pipeline.systems import TflmSystem
+from arenite.runtime.targets.tflm import read_tflm_model
+
+_ARENA_BYTES = 40 * 2**20
+"""So large that the allocator of C maps memory for it."""
+
+
+class SharedHead:
+    """The head, and the interpreters of a system.
+
+    Args:
+        planned: The system.
+        poison: Fills the head at first.
+    """
+
+    def __init__(self, planned: TflmSystem, poison: int) -> None:
+        from tflite_micro.python.tflite_micro.runtime import Interpreter
+
+        self.bytes = np.full(planned.head, poison, np.uint8)
+        self._places = {name: planned.shared.places(name) for name in planned.members}
+        handed = {each.target for each in planned.system.connections}
+        self._ports = {}
+        self._interpreters = {}
+        self._bases = {}
+        for name, member in planned.members.items():
+            program = read_tflm_model(planned.system.models[name].path).program
+            inputs = [(index, port.name) for index, port in enumerate(program.inputs)]
+            given = [each for each in inputs if f"{name}.{each[1]}" not in handed]
+            self._ports[name] = given, [port.name for port in program.outputs]
+            before = _mapped()
+            made = Interpreter.from_bytes(member.data, arena_size=_ARENA_BYTES)
+            self._interpreters[name] = made
+            index, tensor = inputs[0]
+            self._bases[name] = _address(before, made, index) - self._places[name][tensor]
+
+    def run(self, name: str, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Run a model; what other models hand on lies in the head."""
+        interpreter, (given, outputs) = self._interpreters[name], self._ports[name]
+        base, size = self._bases[name], self.bytes.size
+        ctypes.memmove(base, self.bytes.ctypes.data, size)
+        for index, port in given:
+            interpreter.set_input(inputs[port], index)
+        interpreter.invoke()
+        ctypes.memmove(self.bytes.ctypes.data, base, size)
+        return {port: interpreter.get_output(index) for index, port in enumerate(outputs)}
+
+    def tensor(self, model: str, name: str, like: np.ndarray) -> np.ndarray:
+        """Return a tensor of a model as it lies in the head now."""
+        begin = self._places[model][name]
+        return self.bytes[begin : begin + like.nbytes].view(like.dtype).reshape(like.shape)
+
+
+def _address(mapped: set[range], interpreter: object, index: int) -> int:
+    """Return where an input of an interpreter lies: what is written there is found in memory.
+
+    Args:
+        mapped: Memory of the process before the interpreter was made, to whose arena the system
+            then maps memory of its own.
+        interpreter: The interpreter.
+        index: Of the input.
+    """
+    details = interpreter.get_input_details(index)
+    shape, dtype = details["shape"], np.dtype(details["dtype"])
+    size = int(np.prod(shape)) * dtype.itemsize
+    data = np.random.default_rng(size).integers(1, 100, size, np.uint8)
+    interpreter.set_input(data.view(dtype).reshape(shape), index)
+    (arena,) = [each for each in _mapped() - mapped if len(each) >= _ARENA_BYTES]
+    with Path("/proc/self/mem").open("rb", buffering=0) as memory:
+        memory.seek(arena.start)
+        place = memory.read(len(arena)).find(data.tobytes())
+    assert place >= 0
+    return arena.start + place
+
+
+def _mapped() -> set[range]:
+    """Return the memory of this process that may be written."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    spans = (re.match(r"([0-9a-f]+)-([0-9a-f]+) rw-p", line) for line in lines)
+    return {range(int(each[1], 16), int(each[2], 16)) for each in spans if each}
