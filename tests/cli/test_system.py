@@ -3,6 +3,7 @@
 import pytest
 
 from support.small_systems import CONNECTED, write_system
+from support.tiny_chains import dense_chain
 
 NAMES = ("detector", "landmarks", "iris")
 
@@ -59,3 +60,28 @@ def test_options_of_single_models_are_refused(tmp_path, run, options, words):
     assert code in (1, 2)
     assert words in " ".join(err.split())
     assert not (tmp_path / "out").exists()
+
+
+def test_a_system_is_exported_for_tensorflow_lite_micro(tmp_path, run, run_json, without):
+    without("tflite_micro")  # heads are then computed
+    lines = ["schedule = ['a', 'b']"]
+    for name, sizes in (("a", (24, 40, 32)), ("b", (32, 16, 8))):
+        (tmp_path / f"{name}.tflite").write_bytes(dense_chain(sizes))
+        lines += [f"[models.{name}]", f"path = '{name}.tflite'"]
+    path = tmp_path / "pair.toml"
+    path.write_text("\n".join((*lines, "[[connect]]", "from = 'a.x2'", "to = 'b.x0'")))
+    command = ("export", path, "--to", "tflm", "-o", tmp_path / "out")
+    found = run_json(*command, "--header", tmp_path / "pair.h")
+    assert (found["copied"], found["measured"], found["tail"]) == (128, False, None)
+    assert found["height"] == found["lower_bound"] == found["head"]["planned"]
+    assert sorted(each.name for each in (tmp_path / "out").glob("*.tflite")) == [
+        "a.tflite", "b.tflite",
+    ]  # fmt: skip
+    assert "PAIR_HEAD_BYTES" in (tmp_path / "pair.h").read_text()
+    code, out, _ = run(*command)
+    assert code == 0
+    assert "128 B, not copied" in out
+    path.write_text("\n".join(("schedule = [{ at_once = ['a', 'b'] }]", *lines[1:])))
+    code, _, err = run(*command)
+    assert code == 1
+    assert "run one at a time" in " ".join(err.split())

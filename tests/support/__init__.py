@@ -31,7 +31,8 @@ Fuzzers: `fuzz_seeds` are what they begin with, `fuzz_importers` is the one for 
 Running: `running` our session beside the reference, `banding` networks in bands, `trading` steps
 that policies rewrote, `c_library` built and installed (`reuse_objects` copies what the package
 has), `exported_c` compiled here, with CMSIS-NN or its double, `shared_material` that may lie
-beside the checkout, the `contests` of bench, `wide_registers` of AVX-512 in use.
+beside the checkout, the `contests` of bench, `wide_registers` of AVX-512 in use, `shared_head` of
+interpreters of TensorFlow Lite Micro.
 
 Beside them: `command` to call as a user types it, `documentation` with the blocks of the pages,
 `entry_points` of the checkout.

@@ -178,7 +178,7 @@ def test_without_the_interpreter_heads_are_computed(tmp_path, without):
     assert "SYSTEM_ARENA_BYTES" not in header
     assert f"#define SYSTEM_HEAD_BYTES {planned.head}\n" in header
     assert "sequence (first, second, maybe (largest))" in header
-    assert "largest: its last 1 inputs and outputs keep bytes of others." in header
+    assert "largest: its last input and output keep bytes of others." in header
 
 
 @pytest.mark.parametrize(

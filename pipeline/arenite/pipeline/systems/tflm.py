@@ -206,7 +206,8 @@ def _header_lines(planned: TflmSystem, macro: str) -> Iterator[str]:
             yield f"   {comment(f'{name}.{output} stays until the schedule ends.')}"
     for name, member in planned.members.items():
         if count := len(member.reserved):
-            yield f"   {comment(name)}: its last {count} inputs and outputs keep bytes of others."
+            ports = "input and output" if count == 1 else f"{count} inputs and outputs"
+            yield f"   {comment(name)}: its last {ports} keep bytes of others."
     yield "*/"
     yield f"#ifndef ARENITE_{macro}_H_"
     yield f"#define ARENITE_{macro}_H_"
