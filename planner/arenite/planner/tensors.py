@@ -12,7 +12,14 @@ class DType(Enum):
     """An element type; the value is its name and the bits of one element.
 
     Sub-byte types are packed, two or more to a byte, without padding between rows.
+
+    Attributes:
+        label: The type's name, as in numpy where numpy has it.
+        bits: Bits of one element.
     """
+
+    label: str
+    bits: int
 
     BOOL = ("bool", 8)
     INT2 = ("int2", 2)
@@ -40,6 +47,10 @@ class DType(Enum):
     COMPLEX64 = ("complex64", 64)
     COMPLEX128 = ("complex128", 128)
 
+    def __init__(self, label: str, bits: int) -> None:
+        self.label = label  # stored, as planning asks for them hundreds of thousands of times
+        self.bits = bits
+
     @classmethod
     def of_label(cls, label: str) -> "DType":
         """Return the type of a name.
@@ -48,16 +59,6 @@ class DType(Enum):
             KeyError: No type has that name.
         """
         return _BY_LABEL[label]
-
-    @property
-    def label(self) -> str:
-        """The type's name, as in numpy where numpy has it."""
-        return self.value[0]
-
-    @property
-    def bits(self) -> int:
-        """Bits of one element."""
-        return self.value[1]
 
     def num_bytes(self, num_elements: int) -> int:
         """Return the bytes that `num_elements` packed elements take."""

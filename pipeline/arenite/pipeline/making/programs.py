@@ -192,11 +192,24 @@ def session_by_plan(compiled: Compiled, plan: Plan | None = None) -> Session:
         MissingDependencyError: A step needs ONNX Runtime, which is absent.
     """
     plan = plan or find("greedy-by-size")(compiled.source.problem)
-    pieces = list(program_pieces(compiled.assemble(plan)))
+    return session_of_assembly(compiled.assemble(plan), compiled.source.name)
+
+
+def session_of_assembly(assembly: Assembly, name: str) -> Session:
+    """Return a session of an assembled program, for the caller to close.
+
+    Args:
+        assembly: The program with its plan.
+        name: That of the model, for the error.
+
+    Raises:
+        UnloadableError: No session runs it.
+        MissingDependencyError: A step needs ONNX Runtime, which is absent.
+    """
     try:
-        return Session.of_pieces(pieces, compiled.source.name)
+        return Session.of_pieces(list(program_pieces(assembly)), name)
     except ProgramError as error:
-        raise UnloadableError(compiled.source.name, error.reason) from error
+        raise UnloadableError(name, error.reason) from error
 
 
 def backends(compiled: Compiled) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.memories import spread_over
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
-from arenite.pipeline.base.placing import Outcome, Placed, check_bound, check_capacity
+from arenite.pipeline.base.placing import Placed, check_bound, check_capacity
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.building import Built, build_lowered
-from arenite.pipeline.making.programs import session_by_plan
+from arenite.pipeline.making.programs import session_of_assembly, write_loaded
 from arenite.pipeline.making.schedule_checks import check_system
 from arenite.pipeline.systems.apart import place_apart
 from arenite.pipeline.systems.description import SystemDescription, SystemFileError, SystemModel
@@ -22,7 +22,7 @@ from arenite.planner import Plan, Problem, Program, Source, Strategy, derive
 from arenite.planner.files import model_digest
 from arenite.planner.programs import CostedMemory, SectionKind
 from arenite.runtime import SessionMemory
-from arenite.runtime.program import root_of
+from arenite.runtime.program import Assembly, root_of
 from arenite.runtime.rewrites import Kernels, WeightBudgetError
 from arenite.strategies import find
 
@@ -34,10 +34,12 @@ class PlannedSystem(Placed):
     Attributes:
         built: The program of all models, placed.
         alone: Bytes of the arena that each model takes alone, by name.
+        assembly: The program file, checked for every order that the schedule allows.
     """
 
     built: Built
     alone: Mapping[str, int]
+    assembly: Assembly
 
     @property
     def problem(self) -> Problem:
@@ -56,7 +58,7 @@ class PlannedSystem(Placed):
             UnloadableError: No session runs the program; nothing is written.
             OutputError: The file cannot be written.
         """
-        return self.built.write(Path(output))
+        return write_loaded(Path(output), self.built.compiled.source.name, self.assembly)
 
 
 def plan_system(
@@ -100,9 +102,12 @@ def plan_system(
         outcome = place_apart(strategy, derivation.program, source.problem, limits)
         check_capacity(source.problem, outcome, strategy)
     compiled = Compiled(source, kernels=Kernels.DIRECT)
-    _check(compiled, outcome)
     alone = {name: each.arena_bytes for name, each in built.items()}
-    return PlannedSystem(Built.of(compiled, outcome), alone)
+    whole = Built.of(compiled, outcome)
+    assembly = whole.assemble()
+    with session_of_assembly(assembly, system.name) as session:
+        check_system(root_of(session.flatbuffer()))
+    return PlannedSystem(whole, alone, assembly)
 
 
 def _built(name: str, model: SystemModel, limits: SearchLimits) -> Built:
@@ -150,8 +155,3 @@ def digest_of(system: SystemDescription) -> str:
     """Return one digest of all models."""
     digests = [model_digest(model.path) for model in system.models.values()]
     return hashlib.sha256("".join(digests).encode()).hexdigest()
-
-
-def _check(compiled: Compiled, outcome: Outcome) -> None:
-    with session_by_plan(compiled, outcome.plan) as session:
-        check_system(root_of(session.flatbuffer()))
