@@ -8,6 +8,7 @@ import ctypes
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class SharedHead:
         return self.bytes[begin : begin + like.nbytes].view(like.dtype).reshape(like.shape)
 
 
-def _address(mapped: set[range], interpreter: object, index: int) -> int:
+def _address(mapped: set[range], interpreter: Any, index: int) -> int:
     """Return where an input of an interpreter lies: what is written there is found in memory.
 
     Args:

@@ -336,8 +336,8 @@ def export(
     if not is_tested:
         raise click.UsageError("--no-test is for --to c")
     if model.suffix == _SYSTEM:
-        request = _Request(model, requested, seed, time_limit_s, order_name, reading)
-        _export_system_for_tflm(results, request, output, header_path)
+        asked = _Request(model, requested, seed, time_limit_s, order_name, reading)
+        _export_system_for_tflm(results, asked, output, header_path)
         return
     results.reserve(output, header_path, sources=(model,))
     exported = _EXPORTERS[target](
