@@ -133,7 +133,7 @@ class StepGraph:
             key = (*key[:2], elements.tobytes())
             if key in self._shared:
                 return self._shared[key]
-        found = dtype or DType((str(elements.dtype), 8 * elements.dtype.itemsize))
+        found = dtype or DType.of_label(str(elements.dtype))
         value = self.new(f"constant/{len(self.constants)}", found, elements.shape)
         self.constants[value.name] = elements
         if key[2]:
