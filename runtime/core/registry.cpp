@@ -1,9 +1,11 @@
 #include "registry.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <limits>
 #include <utility>
 
 #include "halves.hpp"
@@ -15,12 +17,20 @@ namespace {
 
 using program::Operator;
 
-using Makers = std::map<Operator, std::map<KernelSet, MakeStep>>;
+// Of one operator, by kernel set; null where a set has none.
+using Makers = std::array<MakeStep, static_cast<std::size_t>(KernelSet::fallback) + 1>;
 
-// Made when it is first used: files register in whatever order they are linked.
-Makers& makers() {
-  static Makers table;
+// Those of every value that a file may state. Made when they are first used: files register in
+// whatever order they are linked.
+auto& makers() {
+  static std::array<Makers, std::numeric_limits<std::uint8_t>::max() + 1> table{};
   return table;
+}
+
+Makers& makers_of(Operator kind) { return makers()[static_cast<std::size_t>(kind)]; }
+
+bool is_any(const Makers& found) {
+  return std::any_of(found.begin(), found.end(), [](MakeStep make) { return make != nullptr; });
 }
 
 bool has_rows(const TensorView* view) { return view != nullptr && view->rows != nullptr; }
@@ -50,11 +60,13 @@ void require_rows(const Operands& operands, const Step& step) {
 }  // namespace
 
 Registration::Registration(Operator kind, MakeStep make, KernelSet kernels) {
-  if (!makers()[kind].emplace(kernels, make).second) {
+  auto& maker = makers_of(kind)[static_cast<std::size_t>(kernels)];
+  if (maker != nullptr) {
     std::fprintf(stderr, "two files register %s with the same kernels\n",
                  program::EnumNameOperator(kind));
     std::abort();
   }
+  maker = make;
 }
 
 std::unique_ptr<Step> make_step(const Operands& operands) {
@@ -64,23 +76,24 @@ std::unique_ptr<Step> make_step(const Operands& operands) {
     auto in_halves = step_in_halves(operands);
     return in_halves != nullptr ? std::move(in_halves) : std::move(by_conversion);
   }
-  const auto found = makers().find(operands.step.kernel_type());
-  if (found == makers().end()) { refuse(operands, "no kernel runs it in this build"); }
+  const auto& found = makers_of(operands.step.kernel_type());
   const bool by_rows = is_by_rows(operands);
-  for (const auto& [kernels, make] : found->second) {
-    if (auto step = make(operands)) {
+  for (const MakeStep make : found) {
+    auto step = make == nullptr ? nullptr : make(operands);
+    if (step != nullptr) {
       if (by_rows) { require_rows(operands, *step); }
       return step;
     }
   }
+  if (!is_any(found)) { refuse(operands, "no kernel runs it in this build"); }
   refuse(operands, by_rows ? "no kernel runs it by rows on these element types"
                            : "no kernel runs it on these element types");
 }
 
 std::vector<std::string> supported_operators() {
   std::vector<std::string> names;
-  for (const auto& [kind, kernels] : makers()) {
-    names.emplace_back(program::EnumNameOperator(kind));
+  for (const Operator kind : program::EnumValuesOperator()) {
+    if (is_any(makers_of(kind))) { names.emplace_back(program::EnumNameOperator(kind)); }
   }
   return names;
 }

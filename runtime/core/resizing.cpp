@@ -9,18 +9,20 @@ namespace arenite {
 
 namespace {
 
-bool is_among(const std::vector<bool>& chosen, std::int64_t tensor) {
-  return tensor >= 0 && chosen[static_cast<std::size_t>(tensor)];
-}
-
-// Whether some operand of a step is among some tensors.
-bool has_operand(const program::Step& step, const std::vector<bool>& chosen) {
-  const auto is_any = [&chosen](const flatbuffers::Vector<std::int32_t>* list) {
-    return list != nullptr && std::any_of(list->begin(), list->end(), [&](std::int32_t each) {
-             return is_among(chosen, each);
-           });
+// The operands of a step that are among some tensors.
+std::vector<std::size_t> operands_among(const program::Step& step,
+                                        const std::vector<bool>& chosen) {
+  std::vector<std::size_t> found;
+  const auto add = [&](std::int64_t tensor) {
+    if (tensor >= 0 && chosen[static_cast<std::size_t>(tensor)]) {
+      found.push_back(static_cast<std::size_t>(tensor));
+    }
   };
-  return is_any(step.inputs()) || is_any(step.outputs()) || is_among(chosen, step.scratch());
+  for (const auto* list : {step.inputs(), step.outputs()}) {
+    for (flatbuffers::uoffset_t i = 0; i < count(list); ++i) { add(list->Get(i)); }
+  }
+  add(step.scratch());
+  return found;
 }
 
 }  // namespace
@@ -34,6 +36,7 @@ Resizing::Resizing(const program::Program& stated, std::vector<SizedPlace> all_p
                    std::vector<std::unique_ptr<Step>>& all_steps,
                    std::vector<StridedCopy>& all_feeds, std::vector<StridedCopy>& all_fetches)
     : program(stated),
+      lengths(sized_lengths(stated)),
       places(std::move(all_places)),
       made(all_steps),
       feeds(all_feeds),
@@ -44,11 +47,10 @@ Resizing::Resizing(const program::Program& stated, std::vector<SizedPlace> all_p
       wanted(values.size()),
       grown(sizes.size()),
       sources(size_sources(stated)),
-      is_changed(stated.tensors()->size()) {
+      is_changed(stated.tensors()->size()),
+      is_read(stated.tensors()->size()) {
   evaluate(program, sizes, values);
-  for (std::size_t i = 0; i < count(program.axes()); ++i) {
-    is_changed[program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i))->tensor()] = true;
-  }
+  for (const auto& each : lengths) { is_changed[each.tensor] = true; }
   for (const auto& each : places) { is_changed[each.tensor] = true; }
   std::size_t outputs = 0;
   std::size_t number = 0;
@@ -61,14 +63,19 @@ Resizing::Resizing(const program::Program& stated, std::vector<SizedPlace> all_p
              program.numbers()->Get(static_cast<flatbuffers::uoffset_t>(number))->step() == i;
     };
     while (numbered()) { ++number; }
+    auto varying = operands_among(step, is_changed);
     // A step of another runtime is given its tensors before each run.
-    if (step.kernel_type() == program::Operator::External ||
-        (first == number && !has_operand(step, is_changed))) {
+    if (step.kernel_type() == program::Operator::External || (first == number && varying.empty())) {
       continue;
     }
     steps.emplace_back();
     auto& sized = steps.back();
     sized.index = i;
+    sized.tensors = std::move(varying);
+    for (flatbuffers::uoffset_t k = 0; k < count(step.inputs()); ++k) {
+      const auto input = step.inputs()->Get(k);
+      if (input >= 0) { is_read[static_cast<std::size_t>(input)] = true; }
+    }
     if (first == number) { continue; }
     sized.copy = copied_step(step);
     for (std::size_t k = first; k < number; ++k) {
@@ -113,24 +120,19 @@ void Resizing::make(SizedStep& step) {
 
 void Resizing::set(std::vector<TensorView>& tensors) {
   std::fill(is_changed.begin(), is_changed.end(), false);
-  for (std::size_t i = 0; i < count(program.axes()); ++i) {
-    const auto& axis = *program.axes()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    auto& view = tensors[axis.tensor()];
-    const std::size_t before = view.shape[axis.axis()];
-    const auto& stated = *program.tensors()->Get(axis.tensor());
-    set_length(view, axis.axis(), wanted[axis.expression()], stated.name()->c_str());
-    if (view.shape[axis.axis()] != before) { is_changed[axis.tensor()] = true; }
-  }
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (is_changed[i]) {
-      settle_size(tensors[i], *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+  const auto& stated = *program.tensors();
+  const auto stated_tensor = [&stated](std::size_t tensor) -> const program::Tensor& {
+    return *stated.Get(static_cast<flatbuffers::uoffset_t>(tensor));
+  };
+  for (const auto& each : lengths) {
+    if (each.set(tensors[each.tensor], stated_tensor(each.tensor), wanted)) {
+      is_changed[each.tensor] = true;
     }
   }
   for (const auto& each : places) {
     auto& view = tensors[each.tensor];
     const auto* before = view.data;
-    each.place(view, *program.tensors()->Get(static_cast<flatbuffers::uoffset_t>(each.tensor)),
-               wanted);
+    each.place(view, stated_tensor(each.tensor), wanted);
     if (view.data != before) { is_changed[each.tensor] = true; }
   }
   for (auto& each : counted) { each.rows.data = tensors[each.tensor].data; }
@@ -147,7 +149,10 @@ void Resizing::set(std::vector<TensorView>& tensors) {
 void Resizing::make_changed(bool all, std::size_t first) {
   for (auto& step : steps) {
     if (step.index < first) { continue; }
-    if (all || step.is_changed || has_operand(step.stated(program), is_changed)) { make(step); }
+    const auto changed = [this](std::size_t tensor) { return is_changed[tensor]; };
+    if (all || step.is_changed || std::any_of(step.tensors.begin(), step.tensors.end(), changed)) {
+      make(step);
+    }
   }
 }
 
@@ -187,12 +192,7 @@ void Resizing::keep_rows(std::size_t step, Operands& operands,
 void Resizing::keep_apart(std::vector<const std::byte**>& places) const {
   for (std::size_t i = 0; !counted.empty() && i < places.size(); ++i) {
     const auto tensor = program.inputs()->Get(static_cast<flatbuffers::uoffset_t>(i))->tensor();
-    const bool is_read = std::any_of(steps.begin(), steps.end(), [&](const SizedStep& each) {
-      const auto* inputs = each.stated(program).inputs();
-      return inputs != nullptr &&
-             std::find(inputs->begin(), inputs->end(), tensor) != inputs->end();
-    });
-    if (is_read) { places[i] = nullptr; }
+    if (is_read[static_cast<std::size_t>(tensor)]) { places[i] = nullptr; }
   }
 }
 
@@ -219,11 +219,13 @@ std::size_t Resizing::held_bytes() const {
   std::size_t bytes = block_size + heap_bytes(sizes) + heap_bytes(next) + heap_bytes(values) +
                       heap_bytes(wanted) + heap_bytes(grown) + heap_bytes(row_views) +
                       heap_bytes(rows) + heap_bytes(rounds) + heap_bytes(summed) +
-                      heap_bytes(places) + heap_bytes(sources) + heap_bytes(written) +
-                      is_changed.capacity() / 8;
+                      heap_bytes(lengths) + heap_bytes(places) + heap_bytes(sources) +
+                      heap_bytes(written) + (is_changed.capacity() + is_read.capacity()) / 8;
+  for (const auto& each : lengths) { bytes += heap_bytes(each.axes); }
   for (const auto& each : steps) {
-    bytes += sizeof each + sizeof *each.operands + heap_bytes(each.numbers) + each.copy.size() +
-             heap_bytes(each.operands->inputs) + heap_bytes(each.operands->outputs);
+    bytes += sizeof each + sizeof *each.operands + heap_bytes(each.tensors) +
+             heap_bytes(each.numbers) + each.copy.size() + heap_bytes(each.operands->inputs) +
+             heap_bytes(each.operands->outputs);
   }
   return bytes;
 }

@@ -20,6 +20,7 @@ namespace arenite {
 // A step with a shape or number that depends on sizes.
 struct SizedStep {
   std::size_t index;
+  std::vector<std::size_t> tensors;  // its operands whose size or place may vary
   // A copy of the program's, if some of its numbers depend on sizes.
   flatbuffers::DetachedBuffer copy;
   std::vector<std::pair<StatedNumber, std::uint32_t>> numbers;  // of the copy, and expressions
@@ -74,6 +75,7 @@ struct Resizing {
   std::size_t held_bytes() const;
 
   const program::Program& program;
+  std::vector<SizedLengths> lengths;
   std::vector<SizedPlace> places;
   std::vector<std::unique_ptr<Step>>& made;
   std::vector<StridedCopy>& feeds;
@@ -87,6 +89,7 @@ struct Resizing {
   std::deque<SizedStep> steps;  // which do not move
   std::deque<CountedSize> counted;
   std::vector<bool> is_changed;              // by tensor
+  std::vector<bool> is_read;                 // by tensor: whether a sized step reads it
   std::vector<const TensorView*> row_views;  // by step: what has the rows of its turns; or null
   std::vector<std::size_t> rows;             // by step that runs by rows: how many there are
   std::vector<std::size_t> summed;           // by step that sums up rows: how many its turns count

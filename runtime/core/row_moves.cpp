@@ -75,6 +75,7 @@ std::optional<RowMove> RowMove::of(const program::Move& move, std::size_t source
       return std::nullopt;
     }
     const auto length = static_cast<std::int64_t>(shape->Get(i));
+    if (length == 1) { continue; }
     if (std::max(std::abs(from), std::abs(to)) > kLimit / length) { return std::nullopt; }
     const std::int64_t inner =
         std::gcd(within_row(length, from, source_length), within_row(length, to, target_length));

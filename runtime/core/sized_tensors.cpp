@@ -1,11 +1,60 @@
 #include "sized_tensors.hpp"
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "checking.hpp"
 #include "validation.hpp"
 
 namespace arenite {
+
+std::vector<SizedLengths> sized_lengths(const program::Program& program) {
+  std::vector<SizedLengths> found;
+  std::map<std::uint32_t, std::size_t> places;
+  for (flatbuffers::uoffset_t i = 0; i < count(program.axes()); ++i) {
+    const auto& axis = *program.axes()->Get(i);
+    const auto [at, is_new] = places.emplace(axis.tensor(), found.size());
+    if (is_new) {
+      const auto& stated = *program.tensors()->Get(axis.tensor());
+      std::uint64_t most = element_size(stated.type());
+      for (const auto length : *stated.shape()) { most *= length; }
+      found.push_back({axis.tensor(), most, {}});
+    }
+    found[at->second].axes.push_back({axis.axis(), axis.expression()});
+  }
+  return found;
+}
+
+bool SizedLengths::set(TensorView& view, const program::Tensor& stated,
+                       const std::vector<std::int64_t>& values) const {
+  bool is_other = false;
+  for (const auto& [axis, expression] : axes) {
+    const std::int64_t length = values[expression];
+    const bool is_row = view.rows != nullptr;
+    if (length < 0 ||
+        static_cast<std::uint64_t>(length) > (is_row ? stated.shape()->Get(axis) : kMaxBytes)) {
+      refuse("axis " + std::to_string(axis) + " of tensor " + quoted(stated.name()) +
+             " has the length " + std::to_string(length) + " at these sizes");
+    }
+    is_other = std::exchange(view.shape[axis], static_cast<std::size_t>(length)) !=
+                   static_cast<std::size_t>(length) ||
+               is_other;
+  }
+  if (!is_other) { return false; }
+  std::uint64_t bytes = element_size(view.type);
+  bool fits = true;
+  for (const std::size_t length : view.shape) {
+    fits = fits && !__builtin_mul_overflow(bytes, length, &bytes);
+  }
+  // A product of other lengths may overflow before one of them is 0: such sizes are refused too.
+  if (!fits || bytes > most) {
+    refuse("tensor " + quoted(stated.name()) + " has " + std::to_string(most) +
+           " B, and needs more at these sizes");
+  }
+  view.size = static_cast<std::size_t>(bytes);
+  return true;
+}
 
 std::vector<SizedPlace> sized_places(const program::Program& program,
                                      const std::vector<TensorView>& tensors,
@@ -68,32 +117,6 @@ void SizedPlace::place(TensorView& view, const program::Tensor& stated,
   if (!fits) {
     refuse("tensor " + quoted(stated.name()) + " lies at bytes that are not live at these sizes");
   }
-}
-
-void set_length(TensorView& view, std::size_t axis, std::int64_t length, const char* name) {
-  if (length < 0 || static_cast<std::uint64_t>(length) > kMaxBytes) {
-    refuse("axis " + std::to_string(axis) + " of tensor '" + name + "' has the length " +
-           std::to_string(length) + " at these sizes");
-  }
-  view.shape[axis] = static_cast<std::size_t>(length);
-}
-
-void settle_size(TensorView& view, const program::Tensor& stated) {
-  std::uint64_t bytes = element_size(view.type);
-  std::uint64_t most = bytes;
-  bool fits = true;
-  for (std::size_t axis = 0; axis < view.rank(); ++axis) {
-    const std::uint64_t highest = stated.shape()->Get(static_cast<flatbuffers::uoffset_t>(axis));
-    most *= highest;  // which was checked
-    fits = fits && !__builtin_mul_overflow(bytes, view.shape[axis], &bytes) &&
-           (view.rows == nullptr || view.shape[axis] <= highest);
-  }
-  // A product of other lengths may overflow before one of them is 0: such sizes are refused too.
-  if (!fits || bytes > most) {
-    refuse("tensor " + quoted(stated.name()) + " has " + std::to_string(most) +
-           " B, and needs more at these sizes");
-  }
-  view.size = static_cast<std::size_t>(bytes);
 }
 
 }  // namespace arenite

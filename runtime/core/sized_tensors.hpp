@@ -11,6 +11,26 @@
 
 namespace arenite {
 
+// A tensor with lengths that depend on sizes.
+struct SizedLengths {
+  struct Axis {
+    std::uint32_t axis;
+    std::uint32_t expression;
+  };
+
+  std::size_t tensor;
+  std::uint64_t most;  // bytes, at the highest sizes
+  std::vector<Axis> axes;
+
+  // Sets the shape and size, and tells whether the tensor had others. Throws ProgramError if it
+  // does not fit its bytes at the highest sizes.
+  bool set(TensorView& view, const program::Tensor& stated,
+           const std::vector<std::int64_t>& values) const;
+};
+
+// Those of the tensors that have such lengths, each once. Products of lengths were checked.
+std::vector<SizedLengths> sized_lengths(const program::Program& program);
+
 // A tensor whose size or offset varies, and where it may lie. Steps may touch its rows at turns at
 // which not all of its bytes are live: then rows must lie at no lower bytes than at the highest
 // sizes, and its last byte where it is there, or at no higher bytes, and its first there.
@@ -34,10 +54,5 @@ struct SizedPlace {
 std::vector<SizedPlace> sized_places(const program::Program& program,
                                      const std::vector<TensorView>& tensors,
                                      const std::vector<Room>& rooms);
-
-// Gives an axis of a tensor another length. Throws ProgramError if the tensor does not fit the
-// bytes that it has at the highest sizes. Its size is not computed before `settle_size`.
-void set_length(TensorView& view, std::size_t axis, std::int64_t length, const char* name);
-void settle_size(TensorView& view, const program::Tensor& stated);
 
 }  // namespace arenite

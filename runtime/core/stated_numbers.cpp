@@ -106,11 +106,6 @@ StatedNumber::StatedNumber(const program::Step& step, std::uint32_t number) {
   refuse(label);
 }
 
-std::int64_t StatedNumber::read() const {
-  if (kind_ == Kind::extent) { return flatbuffers::ReadScalar<std::uint32_t>(place_); }
-  return flatbuffers::ReadScalar<std::int64_t>(place_);
-}
-
 void StatedNumber::write(std::int64_t value) const {
   const std::int64_t limit = kind_ == Kind::extent ? kMaxExtent : kMaxNumber;
   if (value >= limit || value < (kind_ == Kind::strides ? -limit : 0)) {

@@ -16,7 +16,10 @@ class StatedNumber {
 
   // Whether it is the number of rows before the first.
   bool is_padding_above() const { return is_padding_above_; }
-  std::int64_t read() const;
+  std::int64_t read() const {
+    return kind_ == Kind::extent ? flatbuffers::ReadScalar<std::uint32_t>(place_)
+                                 : flatbuffers::ReadScalar<std::int64_t>(place_);
+  }
   // Of a copy of the step that nobody else reads. Throws ProgramError if the number does not fit.
   void write(std::int64_t value) const;
 

@@ -70,21 +70,6 @@ void check_rows(const program::Tensor& tensor, const TensorView& view, std::uint
 
 }  // namespace
 
-std::size_t element_size(Type type) {
-  switch (type) {
-    case Type::int8:
-    case Type::uint8:
-    case Type::boolean: return 1;
-    case Type::float16:
-    case Type::int16: return 2;
-    case Type::float32:
-    case Type::int32: return 4;
-    case Type::float64:
-    case Type::int64: return 8;
-  }
-  return 1;
-}
-
 TensorView checked_tensor(const Program& program, const program::Tensor& tensor) {
   const std::string label = "tensor " + quoted(tensor.name());
   if (tensor.type() > Type::MAX || tensor.place() > Place::MAX) {

@@ -27,6 +27,19 @@ std::vector<TensorView> validated_tensors(const program::Program& program,
                                           std::vector<Room>& rooms);
 
 // Bytes of an element.
-std::size_t element_size(program::Type type);
+inline std::size_t element_size(program::Type type) {
+  switch (type) {
+    case program::Type::int8:
+    case program::Type::uint8:
+    case program::Type::boolean: return 1;
+    case program::Type::float16:
+    case program::Type::int16: return 2;
+    case program::Type::float32:
+    case program::Type::int32: return 4;
+    case program::Type::float64:
+    case program::Type::int64: return 8;
+  }
+  return 1;
+}
 
 }  // namespace arenite

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "kernels/turned_square.hpp"
 
@@ -170,23 +171,28 @@ struct Transpose {
 
 StridedCopy::StridedCopy(StepVector<Axis> axes, std::int64_t source_offset,
                          std::int64_t target_offset, std::size_t element)
-    : element_(element), source_offset_(source_offset), target_offset_(target_offset) {
-  axes.erase(
-      std::remove_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.length == 1; }),
-      axes.end());
+    : outer_(std::move(axes)),
+      element_(element),
+      source_offset_(source_offset),
+      target_offset_(target_offset) {
+  const auto is_still = [](const Axis& axis) { return axis.length == 1; };
+  outer_.erase(std::remove_if(outer_.begin(), outer_.end(), is_still), outer_.end());
   // The target is written in order: its smallest stride innermost. Few axes, sorted in place.
-  for (std::size_t i = 1; i < axes.size(); ++i) {
-    for (std::size_t k = i; k > 0 && std::abs(axes[k - 1].target) < std::abs(axes[k].target); --k) {
-      std::swap(axes[k - 1], axes[k]);
+  for (std::size_t i = 1; i < outer_.size(); ++i) {
+    for (std::size_t k = i; k > 0 && std::abs(outer_[k - 1].target) < std::abs(outer_[k].target);
+         --k) {
+      std::swap(outer_[k - 1], outer_[k]);
     }
   }
-  for (const Axis& axis : axes) {
-    if (!outer_.empty() && is_one(outer_.back(), axis)) {
-      outer_.back() = {outer_.back().length * axis.length, axis.source, axis.target};
+  std::size_t merged = 0;
+  for (const Axis& axis : outer_) {
+    if (merged > 0 && is_one(outer_[merged - 1], axis)) {
+      outer_[merged - 1] = {outer_[merged - 1].length * axis.length, axis.source, axis.target};
     } else {
-      outer_.push_back(axis);
+      outer_[merged++] = axis;
     }
   }
+  outer_.resize(merged);
   const auto bytes = static_cast<std::int64_t>(element);
   if (!outer_.empty() && outer_.back().source == bytes && outer_.back().target == bytes) {
     element_ *= outer_.back().length;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "checking.hpp"
 #include "kernels/strided_copy.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
@@ -107,10 +108,17 @@ class RowJoinStep final : public Step {
   std::size_t row_;
 };
 
-// Requires that a strided region lies inside a tensor. All numbers in elements.
-void require_inside(const Operands& operands, const TensorView& view, std::uint64_t start,
-                    const flatbuffers::Vector<std::uint64_t>& shape,
-                    const flatbuffers::Vector<std::int64_t>& strides) {
+// Bytes [begin, end) of memory.
+struct Bytes {
+  const std::byte* begin;
+  const std::byte* end;
+};
+
+// Returns the bytes of a tensor from the first to the last of a strided region, which must lie
+// inside. All numbers in elements.
+Bytes require_inside(const Operands& operands, const TensorView& view, std::uint64_t start,
+                     const flatbuffers::Vector<std::uint64_t>& shape,
+                     const flatbuffers::Vector<std::int64_t>& strides) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 46;
   const auto count = static_cast<std::int64_t>(view.num_elements());
   require(operands, start < static_cast<std::uint64_t>(kLimit), "a move begins outside");
@@ -131,6 +139,8 @@ void require_inside(const Operands& operands, const TensorView& view, std::uint6
     require(operands, lowest >= 0 && highest < kLimit, "a move reaches outside its tensor");
   }
   require(operands, highest < count, "a move reaches outside its tensor");
+  const auto element = static_cast<std::int64_t>(element_size(view.type));
+  return {view.data + lowest * element, view.data + (highest + 1) * element};
 }
 
 // Requires that a move without empty axes moves no more elements than its target has.
@@ -145,40 +155,35 @@ void require_room(const Operands& operands, const TensorView& target,
           "a move is larger than its target");
 }
 
-// Requires that a move stays inside its tensors.
-void check_move(const Operands& operands, const program::Move& move) {
+// A move that has elements, and the bytes between the first and the last that it touches.
+struct CheckedMove {
+  const program::Move* stated;
+  const TensorView* source;
+  const TensorView* target;
+  Bytes read;
+  Bytes written;
+};
+
+// Adds a move to others unless it is empty. Requires that it stays inside its tensors.
+void add_checked(const Operands& operands, const program::Move& move,
+                 StepVector<CheckedMove>& moves) {
   require(operands,
           move.input() < operands.inputs.size() && move.output() < operands.outputs.size(),
           "a move names a tensor that the step does not have");
+  const auto* shape = move.shape();
+  const auto* from = move.input_strides();
+  const auto* to = move.output_strides();
   require(operands,
-          move.shape() != nullptr && move.input_strides() != nullptr &&
-              move.output_strides() != nullptr && move.shape()->size() <= kMaxAxes &&
-              move.shape()->size() == move.input_strides()->size() &&
-              move.shape()->size() == move.output_strides()->size(),
+          shape != nullptr && from != nullptr && to != nullptr && shape->size() <= kMaxAxes &&
+              shape->size() == from->size() && shape->size() == to->size(),
           "a move has a shape without strides");
   if (is_empty(move)) { return; }
   const auto& source = *operands.inputs[move.input()];
   const auto& target = *operands.outputs[move.output()];
-  require_inside(operands, source, move.input_start(), *move.shape(), *move.input_strides());
-  require_inside(operands, target, move.output_start(), *move.shape(), *move.output_strides());
-  require_room(operands, target, *move.shape());
-}
-
-// Bytes [begin, end) of memory.
-struct Bytes {
-  const std::byte* begin;
-  const std::byte* end;
-};
-
-// The bytes from the first to the last that a move touches on one side.
-Bytes touched(const std::byte* first, const StepVector<StridedCopy::Axis>& axes,
-              std::int64_t StridedCopy::Axis::* stride, std::size_t element) {
-  Bytes found{first, first + element};
-  for (const auto& axis : axes) {
-    const std::int64_t reach = static_cast<std::int64_t>(axis.length - 1) * (axis.*stride);
-    (reach < 0 ? found.begin : found.end) += reach;
-  }
-  return found;
+  moves.push_back({&move, &source, &target,
+                   require_inside(operands, source, move.input_start(), *shape, *from),
+                   require_inside(operands, target, move.output_start(), *shape, *to)});
+  require_room(operands, target, *shape);
 }
 
 // Requires that no move reads what another, or itself, writes: the order of moves is free then.
@@ -241,13 +246,13 @@ std::optional<Rows> rows_of(const program::Move& move) {
 
 // Returns the step that joins rows, if an input lies at the start of the output and is spread in
 // place; null for any other copy. The moves must stay inside their tensors.
-std::unique_ptr<Step> make_row_join(const Operands& operands) {
-  const auto& attributes = *operands.step.kernel_as_Copy();
+std::unique_ptr<Step> make_row_join(const Operands& operands, const program::Copy& attributes,
+                                    const StepVector<CheckedMove>& moves) {
   const TensorView& target = *operands.outputs[0];
   const std::size_t element = element_size(target.type);
   const auto is_there = [&target](const TensorView* each) { return each->data == target.data; };
   const bool fills = attributes.fill() != nullptr && attributes.fill()->size() > 0;
-  if (operands.outputs.size() != 1 || fills || attributes.moves()->size() < 2 ||
+  if (operands.outputs.size() != 1 || fills || count(attributes.moves()) < 2 ||
       std::count_if(operands.inputs.begin(), operands.inputs.end(), is_there) != 1) {
     return nullptr;
   }
@@ -255,10 +260,10 @@ std::unique_ptr<Step> make_row_join(const Operands& operands) {
   std::optional<Rows> all;
   std::uint64_t begin = 0;
   bool is_spread = false;
-  for (const auto* move : *attributes.moves()) {
-    if (is_empty(*move)) { continue; }
+  for (const CheckedMove& checked : moves) {
+    const auto* move = checked.stated;
     const auto rows = rows_of(*move);
-    const TensorView& source = *operands.inputs[move->input()];
+    const TensorView& source = *checked.source;
     if (!rows || move->input_start() != 0 || move->output_start() != begin ||
         (all && (rows->count != all->count || rows->stride != all->stride)) ||
         (is_there(&source) ? is_spread : share_bytes(source, target))) {
@@ -291,40 +296,42 @@ std::unique_ptr<Step> make_copy(const Operands& operands) {
     }
   }
   const bool by_rows = operands.in_bands || lie_apart(operands);
+  const std::size_t num_moves = count(attributes.moves());
+  StepVector<CheckedMove> moves;
+  moves.reserve(num_moves);
+  for (flatbuffers::uoffset_t i = 0; i < num_moves; ++i) {
+    add_checked(operands, *attributes.moves()->Get(i), moves);
+  }
+  if (auto join = by_rows ? nullptr : make_row_join(operands, attributes, moves)) { return join; }
   StepVector<CopyStep::Part> parts;
   StepVector<Bytes> read;
   StepVector<Bytes> written;
-  if (attributes.moves() != nullptr) {
-    for (const auto* move : *attributes.moves()) { check_move(operands, *move); }
-    if (auto join = by_rows ? nullptr : make_row_join(operands)) { return join; }
-    const std::size_t most = by_rows ? 0 : attributes.moves()->size();
-    parts.reserve(most);
-    read.reserve(most);
-    written.reserve(most + operands.outputs.size());
-    for (const auto* move : *attributes.moves()) {
-      const auto& source = *operands.inputs[move->input()];
-      const auto& target = *operands.outputs[move->output()];
-      if (by_rows || is_empty(*move)) { continue; }
-      const auto bytes = static_cast<std::int64_t>(element);
-      StepVector<StridedCopy::Axis> axes;
-      axes.reserve(move->shape()->size());
-      for (flatbuffers::uoffset_t i = 0; i < move->shape()->size(); ++i) {
-        axes.push_back({static_cast<std::size_t>(move->shape()->Get(i)),
-                        move->input_strides()->Get(i) * bytes,
-                        move->output_strides()->Get(i) * bytes});
-      }
-      const std::byte* from = source.data + static_cast<std::int64_t>(move->input_start()) * bytes;
-      const std::byte* to = target.data + static_cast<std::int64_t>(move->output_start()) * bytes;
-      if (from == to && is_identity(axes)) {
-        continue;  // the part lies where it belongs
-      }
-      read.push_back(touched(from, axes, &StridedCopy::Axis::source, element));
-      written.push_back(touched(to, axes, &StridedCopy::Axis::target, element));
-      parts.push_back(
-          {StridedCopy(std::move(axes), static_cast<std::int64_t>(move->input_start()) * bytes,
-                       static_cast<std::int64_t>(move->output_start()) * bytes, element),
-           move->input(), source.data, target.data});
+  const std::size_t most = by_rows ? 0 : moves.size();
+  parts.reserve(most);
+  read.reserve(most);
+  written.reserve(most + operands.outputs.size());
+  for (std::size_t k = 0; k < most; ++k) {
+    const CheckedMove& move = moves[k];
+    const auto bytes = static_cast<std::int64_t>(element);
+    const auto& shape = *move.stated->shape();
+    const auto& from = *move.stated->input_strides();
+    const auto& to = *move.stated->output_strides();
+    StepVector<StridedCopy::Axis> axes;
+    axes.reserve(shape.size());
+    for (flatbuffers::uoffset_t i = 0; i < shape.size(); ++i) {
+      axes.push_back(
+          {static_cast<std::size_t>(shape.Get(i)), from.Get(i) * bytes, to.Get(i) * bytes});
     }
+    const auto source_offset = static_cast<std::int64_t>(move.stated->input_start()) * bytes;
+    const auto target_offset = static_cast<std::int64_t>(move.stated->output_start()) * bytes;
+    if (move.source->data + source_offset == move.target->data + target_offset &&
+        is_identity(axes)) {
+      continue;  // the part lies where it belongs
+    }
+    read.push_back(move.read);
+    written.push_back(move.written);
+    parts.push_back({StridedCopy(std::move(axes), source_offset, target_offset, element),
+                     move.stated->input(), move.source->data, move.target->data});
   }
   std::string fill;
   StepVector<const TensorView*> filled;
