@@ -23,10 +23,17 @@ LAYERS: dict[str, Callable[[], bytes]] = {
     "wider than the image": lambda: conv(size=(2, 3), depth=(4, 16), window=(5, 5)),
     "dilated rows": lambda: conv(depth=(8, 5), window=(3, 1), dilation=2),
     "tall window": lambda: conv(size=(25, 4), depth=(1, 5), window=(20, 8)),
+    "rows of vectors": lambda: conv(depth=(16, 6), activation=3),
+    "rows of vectors, of a stride": lambda: conv(depth=(32, 8), window=(5, 3), stride=2),
+    "vectors wider than the image": lambda: conv(size=(2, 3), depth=(16, 4), window=(5, 5)),
+    "tall window of vectors": lambda: conv(size=(9, 4), depth=(16, 5), window=(7, 2)),
+    "one pixel of vectors": lambda: conv(depth=(48, 9), window=(1, 1), stride=2),
     "one pixel of a stride": lambda: conv(depth=(19, 13), window=(1, 1), stride=2),
     "results alike": lambda: conv(depth=(9, 8), extreme=True),
     "dense": dense,
-    "depthwise": lambda: depthwise(depth=20),
+    "depthwise": lambda: depthwise(depth=28),
+    "depthwise of many taps": lambda: depthwise(depth=20, window=(5, 5)),
+    "depthwise along a row": lambda: depthwise(depth=24, window=(1, 7), activation=3),
     "depthwise of a stride": lambda: depthwise(depth=8, stride=2, activation=3),
     "depthwise, dilated": lambda: depthwise(depth=12, dilation=3),
     "add": lambda: binary("ADD", S8, (1, 4, 5, 3), (1, 4, 5, 3), 1),
@@ -47,7 +54,7 @@ def test_a_layer_gives_the_interpreters_bits(name, tmp_path):
 
 @pytest.mark.parametrize("flags", [(), ("-mcpu=cortex-m55+nomve.fp",)], ids=["floats", "integers"])
 @pytest.mark.parametrize("rounding", ["single", "even"])
-@pytest.mark.parametrize("name", ["window of long rows", "depthwise"])
+@pytest.mark.parametrize("name", ["rows of vectors", "window of long rows", "depthwise"])
 def test_other_roundings_give_the_bits_of_portable_c(name, rounding, flags, tmp_path):
     """The exported test checks outputs that portable C gives on this machine."""
     model = tmp_path / "layer.tflite"

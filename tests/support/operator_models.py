@@ -82,13 +82,13 @@ def conv(
 
 def depthwise(
     dtype: str = S8, depth: int = 6, multiplier: int = 1, stride: int = 1, padding: int = 0,
-    dilation: int = 1, activation: int = 0, batch: int = 1,
+    dilation: int = 1, activation: int = 0, batch: int = 1, window: tuple[int, int] = (3, 3),
 ) -> bytes:  # fmt: skip
-    size, window = (8, 9), (3, 3)
-    extent = 2 * dilation + 1
+    size = (8, 9)
+    extents = [dilation * (each - 1) + 1 for each in window]
     out = [
         -(-length // stride) if padding == 0 else (length - extent) // stride + 1
-        for length in size
+        for length, extent in zip(size, extents, strict=True)
     ]
     outputs = depth * multiplier
     kernel = filter_of(dtype, (1, *window, outputs), 3, per_channel=True)

@@ -9,7 +9,14 @@ import pytest
 
 from arenite.planner import Array
 from arenite.runtime.cexport.files.weights import HAS_VECTORS
-from arenite.runtime.cexport.steps.packing import as_pairs, fits_pairs, in_channels, pairs
+from arenite.runtime.cexport.steps.packing import (
+    as_pairs,
+    fits_pairs,
+    in_channels,
+    in_lanes,
+    pairs,
+    scales_of_vectors,
+)
 from arenite.runtime.cexport.steps.quick_convolution import Quantities, quick
 
 GEOMETRY = {
@@ -66,10 +73,29 @@ def test_for_vectors_every_weight_is_where_the_model_has_it() -> None:
     found = as_pairs(weights)
     assert found.nbytes == pairs(weights).nbytes
     np.testing.assert_array_equal(found.view(np.int8)[: weights.size], weights.reshape(-1))
-    by_channel = drawn(3, 3, 20)
-    blocks = in_channels(by_channel, 8)
-    np.testing.assert_array_equal(blocks[72:144].reshape(3, 3, 8), by_channel[..., 8:16])
-    np.testing.assert_array_equal(blocks[144:].reshape(3, 3, 4), by_channel[..., 16:])
+    whole = drawn(7, 2, 3, 32)
+    found = as_pairs(whole).view(np.int8)
+    fours = found[: 4 * whole[0].size].reshape(2, 3, 2, 4, 16)
+    np.testing.assert_array_equal(fours[1, 2, 1, 3], whole[3, 1, 2, 16:])
+    left = found[4 * whole[0].size : whole.size]
+    np.testing.assert_array_equal(left, whole[4:].reshape(-1))
+    by_channel = drawn(3, 3, 28)
+    blocks = in_channels(by_channel, 16, 8, 4)
+    np.testing.assert_array_equal(blocks[:144].reshape(3, 3, 16), by_channel[..., :16])
+    np.testing.assert_array_equal(blocks[144:216].reshape(3, 3, 8), by_channel[..., 16:24])
+    np.testing.assert_array_equal(blocks[216:].reshape(3, 3, 4), by_channel[..., 24:])
+
+
+def test_for_vectors_scales_are_in_the_order_of_the_sums() -> None:
+    scales = np.stack([np.arange(28), 100 + np.arange(28)], axis=1)
+    dense = scales_of_vectors(scales[:6], is_depthwise=False)
+    assert dense.tolist() == [0, 1, 2, 3, 100, 101, 102, 103, 4, 104, 5, 105]
+    lanes = in_lanes(28).tolist()
+    assert lanes[:16] == [0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15]
+    assert lanes[16:] == [16, 18, 20, 22, 17, 19, 21, 23, 24, 25, 26, 27]
+    depthwise = scales_of_vectors(scales, is_depthwise=True).reshape(-1, 2, 4)
+    np.testing.assert_array_equal(depthwise[:, 0].reshape(-1), lanes)
+    np.testing.assert_array_equal(depthwise[:, 1], depthwise[:, 0] + 100)
 
 
 def test_depthwise_weights_whose_products_16_bits_do_not_hold_take_the_general_kernel() -> None:

@@ -239,12 +239,14 @@ KERNEL conv_pairs_s8(const conv_layer *k, in_rows in, out_rows out, int32_t firs
         window_at at;
         at.top = y * k->stride_y - k->top;
         at.rows = taps_inside(at.top, k->dilation_y, k->kernel_y, k->height);
+        if (at.rows.first >= at.rows.end)
+            at.rows.first = at.rows.end = 0;
         int8_t *to = (int8_t *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x) {
             const int32_t left = x * k->stride_x - k->left;
             const taps columns = taps_inside(left, 1, k->kernel_x, k->width);
-            at.before = clamped(columns.first, 0, k->kernel_x) * k->depth;
-            at.behind = columns.end * k->depth;
+            at.before = columns.first < columns.end ? columns.first * k->depth : 0;
+            at.behind = columns.first < columns.end ? columns.end * k->depth : 0;
             at.left = left * k->depth;
             to = results_of_window(to, k, in, &at);
         }

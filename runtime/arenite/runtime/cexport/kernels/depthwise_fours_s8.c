@@ -71,20 +71,20 @@ static inline const int8_t *add_three_fours(four_sums *s, const int8_t *from, in
 #endif
 }
 
-/* One pixel. `from` has where the rows of its window begin, null for those outside the image. */
-static NOT_INLINED void depthwise_pixel(const conv_layer *k, const int8_t *const *from,
-                                        taps columns, int8_t *to)
+/* One pixel. */
+static NOT_INLINED void depthwise_pixel(const conv_layer *k, const depthwise_window *at, int8_t *to)
 {
     const int32_t step = k->dilation_x * k->depth, width = k->kernel_x;
     const int8_t zero = (int8_t)-k->in_offset;
     const int8_t zeros[4] = {zero, zero, zero, zero};
+    const taps columns = at->columns;
     const int is_whole = columns.end - columns.first == width;
     const int8_t *w = (const int8_t *)k->filter;
     results_s8 r = results_of(k);
     for (int32_t channel = 0; channel < k->depth; channel += 4, to += 4) {
         four_sums s = no_sums();
-        for (const int8_t *const *row = from; row < from + k->kernel_y; ++row) {
-            const int8_t *x = *row == NULL ? zeros : *row + channel;
+        for (const int8_t *const *row = at->rows; row < at->rows + k->kernel_y; ++row) {
+            const int8_t *x = *row == NULL ? zeros : *row + at->left + channel;
             const int32_t apart = *row == NULL ? 0 : step;
             if (width == 3 && (is_whole || apart == 0)) {
                 w = add_three_fours(&s, x, apart, w);
@@ -108,21 +108,27 @@ static NOT_INLINED void depthwise_pixel(const conv_layer *k, const int8_t *const
    of whole windows is in the bias. */
 KERNEL depthwise_fours_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
+    depthwise_window at;
+#if HAS_VECTORS
+    memset(at.zeros, -k->in_offset, sizeof at.zeros);
+#endif
     for (int32_t y = first; y < end; ++y) {
         const int32_t top = y * k->stride_y - k->top;
         const taps rows = taps_inside(top, k->dilation_y, k->kernel_y, k->height);
         int8_t *to = (int8_t *)out_row(out, y);
+        for (int32_t row = 0; row < k->kernel_y; ++row) {
+            at.rows[row] = NULL;
+            if (row >= rows.first && row < rows.end)
+                at.rows[row] = (const int8_t *)in_row(in, top + row * k->dilation_y);
+        }
         for (int32_t x = 0; x < k->out_width; ++x, to += k->depth) {
             const int32_t left = x * k->stride_x - k->left;
-            const taps columns = taps_inside(left, k->dilation_x, k->kernel_x, k->width);
-            const int8_t *from[8];
-            for (int32_t row = 0; row < k->kernel_y; ++row) {
-                from[row] = NULL;
-                if (row >= rows.first && row < rows.end)
-                    from[row] =
-                        (const int8_t *)in_row(in, top + row * k->dilation_y) + left * k->depth;
-            }
-            depthwise_pixel(k, from, columns, to);
+            at.left = left * k->depth;
+            at.columns = taps_inside(left, k->dilation_x, k->kernel_x, k->width);
+#if HAS_VECTORS
+            find_taps(&at, k, 0);
+#endif
+            depthwise_pixel(k, &at, to);
         }
     }
 }

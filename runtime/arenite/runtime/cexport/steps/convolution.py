@@ -286,6 +286,7 @@ def _layer_s8(
             handed = replace(handed, bias=bias)
         if is_blocked:
             handed = _blocked(handed, geometry["groups"])
+    weights_of_vectors, bias_of_vectors, shifts_of_vectors = handed.of_vectors
     return f"{kernel}_s8", t.layer(
         "conv_layer",
         **geometry,
@@ -295,10 +296,10 @@ def _layer_s8(
         low=low,
         high=high,
         factor_step=int(len(factors) > 1),
-        filter=t.filter(handed.weights, handed.weights_of_vectors),
-        bias=t.constant(handed.bias, "bias"),
+        filter=t.filter(handed.weights, weights_of_vectors),
+        bias=t.constant(handed.bias, "bias", bias_of_vectors),
         factors=t.constant(handed.factors, "factors") if handed.factors.size else "NULL",
-        shifts="NULL" if t.is_even else t.constant(handed.shifts, "shifts"),
+        shifts="NULL" if t.is_even else t.constant(handed.shifts, "shifts", shifts_of_vectors),
     )
 
 

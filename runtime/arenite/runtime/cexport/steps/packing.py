@@ -13,6 +13,12 @@ _PAIRS = 4
 _LANES = [0, 2, 1, 3]
 """The order of the weights for four inputs: a word of bytes is taken apart into those at even
 places and those at odd ones."""
+_VECTOR = 16
+"""Bytes of a vector."""
+_MOST_ROWS = 5
+"""Most rows of a window whose inputs are taken in vectors of four outputs."""
+BLOCKS_OF_VECTORS = (16, 8, 4)
+"""Channels of a block, for vectors."""
 HIGHEST_INPUT = 128
 """Largest magnitude of an input."""
 
@@ -84,7 +90,11 @@ def pairs(weights: Array) -> Array:
 
 
 def as_pairs(weights: Array) -> Array:
-    """Return a filter of bytes as it is, in as many numbers of 16 bits as its pairs take.
+    """Return a filter of bytes for vectors, in as many numbers of 16 bits as its pairs take.
+
+    Where inputs come in whole vectors, the weights of four outputs for each vector of a window
+    of up to five rows lie side by side. Those of other filters, and of up to three outputs that are left, are in the
+    order of the window.
 
     Args:
         weights: outputs, rows, columns, inputs; int8.
@@ -92,24 +102,71 @@ def as_pairs(weights: Array) -> Array:
     Returns:
         One axis, int16.
     """
-    outputs, *inner = weights.shape
-    filled = np.pad(weights, [(0, outputs % 2), *((0, 0) for _ in inner)])
-    return np.ascontiguousarray(filled).reshape(-1).view(np.int16)
+    outputs, rows, _, inputs = weights.shape
+    is_in_vectors = inputs % _VECTOR == 0 and rows <= _MOST_ROWS
+    fours = outputs // _BLOCK * _BLOCK if is_in_vectors else 0
+    shape = fours // _BLOCK, _BLOCK, weights[0].size // _VECTOR, _VECTOR
+    vectors = weights[:fours].reshape(shape)
+    parts = [vectors.swapaxes(1, 2).reshape(-1), weights[fours:].reshape(-1)]
+    parts.append(np.zeros(outputs % 2 * weights[0].size, np.int8))
+    return np.concatenate(parts).view(np.int16)
 
 
-def in_channels(weights: Array, block: int) -> Array:
-    """Return a depthwise filter in blocks of channels, the last of which may have fewer.
+def in_channels(weights: Array, *blocks: int) -> Array:
+    """Return a depthwise filter in blocks of channels: the largest block that is left each time.
 
     Args:
         weights: rows, columns, channels.
-        block: Channels of a block.
+        blocks: Channels of a block, the largest first; the last one may have fewer.
 
     Returns:
         One axis: for each block rows, columns, channels.
     """
-    channels = weights.shape[-1]
-    starts = range(0, channels, block)
-    return np.concatenate([weights[..., each : each + block].reshape(-1) for each in starts])
+    bounds = [0, *_ends(weights.shape[-1], blocks)]
+    return np.concatenate(
+        [weights[..., start:end].reshape(-1) for start, end in pairwise(bounds)]
+    )
+
+
+def scales_of_vectors(scales: Array, *, is_depthwise: bool) -> Array:
+    """Return the biases and factors of outputs for vectors: of each four, biases come first.
+
+    Args:
+        scales: outputs, then bias and factor.
+        is_depthwise: Whether sums are those of products that were widened.
+    """
+    order = in_lanes(len(scales)) if is_depthwise else np.arange(len(scales))
+    found = scales[order]
+    fours = len(found) // _BLOCK * _BLOCK
+    by_four = found[:fours].reshape(-1, _BLOCK, 2).swapaxes(1, 2)
+    return np.concatenate([by_four.reshape(-1), found[fours:].reshape(-1)])
+
+
+def in_lanes(channels: int) -> Array:
+    """Return the channels in the order in which vectors hold their sums.
+
+    Products of bytes at even places and at odd ones are apart, and their sums again.
+    """
+    order = np.arange(channels)
+    bounds = [0, *_ends(channels, BLOCKS_OF_VECTORS)]
+    lanes = []
+    for start, end in pairwise(bounds):
+        block = order[start:end]
+        halves = [block[0::2], block[1::2]]
+        if len(block) == _VECTOR:
+            halves = [part for half in halves for part in (half[0::2], half[1::2])]
+        lanes += [block] if len(block) <= _BLOCK else halves
+    return np.concatenate(lanes)
+
+
+def _ends(channels: int, blocks: tuple[int, ...]) -> list[int]:
+    """Return where blocks of channels end."""
+    ends, start = [], 0
+    while start < channels:
+        size = next((each for each in blocks if start + each <= channels), channels - start)
+        start += size
+        ends.append(start)
+    return ends
 
 
 def fits_pairs(weights: Array) -> bool:

@@ -14,11 +14,14 @@ from arenite.planner import Array
 from arenite.runtime.cexport.base.fixed_point import requantised
 from arenite.runtime.cexport.base.options import Rounding
 from arenite.runtime.cexport.steps.packing import (
+    BLOCKS_OF_VECTORS,
     HIGHEST_INPUT,
     as_pairs,
     fits_pairs,
     in_channels,
+    in_lanes,
     pairs,
+    scales_of_vectors,
 )
 
 _GATHERED = 24
@@ -44,8 +47,8 @@ class Quantities:
         low: Least result.
         high: Largest result.
         rounding: How products of integers are rounded.
-        weights_of_vectors: The weights as kernels with vectors read them; None if all kernels
-            read the same.
+        of_vectors: Weights, bias and shifts as kernels with vectors read them; none if all
+            kernels read the same.
     """
 
     weights: Array
@@ -56,7 +59,7 @@ class Quantities:
     low: int
     high: int
     rounding: Rounding
-    weights_of_vectors: Array | None = None
+    of_vectors: tuple[Array | None, Array | None, Array | None] = (None, None, None)
 
 
 def quick(
@@ -89,18 +92,23 @@ def quick(
         # Vectors add two products in 16 bits.
         if found.weights.min() == _LEAST_WEIGHT:
             return None
-        packed, of_vectors = (in_channels(found.weights, each) for each in (4, 8))
+        packed = in_channels(found.weights, 4)
+        of_vectors = in_channels(found.weights, *BLOCKS_OF_VECTORS)
     elif fits_pairs(found.weights):
         packed, of_vectors = pairs(found.weights), as_pairs(found.weights)
     else:
         return None
     count = len(found.bias)
     factors = np.broadcast_to(found.factors, (count,)).view(np.int32)
-    scales = np.stack([2 * found.bias, factors], axis=1)
-    shifts = np.broadcast_to(~found.shifts, (count,))
+    shifts = np.broadcast_to(found.shifts, (count,))
     handed = replace(
-        found, weights=packed, weights_of_vectors=of_vectors, bias=scales,
-        factors=np.zeros(0, np.int32), shifts=shifts,
+        found, weights=packed, bias=np.stack([2 * found.bias, factors], axis=1),
+        factors=np.zeros(0, np.int32), shifts=~shifts,
+        of_vectors=(
+            of_vectors,
+            scales_of_vectors(np.stack([found.bias, factors], axis=1), is_depthwise=is_depthwise),
+            shifts[in_lanes(count)] if is_depthwise else shifts,
+        ),
     )  # fmt: skip
     return f"{kernel}_{'fours' if is_depthwise else 'pairs'}", handed
 
