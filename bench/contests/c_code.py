@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +34,7 @@ BUDGETS: Final = {
     "person_detect": 12_288, "tf2_mobilenet_v2_1.0_224_ptq": 190_624,
 }  # fmt: skip
 """The least arenas that bands of rows reach."""
-M4, M55 = "mps2-an386", "mps3-an547"
+M4, M7, M55 = "mps2-an386", "mps2-an500", "mps3-an547"
 _LARGE: Final = 1 << 20
 """Bytes of a model that is run on one input, not on three: emulation takes its time."""
 _OPTIMISE = option("--optimise", default="-O2", help="compiler option (default: %(default)s)")
@@ -264,16 +264,19 @@ def _onnx2c(path: Path, given: Array, expected: Array, asked: Asked, folder: Pat
     return on_board(board(M4), subject, folder / "board", given.tobytes(), ports)
 
 
-BOARDS: Final = ((LARGE_M3, "none"), (board(M4), "dsp"), (board(M55), "mve"))
+BOARDS: Final = (
+    (LARGE_M3, "none"), (board(M4), "dsp"), (board(M7), "dsp"), (board(M55), "mve"),
+)  # fmt: skip
 MOST_OF_PLAIN_C: Final = 1.3
 """Instructions of ours on a Cortex-M3, at most, in parts of those of CMSIS-NN's plain C."""
 
 
 @contest(
     {"Our C kernels beside CMSIS-NN: instructions of an inference, and bytes": {
-        "model": "", "processor": "", "ours": "", "CMSIS-NN": "", "ours in parts of it": ".2f",
-        "arena": "", "its arena": "", "stack": "", "its stack": "", "flash": "", "its flash": "",
-        "bits": "",
+        "model": "", "processor": "", "ours": "", "in bands": "", "CMSIS-NN": "",
+        "ours in parts of it": ".2f", "in bands in parts of it": ".2f", "arena": "",
+        "arena in bands": "", "its arena": "", "stack": "", "stack in bands": "",
+        "its stack": "", "flash": "", "its flash": "",
     }},
     models="those of ../shared/models/tflite",
     options=[option("--cmsis-nn", type=Path, metavar="FOLDER", help="your CMSIS-NN"), _OPTIMISE],
@@ -281,11 +284,12 @@ MOST_OF_PLAIN_C: Final = 1.3
 def c_kernels(asked: Asked) -> Iterator[Row]:
     """Our C kernels and those of CMSIS-NN, by instructions on emulated boards.
 
-    Each model is exported twice, the second time with `--kernels cmsis-nn`: for a Cortex-M3, where
-    CMSIS-NN is plain C, a Cortex-M4 with its DSP kernels, and a Cortex-M55 with its vectors.
-    FOLDER has CMSIS-NN's `Include`, and in `lib` the libraries `cortex-m3.a`, `cortex-m4.a` and
-    `cortex-m55.a`; `--optimise` is for our source. Outputs of both are compared with TensorFlow
-    Lite Micro's interpreter, bit for bit. Flash holds the linked parts of the library.
+    Each model is exported whole, in the least arena that bands of rows reach, and with
+    `--kernels cmsis-nn`: for a Cortex-M3, where CMSIS-NN is plain C, a Cortex-M4 and M7 with its
+    DSP kernels, and a Cortex-M55 with its vectors. FOLDER has CMSIS-NN's `Include`, and in `lib`
+    the libraries `cortex-m3.a`, `cortex-m4.a`, `cortex-m7.a` and `cortex-m55.a`; `--optimise` is
+    for our source. All outputs are compared with TensorFlow Lite Micro's interpreter, bit for bit.
+    Flash holds the linked parts of the library.
     """
     cmsis_nn: Path | None = asked.given.cmsis_nn
     if cmsis_nn is None:
@@ -297,28 +301,64 @@ def c_kernels(asked: Asked) -> Iterator[Row]:
     for path in required(asked.models or shared_tflite(MODELS[:4]), TFLITE_MODELS):
         inputs = random_inputs(path, 1)
         expected = joined(tflm_outputs(path, inputs))
-        for target, extension in BOARDS:
-            both = []
-            for kernels in ([], ["--kernels", "cmsis-nn", "--extension", extension]):
-                with tempfile.TemporaryDirectory(prefix="arenite-") as text:
-                    folder = Path(text)
-                    arena = export_c(path, folder / "c", *kernels)
-                    subject = exported(folder / "c", optimised=(asked.given.optimise,))
-                    if kernels:
-                        subject = with_cmsis_nn(subject, target, cmsis_nn)
-                    both.append(on_board(target, subject, folder / "b", joined(inputs), arena))
-            ours, theirs = both
-            ratio = ours.instructions / theirs.instructions
-            right = ours.outputs == theirs.outputs == expected
-            label = f"{path.stem}, {target.processor}"
-            asked.require(right, f"{label}: the interpreter's bits")
-            is_quick = extension != "none" or ratio <= MOST_OF_PLAIN_C
-            asked.require(is_quick, f"{label}: {ratio:.2f} of CMSIS-NN's instructions in plain C")
-            yield {
-                "model": path.stem, "processor": f"{target.processor}, {extension}",
-                "ours": f"{ours.instructions / 1e6:,.1f} M",
-                "CMSIS-NN": f"{theirs.instructions / 1e6:,.1f} M", "ours in parts of it": ratio,
-                "arena": ours.arena, "its arena": theirs.arena, "stack": ours.stack,
-                "its stack": theirs.stack, "flash": ours.flash, "its flash": theirs.flash,
-                "bits": "TFLM's" if right else "DIFFERENT",
-            }  # fmt: skip
+        budget = BUDGETS.get(path.stem)
+        banded = ["--budget", str(budget)] if budget else None
+        with tempfile.TemporaryDirectory(prefix="arenite-") as text:
+            sources = _Sources(path, Path(text), asked)
+            for target, extension in BOARDS:
+                theirs = ["--kernels", "cmsis-nn", "--extension", extension]
+                found = [
+                    each if each is None else sources.on(target, each, joined(inputs))
+                    for each in ([], banded, theirs)
+                ]
+                label = f"{path.stem}, {target.processor}"
+                yield _kernels_row(label, extension, found, expected, asked)
+
+
+@dataclass(slots=True)
+class _Sources:
+    """A model as C source by several options, each exported once."""
+
+    path: Path
+    folder: Path
+    asked: Asked
+    arenas: dict[str, int] = field(default_factory=dict)
+
+    def on(self, target: Board, options: Sequence[str], inputs: bytes) -> OnBoard:
+        """Return the measurements of the model, exported with options, on a board."""
+        name = "".join(options) or "whole"
+        source = self.folder / name
+        if name not in self.arenas:
+            self.arenas[name] = export_c(self.path, source, *options)
+        subject = exported(source, optimised=(self.asked.given.optimise,))
+        if "--kernels" in options:
+            subject = with_cmsis_nn(subject, target, self.asked.given.cmsis_nn)
+        made = self.folder / f"{target.name}-{name}"
+        return on_board(target, subject, made, inputs, self.arenas[name])
+
+
+def _kernels_row(
+    label: str, extension: str, found: Sequence[OnBoard | None], expected: bytes, asked: Asked
+) -> Row:
+    ours, banded, theirs = found
+    assert ours is not None
+    assert theirs is not None
+    ratio = ours.instructions / theirs.instructions
+    right = all(each is None or each.outputs == expected for each in found)
+    asked.require(right, f"{label}: the interpreter's bits")
+    most = MOST_OF_PLAIN_C if extension == "none" else 1
+    asked.require(ratio <= most, f"{label}: {ratio:.2f} of CMSIS-NN's instructions")
+    model, processor = label.split(", ")
+    return {
+        "model": model, "processor": f"{processor}, {extension}",
+        "ours": _millions(ours), "in bands": _millions(banded) if banded else "",
+        "CMSIS-NN": _millions(theirs), "ours in parts of it": ratio,
+        "in bands in parts of it": banded and banded.instructions / theirs.instructions,
+        "arena": ours.arena, "arena in bands": banded and banded.arena, "its arena": theirs.arena,
+        "stack": ours.stack, "stack in bands": banded and banded.stack, "its stack": theirs.stack,
+        "flash": ours.flash, "its flash": theirs.flash,
+    }  # fmt: skip
+
+
+def _millions(found: OnBoard) -> str:
+    return f"{found.instructions / 1e6:,.2f} M"

@@ -97,8 +97,8 @@ REAL = (
     ("tf2_mobilenet_v2_1.0_224_ptq", M7),
 )
 INSTRUCTIONS = {
-    ("vww_96_int8", M4): 18_250_000, ("kws_ref_model", M55): 1_800_000,
-    ("pretrainedResnet_quant", M55): 4_980_000,
+    ("vww_96_int8", M4): 18_250_000, ("kws_ref_model", M55): 1_415_000,
+    ("pretrainedResnet_quant", M55): 4_181_000,
 }  # fmt: skip
 """Of an inference, by GCC 12.2; another may take 3 % more."""
 BANDED = (

@@ -93,8 +93,8 @@ def as_pairs(weights: Array) -> Array:
     """Return a filter of bytes for vectors, in as many numbers of 16 bits as its pairs take.
 
     Where inputs come in whole vectors, the weights of four outputs for each vector of a window
-    of up to five rows lie side by side. Those of other filters, and of up to three outputs that are left, are in the
-    order of the window.
+    of up to five rows lie side by side. Those of other filters, and of up to three outputs that
+    are left, are in the order of the window.
 
     Args:
         weights: outputs, rows, columns, inputs; int8.
