@@ -123,9 +123,7 @@ def in_channels(weights: Array, *blocks: int) -> Array:
         One axis: for each block rows, columns, channels.
     """
     bounds = [0, *_ends(weights.shape[-1], blocks)]
-    return np.concatenate(
-        [weights[..., start:end].reshape(-1) for start, end in pairwise(bounds)]
-    )
+    return np.concatenate([weights[..., start:end].reshape(-1) for start, end in pairwise(bounds)])
 
 
 def scales_of_vectors(scales: Array, *, is_depthwise: bool) -> Array:
