@@ -32,7 +32,8 @@ def check(folder: Path, model: Path, processor: str, machine: str) -> None:
 def labels(
     folder: Path, inputs: Sequence[Sequence[np.ndarray]], processor: str, machine: str
 ) -> list[int]:
-    make = ["make", "-s", "-C", str(folder), f"CPU={processor}"]
+    floats = "hard" if processor == "cortex-m55" else "soft"
+    make = ["make", "-s", "-C", str(folder), f"CPU={processor}", f"FLOAT={floats}"]
     subprocess.run(make, check=True, capture_output=True)
     with subprocess.Popen(
         [*make, "run", f"MACHINE={machine}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -85,3 +86,28 @@ def test_tensors_lie_in_two_memories_of_a_board(
     assert found["sram"] == 0x20200000
     assert found["psram"] == psram
     assert 0x20000000 <= found["input"] < 0x20200000
+
+
+def test_tensors_lie_in_two_memories_of_a_cortex_m55(tmp_path: Path) -> None:
+    model = tmp_path / "classifier.tflite"
+    model.write_bytes(networks.classifier())
+    folder = exported(model, "--memory", "dtcm=8KiB", "--memory", "sram=64KiB")
+    regions = (
+        "MEMORY {",
+        "  FLASH (rx) : ORIGIN = 0x00000000, LENGTH = 512K",
+        "  DTCM (rwx) : ORIGIN = 0x20000000, LENGTH = 512K",
+        "  RAM (rwx) : ORIGIN = 0x21000000, LENGTH = 2M",
+        "  SRAM (rwx) : ORIGIN = 0x21200000, LENGTH = 2M",
+        "}",
+        "INCLUDE sections.ld",
+        "",
+    )
+    (folder / "memory.ld").write_text("\n".join(regions))
+    main = (folder / "main.c").read_text()
+    (folder / "main.c").write_text(main.replace("0x40004000", "0x59303000"))
+    check(folder, model, "cortex-m55", "mps3-an547")
+    said = subprocess.run(
+        ["arm-none-eabi-nm", folder / "classifier.elf"], capture_output=True, text=True, check=True
+    ).stdout
+    pairs = re.findall(r"(\w+) b classifier_storage_([a-z]+)", said)
+    assert {name: int(at, 16) for at, name in pairs} == {"dtcm": 0x20000000, "sram": 0x21200000}

@@ -8,6 +8,10 @@ void reset(void);
 
 void reset(void)
 {
+#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
+    *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20; /* Floats and vectors. */
+    __asm__ volatile("dsb\n\tisb");
+#endif
     const uint32_t *from = data_load;
     for (volatile uint32_t *to = data_start; to < data_end; ++to)
         *to = *from++;
