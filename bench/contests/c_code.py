@@ -266,9 +266,10 @@ def _onnx2c(path: Path, given: Array, expected: Array, asked: Asked, folder: Pat
 
 BOARDS: Final = (
     (LARGE_M3, "none"), (board(M4), "dsp"), (board(M7), "dsp"), (board(M55), "mve"),
+    (board("virt"), "none"),
 )  # fmt: skip
 MOST_OF_PLAIN_C: Final = 1.3
-"""Instructions of ours on a Cortex-M3, at most, in parts of those of CMSIS-NN's plain C."""
+"""Instructions of ours, at most, in parts of those of CMSIS-NN's plain C."""
 
 
 @contest(
@@ -285,10 +286,11 @@ def c_kernels(asked: Asked) -> Iterator[Row]:
     """Our C kernels and those of CMSIS-NN, by instructions on emulated boards.
 
     Each model is exported whole, in the least arena that bands of rows reach, and with
-    `--kernels cmsis-nn`: for a Cortex-M3, where CMSIS-NN is plain C, a Cortex-M4 and M7 with its
-    DSP kernels, and a Cortex-M55 with its vectors. FOLDER has CMSIS-NN's `Include`, and in `lib`
-    the libraries `cortex-m3.a`, `cortex-m4.a`, `cortex-m7.a` and `cortex-m55.a`; `--optimise` is
-    for our source. All outputs are compared with TensorFlow Lite Micro's interpreter, bit for bit.
+    `--kernels cmsis-nn`: for a Cortex-M3 and RISC-V, where CMSIS-NN is plain C, a Cortex-M4 and M7
+    with its DSP kernels, and a Cortex-M55 with its vectors. FOLDER has CMSIS-NN's `Include`, and
+    in `lib` the libraries `cortex-m3.a`, `cortex-m4.a`, `cortex-m7.a`, `cortex-m55.a` and
+    `rv32imac.a`; `--optimise` is for our source. All outputs are compared with TensorFlow Lite
+    Micro's interpreter, bit for bit.
     Flash holds the linked parts of the library.
     """
     cmsis_nn: Path | None = asked.given.cmsis_nn
@@ -353,9 +355,11 @@ def _kernels_row(
         "model": model, "processor": f"{processor}, {extension}",
         "ours": _millions(ours), "in bands": _millions(banded) if banded else "",
         "CMSIS-NN": _millions(theirs), "ours in parts of it": ratio,
-        "in bands in parts of it": banded and banded.instructions / theirs.instructions,
-        "arena": ours.arena, "arena in bands": banded and banded.arena, "its arena": theirs.arena,
-        "stack": ours.stack, "stack in bands": banded and banded.stack, "its stack": theirs.stack,
+        "in bands in parts of it":
+            banded.instructions / theirs.instructions if banded else None,
+        "arena": ours.arena, "arena in bands": banded.arena if banded else None,
+        "its arena": theirs.arena, "stack": ours.stack,
+        "stack in bands": banded.stack if banded else None, "its stack": theirs.stack,
         "flash": ours.flash, "its flash": theirs.flash,
     }  # fmt: skip
 
