@@ -1,4 +1,4 @@
-"""Transformers beside other engines: encoders, tokens of decoders, and arenas in bands."""
+"""Transformers beside other engines: encoders, tokens of decoders, arenas in bands, and as C."""
 
 import statistics
 import tempfile
@@ -20,6 +20,11 @@ from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.making.programs import random_inputs
 from arenite.pipeline.session import Session
 from arenite.runtime.targets.onnxruntime import stock_options, stock_session
+from bench.boards import run as running
+from bench.boards.board import board
+from bench.boards.program import exported
+from bench.byte_encoder import byte_encoder
+from bench.contests.c_code import export_c, on_board
 from bench.contests.runtime import difference
 from bench.harness import llama_cpp
 from bench.harness.contest import TABLE, Asked, Row, chosen, contest, note, option
@@ -33,6 +38,7 @@ from bench.zoo.llama import smollm
 
 Array = NDArray[Any]
 _ENCODERS, _DECODING, _ARENAS = "Encoders", "One token of a decoder", "Arenas in bands"
+_AS_C = "An encoder of 8-bit integers as C source"
 _PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "ncnn": "ncnn"}
 ENCODERS = ("bert-mini", "minilm-layers", "deit-tiny", "vit-tiny")
 DECODERS: dict[str, Callable[[], onnx.ModelProto]] = {
@@ -40,6 +46,10 @@ DECODERS: dict[str, Callable[[], onnx.ModelProto]] = {
     "SmolLM-135M": smollm,
 }
 CACHES = (256, 2048)
+BOARDS = ("mps2-an500", "mps3-an547")
+_BYTES = 166_912
+"""Arena of the encoder as C: with 192 B more than tokens, results of a head, keys and values of
+another, bands are of single rows."""
 _CHUNK = 16
 _LLAMA, _CPP = "SmolLM-135M", "llama.cpp"
 """The decoder that llama.cpp takes."""
@@ -59,24 +69,29 @@ _AS_STOCK, _RIGHT = 1e-5, 1e-3
     }, _ARENAS: {
         "tokens": "", "arena": "", "bytes": "", "times less": ".2f", "latency": ".2f",
         "predicted": ".2f",
+    }, _AS_C: {
+        "processor": "", "RAM in all": "", "arena": "", "stack": "", "flash": "",
+        "instructions": "",
     }},
     rounds=5,
     options=[
         option("--tables", nargs="+", default=(), metavar="TABLE",
-               help="of encoders, decoding and arenas (default: all)"),
+               help="of encoders, decoding, arenas and c (default: all)"),
         option("--seconds", type=float, default=0.3, help="seconds of a sample (default: 0.3)"),
     ],
 )  # fmt: skip
 def transformers(asked: Asked) -> Iterator[Row]:
-    """Transformers beside other engines: encoders, tokens of decoders, and arenas in bands.
+    """Transformers beside other engines: encoders, tokens of decoders, arenas in bands, and as C.
 
     Times are of the processor, one thread, engines in turn; below 1 ours is faster. A decoder has
     a full cache and computes one token: in our sessions the cache is a state, ONNX Runtime takes
     and returns it. Weights of 4 bits are those of `arenite compress --bits 4 --block 32`, and of
     the same file; llama.cpp, where it is installed, has its own `Q4_0`. BERT-mini in
-    bands is compared with itself whole.
+    bands is compared with itself whole. The encoder of 8-bit integers has BERT-tiny's shape and
+    512 tokens, int8 in and out; its C source runs on emulated boards and gives the bits of our
+    runtime.
     """
-    tables = {"encoders": _encoders, "decoding": _decoding, "arenas": _arenas}
+    tables = {"encoders": _encoders, "decoding": _decoding, "arenas": _arenas, "c": _as_c}
     for name in chosen(asked.given.tables, tables, "table"):
         yield from tables[name](asked)
 
@@ -239,4 +254,26 @@ def _arenas(asked: Asked) -> Iterator[Row]:
                 "times less": frontier[0].height / fit.height,
                 "latency": paired_ratios(seconds[name], seconds["whole"]),
                 "predicted": 1 + fit.slowdown,
+            }  # fmt: skip
+
+
+def _as_c(asked: Asked) -> Iterator[Row]:
+    path = asked.folder / "encoder.tflite"
+    path.write_bytes(byte_encoder())
+    inputs = running.random_inputs(path, 1)
+    with Session(path) as session:
+        (port,) = session.inputs
+        expected = running.joined([list(session.run({port.name: inputs[0][0]}).values())])
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        arena = export_c(path, folder / "c", "--budget", str(_BYTES), "--rounding", "even")
+        subject = exported(folder / "c")
+        for name in BOARDS:
+            target = board(name)
+            found = on_board(target, subject, folder / name, running.joined(inputs), arena)
+            asked.require(found.outputs == expected, f"{name}: the bits of our runtime")
+            yield {
+                TABLE: _AS_C, "processor": target.processor, "RAM in all": found.ram,
+                "arena": found.arena, "stack": found.stack, "flash": found.flash,
+                "instructions": f"{found.instructions / 1e6:,.1f} M",
             }  # fmt: skip
