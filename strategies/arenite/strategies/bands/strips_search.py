@@ -15,14 +15,21 @@ from arenite.planner import Candidate, Costs, Program, Rules, ShouldStop, Step
 from arenite.planner.operators import Strips
 from arenite.planner.placement import Placer
 from arenite.planner.programs import RowStep, never, steps_by_rows
-from arenite.strategies.bands.binding import BandsLimitError
+from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.chains import ChainsSearch
 from arenite.strategies.bands.regions import LONGEST
 from arenite.strategies.bands.repeats import repeat_cheap_steps
 from arenite.strategies.bands.search import BandsSearch
+from arenite.strategies.bands.strips import fuse
 
 _BESIDE_BLOCKS = 4
 """Most steps of a region in strips of columns where blocks run as one: about those of a block."""
+_WIDTH = 8
+"""Columns of a strip."""
+_LEAST_SHARE = 0.1
+"""Share of the largest load that a tensor must take to be tried in strips."""
+_LENGTHS = (3, 2)
+"""Numbers of steps that are tried as one: an expansion, its window, and the projection."""
 _MOST_WORK = 1.75
 """Most multiply-adds, as a multiple of those of the whole program."""
 
@@ -90,10 +97,14 @@ class StripsSearch:
         return self._plain.above(room, byte_s)
 
     def frontier(self) -> Iterator[Candidate]:
-        """Yield programs of descending height, each slower than the one before."""
-        yield self.whole
+        """Yield programs of descending height."""
+        lowest = self.whole
+        yield lowest
         for way in self._ways():
-            yield from islice(way.frontier(), 1, None)
+            for found in islice(way.frontier(), 1, None):
+                if found.height < lowest.height:
+                    lowest = found
+                    yield lowest
 
     def _ways(self) -> Iterator[BandsSearch | ChainsSearch]:
         """Yield the searches in which less and less is kept, as long as they are of use."""
@@ -106,19 +117,26 @@ class StripsSearch:
             way.program, above=way.lowest, is_allowed=way.is_allowed, in_strips=LONGEST
         )
         yield way
-        if way.lowest is not self.whole:
-            above, known = way, dict[int, tuple[Step, RowStep | None]]()
+        apart = way
+        narrower = None if way.lowest is self.whole else self._narrower(way)
+        while narrower is not None:
+            yield narrower
+            way = narrower
+            is_of_use = narrower.lowest is not narrower.whole
+            narrower = self._narrower(narrower) if is_of_use else None
+        if apart.lowest is not self.whole:
+            known = dict[int, tuple[Step, RowStep | None]]()
 
             def search(program: Program) -> BandsSearch:
                 return self._make(
                     program,
-                    above=above.lowest,
-                    is_allowed=above.is_allowed,
+                    above=apart.lowest,
+                    is_allowed=apart.is_allowed,
                     in_strips=_BESIDE_BLOCKS,
                     known=known,
                 )
 
-            chains = ChainsSearch(way, search, self._most_work)
+            chains = ChainsSearch(apart, search, self._most_work)
             if chains.is_of_use:
                 yield chains
 
@@ -136,7 +154,36 @@ class StripsSearch:
             repeated, copies = repeat_cheap_steps(parts)
             yield repeated, _among(names, copies)
 
+    def _narrower(self, way: BandsSearch) -> BandsSearch | None:
+        """Return the search with the binding step in strips; None if that is no use."""
+        binding = binding_of(way.lowest)
+        if binding is None:
+            return None
+        makers = {step.outputs[0]: index for index, step in enumerate(way.program.steps)}
+        for held in binding.held:
+            if held.tensor in makers and held.size >= _LEAST_SHARE * binding.load:
+                fused = self._in_strips(way, makers[held.tensor])
+                if fused is not None:
+                    return self._make(
+                        fused, above=way.lowest, is_allowed=way.is_allowed, in_strips=LONGEST
+                    )
+        return None
+
+    def _in_strips(self, way: BandsSearch, start: int) -> Program | None:
+        """Return the program with a step and those after it as one, None if that cannot be."""
+        for length in _LENGTHS:
+            steps = range(start, min(start + length, len(way.program.steps)))
+            if way.can_run_by_rows(steps):
+                fused = fuse(way.program, steps.start, steps.stop, _WIDTH)
+                if fused is not None and _multiply_adds(fused) <= self._most_work:
+                    return fused
+        return None
+
 
 def _among(names: Container[str], copies: Mapping[str, str]) -> Callable[[RowStep], bool]:
     """Return whether a step, or the one that it is a copy of, has one of some names."""
     return lambda each: copies.get(each.step.name, each.step.name) in names
+
+
+def _multiply_adds(program: Program) -> int:
+    return sum(step.operator.multiply_adds(program.operands(step)) for step in program.steps)
