@@ -91,7 +91,7 @@ class ChainsSearch:
                 if lowest.height <= budget:
                     return lowest
                 peak = min(peak - 1, peak * budget // found.height)
-            lowest = min(lowest, *self._lower(), key=lambda each: each.height)
+            lowest = min((lowest, *self._lower()), key=lambda each: each.height)
             if lowest.height <= budget:
                 return lowest
         except SearchStoppedError:
