@@ -3,7 +3,7 @@
 import pytest
 
 from arenite import Generator
-from support.decoders import add_tokenizer, decoder_file
+from support.decoders import DIMS, add_tokenizer, decoder_file
 
 
 @pytest.fixture
@@ -53,3 +53,12 @@ def test_ctrl_c_keeps_what_was_written(decoder, run, monkeypatch):
     code, out, err = run("generate", decoder, "--tokens", "1,5,7")
     assert (code, len(out.split())) == (130, 2)
     assert "interrupted" in err
+
+
+def test_the_program_of_a_decoder_is_valid(decoder, run, tmp_path):
+    program = tmp_path / "decoder.arena"
+    given = [each for name, lengths in DIMS.items() for each in ("--dim", f"{name}={lengths}")]
+    assert run("build", decoder, *given, "-o", program)[0] == 0
+    code, out, err = run("verify", program)
+    assert code == 0, err
+    assert "past_sequence_length=0..63+" in out

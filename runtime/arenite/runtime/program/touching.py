@@ -111,6 +111,9 @@ class _FileRun:
         root = self._root
         turns = [self._turn(*turn) for turn in turns_of(root)]
         states = [state["tensor"] for state in root.get("states") or ()]
+        grown = {
+            state["tensor"] for state in root.get("states") or () if state.get("rows", -1) >= 0
+        }
         filled = [
             index
             for index, each in enumerate(self._tensors)
@@ -125,6 +128,12 @@ class _FileRun:
                 for index, name in enumerate(names)
                 if self._is_placed(index)
             )
+            # What a run leaves in a state that grows is rows that were there and new ones.
+            + tuple(
+                self._placed(each, _grown(names[each]))
+                for each in sorted(grown)
+                if self._is_placed(each)
+            )
             + tuple(self._parts),
             tuple(
                 TouchingTurn(
@@ -136,7 +145,11 @@ class _FileRun:
                 )
             ),
             tuple(names[each] for each in dict.fromkeys(inputs) if self._is_placed(each)),
-            tuple(names[each] for each in dict.fromkeys(outputs) if self._is_placed(each)),
+            tuple(
+                _grown(names[each]) if each in grown else names[each]
+                for each in dict.fromkeys(outputs)
+                if self._is_placed(each)
+            ),
         )  # fmt: skip
 
     def stage_runs(self, system: System) -> Iterator[StageRun]:
@@ -365,6 +378,11 @@ class _FileRun:
 
     def _elements(self, index: int) -> int:
         return math.prod(self._shape(index))
+
+
+def _grown(name: str) -> str:
+    """Return the name of what a run leaves in a state that grows."""
+    return f"{name} (grown)"
 
 
 def _is_one_stretch(move: Root) -> bool:
