@@ -41,11 +41,10 @@ class SharedHead:
             inputs = [(index, port.name) for index, port in enumerate(program.inputs)]
             given = [each for each in inputs if f"{name}.{each[1]}" not in handed]
             self._ports[name] = given, [port.name for port in program.outputs]
-            before = _mapped()
             made = Interpreter.from_bytes(member.data, arena_size=_ARENA_BYTES)
             self._interpreters[name] = made
             index, tensor = inputs[0]
-            self._bases[name] = _address(before, made, index) - self._places[name][tensor]
+            self._bases[name] = _address(made, index) - self._places[name][tensor]
 
     def run(self, name: str, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Run a model; what other models hand on lies in the head."""
@@ -64,26 +63,22 @@ class SharedHead:
         return self.bytes[begin : begin + like.nbytes].view(like.dtype).reshape(like.shape)
 
 
-def _address(mapped: set[range], interpreter: Any, index: int) -> int:
-    """Return where an input of an interpreter lies: what is written there is found in memory.
-
-    Args:
-        mapped: Memory of the process before the interpreter was made, to whose arena the system
-            then maps memory of its own.
-        interpreter: The interpreter.
-        index: Of the input.
-    """
+def _address(interpreter: Any, index: int) -> int:
+    """Return where an input of an interpreter lies: what is written there is found in memory."""
     details = interpreter.get_input_details(index)
     shape, dtype = details["shape"], np.dtype(details["dtype"])
     size = int(np.prod(shape)) * dtype.itemsize
-    data = np.random.default_rng(size).integers(1, 100, size, np.uint8)
+    data = np.random.default_rng().integers(1, 100, size, np.uint8)  # as no arena has it yet
     interpreter.set_input(data.view(dtype).reshape(shape), index)
-    (arena,) = [each for each in _mapped() - mapped if len(each) >= _ARENA_BYTES]
+    found = []
     with Path("/proc/self/mem").open("rb", buffering=0) as memory:
-        memory.seek(arena.start)
-        place = memory.read(len(arena)).find(data.tobytes())
-    assert place >= 0
-    return arena.start + place
+        for arena in _mapped():
+            if len(arena) >= _ARENA_BYTES:
+                memory.seek(arena.start)
+                place = memory.read(len(arena)).find(data.tobytes())
+                found += [arena.start + place] if place >= 0 else []
+    (address,) = found
+    return address
 
 
 def _mapped() -> set[range]:
