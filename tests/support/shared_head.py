@@ -6,7 +6,7 @@ head are copied from the interpreter that ran before, so all is as if they share
 
 import ctypes
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,21 +64,32 @@ class SharedHead:
 
 
 def _address(interpreter: Any, index: int) -> int:
-    """Return where an input of an interpreter lies: what is written there is found in memory."""
+    """Return where an input of an interpreter lies: all that is written there is found there."""
     details = interpreter.get_input_details(index)
     shape, dtype = details["shape"], np.dtype(details["dtype"])
     size = int(np.prod(shape)) * dtype.itemsize
-    data = np.random.default_rng().integers(1, 100, size, np.uint8)  # as no arena has it yet
-    interpreter.set_input(data.view(dtype).reshape(shape), index)
+    random = np.random.default_rng()  # which no arena has yet
+    # Both live until the end, so that none of their copies has the address of another.
+    written = [random.integers(1, 100, size, np.uint8).tobytes() for _ in range(2)]
     found = []
-    with Path("/proc/self/mem").open("rb", buffering=0) as memory:
-        for arena in _mapped():
-            if len(arena) >= _ARENA_BYTES:
-                memory.seek(arena.start)
-                place = memory.read(len(arena)).find(data.tobytes())
-                found += [arena.start + place] if place >= 0 else []
-    (address,) = found
+    for data in written:
+        interpreter.set_input(np.frombuffer(data, dtype).reshape(shape), index)
+        found.append(set(_places(data)))
+    (address,) = found[0] & found[1]
     return address
+
+
+def _places(data: bytes) -> Iterator[int]:
+    """Yield where some bytes lie in the large mappings of this process."""
+    with Path("/proc/self/mem").open("rb", buffering=0) as memory:
+        for span in _mapped():
+            if len(span) >= _ARENA_BYTES:
+                memory.seek(span.start)
+                held = memory.read(len(span))
+                place = held.find(data)
+                while place >= 0:
+                    yield span.start + place
+                    place = held.find(data, place + 1)
 
 
 def _mapped() -> set[range]:

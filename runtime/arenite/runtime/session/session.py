@@ -221,7 +221,7 @@ class Session(Closing):
         self._process = os.getpid() if has_threads else None
         self._label = label
         self._dimensions = tuple(Dimension(*each) for each in self._native.dimensions())
-        self._is_counted = any(each.counted_by for each in self._dimensions)
+        self._counted = {each.name: each.counted_by for each in self._dimensions if each.counted_by}
         self._grows = any(each.grows for each in self._dimensions)
         self._find_ports()
         self._results = _Results(len(self._outputs))
@@ -338,13 +338,14 @@ class Session(Closing):
             SessionForkedError: It has threads, and this is a child of the process that opened it.
         """
         self._check_process()
-        wanted = {**self.sizes, **self.states.lengths}
-        counted = {each.name: each.counted_by for each in self._dimensions if each.counted_by}
+        wanted = self.sizes
+        if self._grows:
+            wanted |= self.states.lengths
         for name, value in {**(sizes or {}), **by_name}.items():
-            if name in counted:
+            if name in self._counted:
                 raise SizeRangeError(
                     self._label,
-                    f"dimension {name!r} is counted by step {counted[name]!r} in each run; it "
+                    f"dimension {name!r} is counted by step {self._counted[name]!r} in each run; it "
                     "cannot be set",
                 )
             if name not in wanted:
@@ -613,7 +614,7 @@ class Session(Closing):
         except _core.ProgramError as error:
             raise ProgramError(str(error), path=self._label) from error
         finally:
-            if self._is_counted and self._open_core is not None:
+            if self._counted and self._open_core is not None:
                 self._find_ports()
 
     def _begin(self) -> None:
