@@ -18,6 +18,8 @@ from arenite.runtime.targets.tflm import read_tflm_model
 _ARENA_BYTES = 40 * 2**20
 """So large that the allocator of C maps memory for it."""
 
+_CHUNK = 2**20
+
 
 class SharedHead:
     """The head, and the interpreters of a system.
@@ -80,20 +82,24 @@ def _address(interpreter: Any, index: int) -> int:
 
 
 def _places(data: bytes) -> Iterator[int]:
-    """Yield where some bytes lie in the large mappings of this process."""
+    """Yield where some bytes lie in the large mappings of this process, without its own copy."""
+    held = bytearray(_CHUNK)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(held))
+    own = range(address - len(data), address + _CHUNK)
     with Path("/proc/self/mem").open("rb", buffering=0) as memory:
         for span in _mapped():
-            if len(span) >= _ARENA_BYTES:
-                memory.seek(span.start)
-                held = memory.read(len(span))
-                place = held.find(data)
-                while place >= 0:
-                    yield span.start + place
-                    place = held.find(data, place + 1)
+            if len(span) < _ARENA_BYTES:
+                continue
+            for begin in range(span.start, span.stop, _CHUNK - len(data)):
+                memory.seek(begin)
+                count = memory.readinto(memoryview(held)[: min(_CHUNK, span.stop - begin)])
+                place = held.find(data, 0, count)
+                if place >= 0 and begin + place not in own:
+                    yield begin + place
 
 
 def _mapped() -> set[range]:
-    """Return the memory of this process that may be written."""
+    """Return the memory that this process has mapped for itself, without small blocks."""
     lines = Path("/proc/self/maps").read_text().splitlines()
-    spans = (re.match(r"([0-9a-f]+)-([0-9a-f]+) rw-p", line) for line in lines)
+    spans = (re.fullmatch(r"([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0 *", line) for line in lines)
     return {range(int(each[1], 16), int(each[2], 16)) for each in spans if each}

@@ -221,7 +221,8 @@ class Session(Closing):
         self._process = os.getpid() if has_threads else None
         self._label = label
         self._dimensions = tuple(Dimension(*each) for each in self._native.dimensions())
-        self._counted = {each.name: each.counted_by for each in self._dimensions if each.counted_by}
+        counted = [each for each in self._dimensions if each.counted_by]
+        self._counted = {each.name: each.counted_by for each in counted}
         self._grows = any(each.grows for each in self._dimensions)
         self._find_ports()
         self._results = _Results(len(self._outputs))
@@ -345,8 +346,8 @@ class Session(Closing):
             if name in self._counted:
                 raise SizeRangeError(
                     self._label,
-                    f"dimension {name!r} is counted by step {self._counted[name]!r} in each run; it "
-                    "cannot be set",
+                    f"dimension {name!r} is counted by step {self._counted[name]!r} in each run; "
+                    "it cannot be set",
                 )
             if name not in wanted:
                 known = ", ".join(map(repr, wanted)) or "none"
