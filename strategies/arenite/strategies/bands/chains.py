@@ -8,14 +8,16 @@ through within the peak: wide strips, only its last steps in strips, or none.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from arenite.planner import Candidate, Program, Step
 from arenite.planner.tensors import has_rows, row_bytes
 from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.paths import SearchStoppedError
-from arenite.strategies.bands.search import BandsSearch
+from arenite.strategies.bands.search import BandsSearch, descending
 from arenite.strategies.bands.strips import fused_step, with_fused
 
 _LONGEST = 4
@@ -101,14 +103,8 @@ class ChainsSearch:
     def frontier(self) -> Iterator[Candidate]:
         """Yield the lowest program of the given search, and lower ones, each of more work."""
         lowest = self._given.lowest
-        yield lowest
-        try:
-            for found in self._lower():
-                if found.height < lowest.height:
-                    lowest = found
-                    yield lowest
-        except SearchStoppedError:
-            return
+        with suppress(SearchStoppedError):
+            yield from descending(chain([lowest], self._lower()))
 
     def _lower(self) -> Iterator[Candidate]:
         """Yield programs between the lowest of the given search and the least peak."""

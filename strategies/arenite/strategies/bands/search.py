@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
@@ -44,6 +45,15 @@ _NEAR = 1.02
 least takes bands of single rows."""
 _ATTEMPTS = 6
 """Peaks that are tried before a plan fits a budget."""
+
+
+def descending(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Yield the first of some programs, and each that is lower than all before it."""
+    height = math.inf
+    for each in candidates:
+        if each.height < height:
+            height = each.height
+            yield each
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +179,8 @@ class BandsSearch:
 
     def frontier(self) -> Iterator[Candidate]:
         """Yield programs of descending height, each slower than the one before."""
-        lowest = self.whole
-        yield lowest
-        try:
-            for found in self._lower():
-                if found.height < lowest.height:
-                    lowest = found
-                    yield lowest
-        except SearchStoppedError:
-            return
+        with suppress(SearchStoppedError):
+            yield from descending(chain([self.whole], self._lower()))
 
     @property
     def least(self) -> int:

@@ -8,7 +8,7 @@ strip and recomputes columns that two strips share; blocks whose steps run as on
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeAlias
 
 from arenite.planner import Candidate, Costs, Program, Rules, ShouldStop, Step
@@ -19,7 +19,7 @@ from arenite.strategies.bands.binding import BandsLimitError, binding_of
 from arenite.strategies.bands.chains import ChainsSearch
 from arenite.strategies.bands.regions import LONGEST
 from arenite.strategies.bands.repeats import repeat_cheap_steps
-from arenite.strategies.bands.search import BandsSearch
+from arenite.strategies.bands.search import BandsSearch, descending
 from arenite.strategies.bands.strips import fuse
 
 _BESIDE_BLOCKS = 4
@@ -98,13 +98,8 @@ class StripsSearch:
 
     def frontier(self) -> Iterator[Candidate]:
         """Yield programs of descending height."""
-        lowest = self.whole
-        yield lowest
-        for way in self._ways():
-            for found in islice(way.frontier(), 1, None):
-                if found.height < lowest.height:
-                    lowest = found
-                    yield lowest
+        lower = chain.from_iterable(islice(way.frontier(), 1, None) for way in self._ways())
+        yield from descending(chain([self.whole], lower))
 
     def _ways(self) -> Iterator[BandsSearch | ChainsSearch]:
         """Yield the searches in which less and less is kept, as long as they are of use."""
