@@ -93,9 +93,9 @@ def _places(data: bytes) -> Iterator[int]:
             for begin in range(span.start, span.stop, _CHUNK - len(data)):
                 memory.seek(begin)
                 count = memory.readinto(memoryview(held)[: min(_CHUNK, span.stop - begin)])
-                place = held.find(data, 0, count)
-                if place >= 0 and begin + place not in own:
-                    yield begin + place
+                for found in re.finditer(re.escape(data), memoryview(held)[:count]):
+                    if begin + found.start() not in own:
+                        yield begin + found.start()
 
 
 def _mapped() -> set[range]:
