@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,17 @@ import pytest
 
 from arenite.pipeline.base.memories import spread_over
 from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.making.exporting import CRequest, bands_for_c
 from arenite.pipeline.session import Session
 from arenite.pipeline.targets.c import lower_model_for_c
-from arenite.planner.programs.costs import Costs, Link
 from arenite.planner.programs.memories import CostedMemory
 from arenite.planner.programs.ordering import FindOrder
 from arenite.planner.rewrites.derivation import derive
-from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.base.layout import CPort, Interface
 from arenite.runtime.cexport.base.options import COptions, Extension, Vectors
 from arenite.runtime.cexport.export import CExport, export_c
 from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
-from arenite.strategies import BandsLimitError, StripsSearch, find, find_order
+from arenite.strategies import BandsLimitError, find, find_order
 
 WARNINGS = (
     "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-pedantic", "-Werror",
@@ -67,13 +65,10 @@ class Bands:
     reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
-        self._lowered = lowered = lower_model_for_c(self.path, self.reading)
-        program = derive(lowered.program, lowered.rules_in_bands, best_order()).program
-        ordered = lowered.program.reordered([step.name for step in program.steps])
-        self._banding = StripsSearch(
-            ordered, lowered.rules_in_bands, Costs(30e6, 100e6, Link(1e6, 1e6), step_s=2e-6),
-            find("best"), is_allowed=partial(has_kernel_by_rows, ordered, lowered.shifted),
-        )  # fmt: skip
+        self._lowered = lower_model_for_c(self.path, self.reading)
+        request = CRequest(self.path, self.path.parent, self.reading, find("best"), None)
+        with bands_for_c(request, self._lowered) as self._banding:
+            pass  # nobody watches it
 
     @property
     def least(self) -> int:

@@ -5,11 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.pipeline.base.reading import Reading
-from arenite.pipeline.making.exporting import CRequest, bands_for_c
-from arenite.pipeline.targets.c import lower_model_for_c
-from arenite.runtime.cexport import COptions, export_c
-from arenite.strategies import find
 from bench.byte_encoder import byte_encoder
 from support.exported_c import Bands, Machine, Ours, compiled, drawn, exported
 from support.quantised_onnx import FORMS, quantised
@@ -75,13 +70,8 @@ def test_attention_of_bytes_in_groups_of_heads_and_bands_gives_the_bits_of_our_r
 ) -> None:
     path = tmp_path / "encoder.tflite"
     path.write_bytes(byte_encoder(48, layers=1, features=32))
-    request = CRequest(path, tmp_path / "c", Reading(), find("best"), None)
-    lowered, whole = lower_model_for_c(path), exported(path, rounding="even")
-    with bands_for_c(request, lowered) as search:
-        *_, least = search.frontier()
-    banded = export_c(
-        lowered.compiled(least.derivation), least.plan, COptions(rounding="even"), lambda _: None
-    )
+    whole, bands = exported(path, rounding="even"), Bands(path)
+    banded = bands.within(bands.least, rounding="even")
     # Tokens, results of one head, keys and values of the other, and a few rows.
     tokens = 48 * 32
     assert banded.arena_bytes <= 2.5 * tokens + 256

@@ -152,7 +152,9 @@ class RowPlaces:
             under = tensor.alias.tensor
             if name in pieces:
                 wholes.add(under)
-            elif under not in pieces and _lies_as(tensor, program.tensors[under]):
+            elif under not in pieces and has_rows_of(
+                tensor, program.tensors[under], tensor.alias.offset
+            ):
                 pairs.append((name, under))
             else:
                 touched |= {name, self._below(under)}
@@ -170,11 +172,10 @@ class RowPlaces:
         return name
 
 
-def _lies_as(tensor: Tensor, storage: Tensor) -> bool:
-    """Tell whether a tensor has the rows of the one that it lies in, at their places."""
+def has_rows_of(tensor: Tensor, storage: Tensor, offset: int) -> bool:
+    """Tell whether a tensor at an offset in a storage has its rows, at their places."""
     return (
-        tensor.alias is not None
-        and same(tensor.alias.offset, 0)
+        same(offset, 0)
         and tensor.dtype is storage.dtype
         and same_lengths(tensor.shape, storage.shape)
     )

@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from arenite.planner.operators.bands import Band, Pieces
 from arenite.planner.programs.program import COMPUTE, Names, Program, Step
-from arenite.planner.programs.row_places import RowPlaces
+from arenite.planner.programs.row_places import RowPlaces, has_rows_of
 from arenite.planner.programs.row_steps import RowStep, row_step
-from arenite.planner.sizes import depends, same, same_lengths
+from arenite.planner.sizes import depends
 from arenite.planner.tensors import Alias, DType, Tensor, TensorKind, has_rows, row_bytes
 
 
@@ -72,9 +72,7 @@ class _Keeping:
             tensor.kind is TensorKind.ACTIVATION
             and has_rows(tensor)
             and depends(row_bytes(tensor))
-            and same(self._program.root(name)[1], 0)
-            and tensor.dtype is storage.dtype
-            and same_lengths(tensor.shape, storage.shape)
+            and has_rows_of(tensor, storage, self._program.root(name)[1])
         )
 
     def _leave_out(self, by_rows: Collection[str]) -> None:

@@ -108,10 +108,10 @@ class Turns:
         places = RowPlaces(program)
         wholes = {name: places.whole(name) for name in places.shapes}
         for name, whole in wholes.items():
-            if program.dimensions:  # what lies in one piece has rows side by side at each size
-                own = program.tensors.get(name)
-                if own is not None and own.shape == whole.shape and not places.keeps(name):
-                    continue
+            own = program.tensors.get(name)
+            if own is not None and own.shape == whole.shape and not places.keeps(name):
+                continue  # a step takes it in one piece, so its rows lie side by side
+            if program.dimensions:
                 holder = places.common_holder(places.of(name))
                 if holder is not None:
                     wholes[name] = replace(whole, alias=Alias(holder))
