@@ -15,8 +15,8 @@ import numpy as np
 from arenite.pipeline.systems import TflmSystem
 from arenite.runtime.targets.tflm import read_tflm_model
 
-_ARENA_BYTES = 40 * 2**20
-"""So large that the allocator of C maps memory for it."""
+_ARENA_BYTES = 256 * 2**20
+"""So large that the allocator of C maps memory for it: no free block of the heap holds as much."""
 
 _CHUNK = 2**20
 
