@@ -203,7 +203,7 @@ def _tried(
             made = policy(program, Budget.parse(text), costs)
         except UnmetBudgetError as error:
             took = time.process_time() - begin
-            yield Tried(*key, of_peak=error.reached / peak_of(program), decide_s=took)
+            yield Tried(*key, of_peak=error.least / peak_of(program), decide_s=took)
             continue
         except (UnsupportedProgramError, MissingDependencyError) as error:
             yield Tried(*key, reason=str(error))

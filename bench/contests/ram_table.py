@@ -88,7 +88,7 @@ def _least(path: Path, boundary: Boundary) -> int:
     try:
         return _arena(path, boundary, 1)
     except BandsLimitError as limit:
-        return _arena(path, boundary, limit.reached)
+        return _arena(path, boundary, limit.least)
 
 
 def _arena(path: Path, boundary: Boundary = Boundary.INCLUDE, budget: int | None = None) -> int:

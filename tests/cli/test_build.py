@@ -212,13 +212,16 @@ def test_a_model_that_nothing_runs_is_refused(refused, program, tmp_path):
     assert not program.exists()
 
 
-def test_the_model_and_the_plan_are_not_overwritten(run, refused, classifier, tmp_path):
-    plan = tmp_path / "plan.json"
+def test_the_model_and_the_plan_are_not_overwritten(run, misused, refused, classifier, tmp_path):
+    plan, link = tmp_path / "plan.json", tmp_path / "link.arena"
     assert run("plan", classifier, "-o", plan)[0] == 0
     for path in (classifier, plan):
         before = path.read_bytes()
-        said = refused("build", classifier, "--plan", plan, "-o", path)
-        assert "choose another name" in said
+        arguments = ("build", classifier, "--plan", plan, "-o")
+        assert "must end in .arena" in misused(*arguments, path)
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
+        assert "choose another name" in refused(*arguments, link)
         assert path.read_bytes() == before
 
 

@@ -79,8 +79,8 @@ def test_a_capacity_may_be_met_in_bands_alone(run_json, refused, block, tmp_path
     found = run_json("build", block, "-o", program, "--capacity", "512KiB")
     assert found["arena_bytes"] <= 512 * 1024 < found["height"]
     said = refused("build", block, "-o", program, "--capacity", "512KiB", "--whole")
-    assert "no plan fits 524288 B" in said
-    assert "no plan fits 65536 B" in refused("build", block, "-o", program, "--capacity", "64KiB")
+    assert "no plan fits 524,288 B" in said
+    assert "no plan fits 65,536 B" in refused("build", block, "-o", program, "--capacity", "64KiB")
 
 
 def test_a_convolution_without_room_for_tiles_runs_in_bands(run_json, tmp_path):

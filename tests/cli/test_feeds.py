@@ -144,8 +144,8 @@ def member(name, content):
     ("content", "message"),
     [
         (None, "cannot be read: No such file"),
-        (b"", "must be one of .npy"),
-        (b"a,b\n1,2\n", "must be one of .npy"),
+        (b"", "not the contents of .npy or .npz"),
+        (b"a,b\n1,2\n", "not the contents of .npy or .npz"),
         (npy()[:-1], "is damaged"),
         (npy()[:20], "is damaged"),
         (npy().replace(b"}", b"("), "is damaged"),  # a bracket that never closes

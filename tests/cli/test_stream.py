@@ -68,7 +68,7 @@ def test_a_hop_is_computed_in_parts_where_memory_is_short(run, refused, tmp_path
     np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-5)
     out = run(*words, "--capacity", found["height"])[1]
     assert f"6 rows of a window of 24, in {found['parts']} parts" in out
-    assert "no plan fits 1024 B" in refused(*words, "--capacity", 1024)
+    assert "no plan fits 1,024 B" in refused(*words, "--capacity", 1024)
 
 
 def test_c_source_computes_a_hop_in_parts_within_a_budget(run, tmp_path):

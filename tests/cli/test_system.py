@@ -34,7 +34,7 @@ def test_a_system_that_cannot_be_is_refused_and_nothing_written(tmp_path, run):
     path = write_system(tmp_path, '"iris"', "iris")
     code, _, err = run("system", path, "--capacity", "1KiB")
     assert code == 1
-    assert "1024 B" in err
+    assert "1,024 B" in err
 
 
 def test_a_system_is_exported_as_c(tmp_path, run_json):

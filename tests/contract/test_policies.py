@@ -39,7 +39,7 @@ def fitted(policy: Policy, program: Program, budget: Budget, costs: Costs) -> Pr
         return policy(program, budget, costs)
     except UnmetBudgetError as error:
         limit = budget.bytes_of(peak_of(program))
-        if (error.policy, error.budget) != (policy.name, limit) or error.reached <= error.budget:
+        if (error.policy, error.budget) != (policy.name, limit) or error.least <= error.budget:
             raise
     except UnsupportedProgramError as error:
         if error.policy != policy.name:
@@ -120,7 +120,7 @@ def test_spills_that_miss_the_budget_in_time_are_not_timed(
     with pytest.raises(UnmetBudgetError) as caught:
         policy.search(program, Budget(limit), QUICK_LINK, lambda: next(clock))
     assert (caught.value.policy, caught.value.budget) == (name, limit)
-    assert limit < caught.value.reached <= peak_of(program)
+    assert limit < caught.value.least <= peak_of(program)
 
 
 @pytest.mark.parametrize("name", known_policies())
@@ -138,7 +138,7 @@ def test_a_program_without_steps_is_as_low_as_it_gets(name: str) -> None:
     check_timeline(made, QUICK_LINK, timeline)
     with pytest.raises(UnmetBudgetError) as caught:
         policy(program, Budget(16), QUICK_LINK)
-    assert caught.value.reached == peak_of(program)
+    assert caught.value.least == peak_of(program)
 
 
 @every_policy

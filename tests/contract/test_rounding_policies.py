@@ -56,7 +56,7 @@ def test_it_leaves_what_fits_and_says_how_low_it_gets(policy: Policy, lowered: L
     with pytest.raises(UnmetBudgetError) as caught:
         policy(program, Budget(16), COSTS)
     assert caught.value.policy == policy.name
-    assert caught.value.reached == peak_of(policy(program, LEAST, COSTS))
+    assert caught.value.least == peak_of(policy(program, LEAST, COSTS))
     assert isinstance(policy, AnytimePolicy)
     check_same_values(program, policy.search(program, LEAST, COSTS, lambda: True), rounded=True)
 

@@ -76,7 +76,7 @@ def test_a_budget_for_all_loads_nothing(decoder, whole):
 def test_budgets_out_of_reach_are_refused(decoder, tmp_path):
     with pytest.raises(OneBudgetError, match="raise --budget") as caught:
         arenite.fit(decoder, 1000, dims=DIMS, weights="rest")
-    least = caught.value.reached
+    least = caught.value.least
     assert arenite.fit(decoder, least, dims=DIMS, weights="rest").total <= least
     with pytest.raises(NoRestError, match="is for `arenite fit`"):
         arenite.build(decoder, tmp_path / "decoder.arena", dims=DIMS, weights="rest")

@@ -86,8 +86,8 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes(name):
         ),
         (
             InfeasibleError(100, 124),
-            "no plan fits 100 B: every plan needs at least 124 B; raise the capacity or "
-            "rewrite the graph to need less",
+            "no plan fits 100 B: every plan needs at least 124 B; raise the capacity, or "
+            "let `arenite fit` change how the model runs",
         ),
         (SearchLimitError("stopped after 5 s", 100), "stopped after 5 s"),
         (

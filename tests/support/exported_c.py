@@ -75,7 +75,7 @@ class Bands:
         """Bytes of the smallest arena there is."""
         with pytest.raises(BandsLimitError) as caught:
             self._banding.within(1)
-        return caught.value.reached
+        return caught.value.least
 
     def within(
         self,

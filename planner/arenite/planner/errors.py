@@ -23,7 +23,8 @@
         ├── InvalidPlanError            the plan breaks a rule (one subclass a rule)
         ├── InvalidTimelineError        a simulated run breaks a rule (one subclass a rule)
         ├── DifferentValuesError        a rewritten program computes other values
-        ├── UnmetBudgetError            a policy does not get as low as the budget
+        ├── BudgetError                 nothing that was found meets a budget
+        │   └── UnmetBudgetError        a policy does not get as low
         ├── UnsupportedProgramError     the policy does not handle such a program
         ├── UnsupportedProblemError     the strategy does not handle such a problem
         ├── FailedStrategyError         the strategy raised an error that is none of ours
@@ -225,8 +226,8 @@ class InfeasibleError(PlanError):
     def __init__(self, capacity: int, lower_bound: int, memory: str = "") -> None:
         where = f" in memory {memory!r}" if memory else ""
         super().__init__(
-            f"no plan fits {capacity} B{where}: every plan needs at least {lower_bound} B; "
-            "raise the capacity or rewrite the graph to need less"
+            f"no plan fits {capacity:,} B{where}: every plan needs at least {lower_bound:,} B; "
+            "raise the capacity, or let `arenite fit` change how the model runs"
         )
         self.capacity = capacity
         self.lower_bound = lower_bound
@@ -297,23 +298,32 @@ class DifferentValuesError(PlanError):
         self.tensor = tensor
 
 
-class UnmetBudgetError(PlanError):
-    """A policy does not meet the budget; another one may.
+class BudgetError(PlanError):
+    """Nothing that was found meets a budget.
 
     Attributes:
         budget: Bytes asked for.
-        reached: The fewest bytes it came to.
+        least: The fewest bytes that were reached.
     """
 
-    def __init__(self, policy: str, budget: int, reached: int, reason: str = "") -> None:
+    def __init__(self, reason: str, budget: int, least: int) -> None:
+        super().__init__(reason)
+        self.budget = budget
+        self.least = least
+
+
+class UnmetBudgetError(BudgetError):
+    """A policy does not meet the budget; another one may."""
+
+    def __init__(self, policy: str, budget: int, least: int, reason: str = "") -> None:
         why = f": {reason}" if reason else ""
         super().__init__(
-            f"policy {policy!r} reaches {reached} B, the budget is {budget} B{why}; "
-            "raise the budget or try another policy"
+            f"policy {policy!r} reaches {least:,} B, the budget is {budget:,} B{why}; "
+            "raise the budget or try another policy",
+            budget,
+            least,
         )
         self.policy = policy
-        self.budget = budget
-        self.reached = reached
 
 
 class UnsupportedProgramError(PlanError):

@@ -121,7 +121,7 @@ def test_windows_lie_in_several_memories(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_budget_below_what_must_stay_is_refused(path: Path) -> None:
-    with pytest.raises(WeightBudgetError, match=r"the weights need at least \d+ B"):
+    with pytest.raises(WeightBudgetError, match=r"the weights need at least [\d,]+ B"):
         fetching(path, "1")
     assert not path.with_name("c").exists()
 

@@ -140,7 +140,7 @@ def with_few_values(model: bytes) -> bytes:
 def test_a_budget_below_the_least_is_refused(path: Path) -> None:
     least = within(path, 1 << 20).frontier[-1].flash
     path.with_name("c").rename(path.with_name("before"))
-    with pytest.raises(FlashBudgetError, match="the least flash is") as caught:
+    with pytest.raises(FlashBudgetError, match="the budget of flash is") as caught:
         within(path, 1000)
     assert (caught.value.budget, caught.value.least) == (1000, least)
     assert not path.with_name("c").exists()

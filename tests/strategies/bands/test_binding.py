@@ -54,8 +54,8 @@ def test_an_arena_larger_than_what_is_live_names_the_gaps(tmp_path):
         ways.within(1)
     binding = caught.value.binding
     assert binding.gaps > 0
-    assert caught.value.reached == binding.load + binding.gaps
-    assert ways.within(caught.value.reached).height == caught.value.reached
+    assert caught.value.least == binding.load + binding.gaps
+    assert ways.within(caught.value.least).height == caught.value.least
 
 
 def test_nothing_live_binds_nothing(ways):
@@ -68,7 +68,7 @@ def test_a_budget_out_of_reach_says_what_is_reached(ways):
     with pytest.raises(BandsLimitError, match="least arena that bands reach") as caught:
         ways.within(64)
     assert isinstance(caught.value, UnmetBudgetError)
-    assert caught.value.reached == min(each.height for each in ways.frontier())
+    assert caught.value.least == min(each.height for each in ways.frontier())
     assert caught.value.binding is not None
     assert not caught.value.is_stopped
 

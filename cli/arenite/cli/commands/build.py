@@ -29,6 +29,7 @@ from arenite.cli.options.model import (
     weight_budget_option,
 )
 from arenite.cli.options.sections import SEARCH, SectionedCommand
+from arenite.cli.options.types import PROGRAM_FILE
 from arenite.cli.render.facts import (
     arena_row,
     facts,
@@ -70,7 +71,7 @@ _DECIDED_BY_PLAN = (
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="MODEL.arena",
+    "-o", "--output", type=PROGRAM_FILE, required=True, metavar="MODEL.arena",
     help="Program file to write.",
 )  # fmt: skip
 @click.option(

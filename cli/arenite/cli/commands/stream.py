@@ -18,6 +18,7 @@ from arenite.cli.options.common import (
 from arenite.cli.options.model import order_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.stream import stream_options
+from arenite.cli.options.types import PROGRAM_FILE
 from arenite.cli.render.facts import arena_row, facts, held_as_json, held_row, name, plan_as_json
 from arenite.pipeline.base import Reading, both, configured, grouped, plural
 from arenite.pipeline.making import StreamedModel, stream_model
@@ -36,7 +37,7 @@ from arenite.strategies import find
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="MODEL.arena",
+    "-o", "--output", type=PROGRAM_FILE, required=True, metavar="MODEL.arena",
     help="Program file to write.",
 )  # fmt: skip
 @sizes_options

@@ -17,6 +17,7 @@ from arenite.cli.options.common import (
 )
 from arenite.cli.options.model import memories_option
 from arenite.cli.options.sections import SEARCH, SectionedCommand
+from arenite.cli.options.types import PROGRAM_FILE
 from arenite.cli.render.facts import (
     arena_row,
     facts,
@@ -37,7 +38,7 @@ from arenite.strategies import find
 @click.command(cls=SectionedCommand, sections=SEARCH)
 @click.argument("description", metavar="SYSTEM.toml", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="SYSTEM.arena",
+    "-o", "--output", type=PROGRAM_FILE, metavar="SYSTEM.arena",
     help="Program file to write.",
 )  # fmt: skip
 @strategy_option

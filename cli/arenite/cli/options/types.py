@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar, cast
 
 import click
 
+from arenite.cli.console.results import STANDARD_OUTPUT
+from arenite.pipeline.making import SUFFIX
 from arenite.planner import AliasKind, Budget
 from arenite.planner.errors import SizeError
 from arenite.planner.programs import SAFE_KINDS
@@ -33,6 +36,17 @@ class Parsed(click.ParamType[_T]):
             return self.parse(value)
         except (ValueError, OverflowError) as error:
             self.fail(str(error), param, ctx)
+
+
+def _program_file(text: str) -> Path:
+    path = Path(text)
+    if path.suffix != SUFFIX and path != STANDARD_OUTPUT:
+        raise ValueError(f"{text!r} must end in {SUFFIX}")
+    return path
+
+
+PROGRAM_FILE = Parsed("file", _program_file)
+"""A program file to write, as other commands tell it by its name."""
 
 
 def size_of(text: str) -> int:
@@ -118,7 +132,7 @@ SHAPE = Parsed("input=shape", _shape)
 def _ranged_shape(text: str) -> tuple[str, tuple[Length, ...]]:
     name, equals, shape = text.rpartition("=")
     lengths = shape.split("x")
-    if not (name and equals):
+    if not (name and equals) or "," in shape:
         raise ValueError(
             f"{text!r} is not INPUT=SHAPE with lengths or ranges LOW..HIGH[:STEP] of at least 0, "
             "such as image=1x3x224x224 or image=1x3x32..1080x32..1920"

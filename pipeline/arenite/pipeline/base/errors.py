@@ -4,7 +4,7 @@ from pathlib import Path
 
 from arenite.pipeline.base.text import percent
 from arenite.planner import AreniteError
-from arenite.planner.errors import FileError, PlanError
+from arenite.planner.errors import BudgetError, FileError, PlanError
 
 
 class OptionsError(AreniteError):
@@ -55,7 +55,7 @@ class SlowdownError(PlanError):
 
     def __init__(self, budget: int, slowdown: float, allowed: float) -> None:
         super().__init__(
-            f"a budget of {budget} B is predicted to take {percent(slowdown)} more time, "
+            f"a budget of {budget:,} B is predicted to take {percent(slowdown)} more time, "
             f"{percent(allowed)} is allowed; raise --slowdown or --budget"
         )
         self.budget = budget
@@ -63,21 +63,16 @@ class SlowdownError(PlanError):
         self.allowed = allowed
 
 
-class OneBudgetError(PlanError):
-    """Arena and weights do not fit one budget, with everything loaded in each run that can be.
+class OneBudgetError(BudgetError):
+    """Arena and weights do not fit one budget, with everything loaded in each run that can be."""
 
-    Attributes:
-        budget: Bytes.
-        reached: The fewest bytes of a program that was found.
-    """
-
-    def __init__(self, budget: int, reached: int) -> None:
+    def __init__(self, budget: int, least: int) -> None:
         super().__init__(
-            f"the budget is {budget} B; the smallest program that was found takes {reached} B of "
-            "arena and resident weights; raise --budget"
+            f"the budget is {budget:,} B; the smallest program that was found takes {least:,} B "
+            "of arena and resident weights; raise --budget",
+            budget,
+            least,
         )
-        self.budget = budget
-        self.reached = reached
 
 
 class CostsFileError(FileError):

@@ -185,8 +185,8 @@ def check_capacity(problem: Problem, outcome: Outcome, strategy: Strategy) -> No
     if plan.lower_bound > capacity:
         raise InfeasibleError(capacity, plan.lower_bound)
     raise SearchLimitError(
-        f"strategy {strategy.name!r} found no plan within {capacity} B: its lowest takes "
-        f"{plan.height} B, but one may exist: the lower bound is {plan.lower_bound} B. Raise "
+        f"strategy {strategy.name!r} found no plan within {capacity:,} B: its lowest takes "
+        f"{plan.height:,} B, but one may exist: the lower bound is {plan.lower_bound:,} B. Raise "
         f"--capacity{_or_what_helps(strategy, problem)}",
         capacity,
     )

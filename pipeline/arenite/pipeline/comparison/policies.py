@@ -170,7 +170,7 @@ def banded_results(
         try:
             fit = _fit(fitting, each.limit)
         except UnmetBudgetError as error:
-            result = replace(each, reached=error.reached, reason=str(error))
+            result = replace(each, reached=error.least, reason=str(error))
         else:
             result = replace(
                 each, peak=fit.height, extra_time=fit.slowdown, seconds=fit.seconds,
@@ -329,7 +329,7 @@ def _result(
             made = policy(program, budget, costs)
     except UnmetBudgetError as error:
         took = time.perf_counter() - begin
-        return replace(result, reached=error.reached, decide_s=took, reason=str(error))
+        return replace(result, reached=error.least, decide_s=took, reason=str(error))
     except AreniteError as error:
         return replace(result, decide_s=time.perf_counter() - begin, reason=str(error))
     took = time.perf_counter() - begin

@@ -354,21 +354,21 @@ class Fitting:
             if self._should_stop():
                 break
         if not found:
-            raise min(missed, key=lambda error: error.reached)
+            raise min(missed, key=lambda error: error.least)
         return min(found, key=lambda fit: fit.seconds)
 
     def _traded_in_bands(self, budget: int, limit: BandsLimitError) -> Candidate:
         """Return the quickest of programs in bands of which rows are spilled."""
         _, *bands = self._banding.frontier()
         found: list[Candidate] = []
-        reached = limit.reached
+        reached = limit.least
         for banded in bands[: -_LOWEST - 1 : -1]:
             if self._should_stop():
                 break
             try:
                 found.append(self._traded_from(banded, find_policy(_ROWS), budget))
             except UnmetBudgetError as error:
-                reached = min(reached, error.reached)
+                reached = min(reached, error.least)
             except UnsupportedProgramError:
                 continue
         if not found:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from arenite.pipeline.base import both
-from arenite.planner.errors import AreniteError
+from arenite.planner.errors import BudgetError
 from arenite.runtime.cexport import (
     CYCLES_OF_DECODING,
     CExport,
@@ -19,20 +19,16 @@ from arenite.runtime.cexport import (
 )
 
 
-class FlashBudgetError(AreniteError):
-    """An export does not fit a budget of flash.
-
-    Attributes:
-        budget: The budget, in bytes.
-        least: The least that is reached, in bytes.
-    """
+class FlashBudgetError(BudgetError):
+    """An export does not fit a budget of flash."""
 
     def __init__(self, budget: int, least: int) -> None:
         super().__init__(
-            f"the least flash is {both(least)}, --flash is {both(budget)}; nothing was written"
+            f"the budget of flash is {budget:,} B, the least that is reached {both(least)}; raise "
+            "--flash; nothing was written",
+            budget,
+            least,
         )
-        self.budget = budget
-        self.least = least
 
 
 @dataclass(frozen=True, slots=True)

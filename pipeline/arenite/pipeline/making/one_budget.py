@@ -140,7 +140,7 @@ class OneBudget:
         try:
             fit = fitting.within(Budget(size - fitting.resident_weights), None)
         except UnmetBudgetError as error:
-            self._least = min(self._least, fitting.resident_weights + error.reached)
+            self._least = min(self._least, fitting.resident_weights + error.least)
             return None
         return FittedModel(fitting, fit, size)
 

@@ -131,8 +131,8 @@ def plan_model(
     stated = chosen.source.problem.capacity
     if capacity is None and stated is not None and chosen.source.program is None:
         reading.limits.observer.note(
-            f"{chosen.source.name}: the capacity of {stated} B comes from the file's name, as in "
-            "instances of minimalloc; --capacity sets another"
+            f"{chosen.source.name}: the capacity of {stated:,} B comes from the file's name, as "
+            "in instances of minimalloc; --capacity sets another"
         )
     try:
         return _planned(chosen, strategy, memories)

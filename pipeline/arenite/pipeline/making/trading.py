@@ -85,7 +85,7 @@ def trade(
                 raise
             if should_stop():
                 reason = "the search was stopped"
-                raise UnmetBudgetError(policy.name, limit, error.reached, reason) from error
+                raise UnmetBudgetError(policy.name, limit, error.least, reason) from error
             target = None  # by its own count; once storage is shared its program may fit
             made = _made(program, policy, LEAST, costs, should_stop)
         timeline = simulate(made, costs)

@@ -57,11 +57,11 @@ def in_bands(searches: Mapping[str, StripsSearch], join: Join, budget: int) -> P
                 except BandsLimitError as error:
                     refused = error
                     if name in least or not shares.is_at_once(name):
-                        reached = budget - share + error.reached
+                        reached = budget - share + error.least
                         raise BandsLimitError(
                             budget, reached, error.binding, is_stopped=error.is_stopped
                         ) from error
-                    least[name] = error.reached
+                    least[name] = error.least
         if refused is None:
             found = join(made)
             if found.plan.height <= budget:

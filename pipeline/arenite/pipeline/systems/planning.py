@@ -138,7 +138,7 @@ def about_weights(name: str, model: SystemModel) -> Iterator[None]:
         yield
     except WeightBudgetError as error:
         raise SystemFileError(
-            f"{what}, which need at least {error.least} B, the budget is {error.budget} B; "
+            f"{what}, which need at least {error.least:,} B, the budget is {error.budget:,} B; "
             "raise it"
         ) from error
     except OptionsError as error:

@@ -166,9 +166,9 @@ def run_on_hulls(strategy: Strategy, problem: Problem, watch: Watch = silent) ->
         if error.capacity < bound:
             raise InfeasibleError(error.capacity, bound) from error
         raise SearchLimitError(
-            f"strategy {strategy.name!r} found no plan within {error.capacity} B, because it "
+            f"strategy {strategy.name!r} found no plan within {error.capacity:,} B, because it "
             f"places records with outlines as whole rectangles; by their outlines at least "
-            f"{bound} B are needed; try --strategy best",
+            f"{bound:,} B are needed; try --strategy best",
             error.capacity,
         ) from error
 

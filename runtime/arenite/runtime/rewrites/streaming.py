@@ -19,6 +19,7 @@ from typing import Self
 import numpy as np
 
 from arenite.planner import AreniteError, Program, Step, Tensor, TensorKind
+from arenite.planner.errors import BudgetError
 from arenite.planner.programs import Names
 from arenite.planner.units import parse_size
 from arenite.runtime.operators.base import PANEL, RuntimeOperator
@@ -38,20 +39,15 @@ class Loading(StrEnum):
     """The thread that computes, one window at a time."""
 
 
-class WeightBudgetError(AreniteError):
-    """The weights do not fit the budget even with everything streamed that can be.
-
-    Attributes:
-        budget: The budget, in bytes.
-        least: The smallest budget that suffices, in bytes.
-    """
+class WeightBudgetError(BudgetError):
+    """The weights do not fit the budget even with everything streamed that can be."""
 
     def __init__(self, budget: int, least: int) -> None:
         super().__init__(
-            f"the weights need at least {least} B, the budget is {budget} B; raise --weights"
+            f"the weights need at least {least:,} B, the budget is {budget:,} B; raise --weights",
+            budget,
+            least,
         )
-        self.budget = budget
-        self.least = least
 
 
 class NoRestError(AreniteError):

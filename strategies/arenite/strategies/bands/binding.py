@@ -73,31 +73,31 @@ class BandsLimitError(UnmetBudgetError):
     def __init__(
         self,
         budget: int,
-        reached: int,
+        least: int,
         binding: BindingStep | None,
         *,
         is_stopped: bool = False,
         traded: int | None = None,
     ) -> None:
-        super().__init__("bands", budget, reached)
+        super().__init__("bands", budget, least)
         self.binding = binding
         self.is_stopped = is_stopped
         self.traded = traded
 
     def with_traded(self, reached: int) -> Self:
         """Return the error where a policy on top of bands reaches so many bytes."""
-        if reached >= self.reached:
+        if reached >= self.least:
             return self
         return type(self)(
-            self.budget, self.reached, self.binding, is_stopped=self.is_stopped, traded=reached
+            self.budget, self.least, self.binding, is_stopped=self.is_stopped, traded=reached
         )
 
     def __str__(self) -> str:
         """Return the least height of bands, and the binding step."""
-        least = f"the least arena that bands reach is {self.reached:,} B"
+        least = f"the least arena that bands reach is {self.least:,} B"
         remedy = "raise --budget"
         if self.is_stopped:
-            least = f"the search was stopped at an arena of {self.reached:,} B"
+            least = f"the search was stopped at an arena of {self.least:,} B"
             remedy = "raise --budget or --time-limit"
         why = "" if self.binding is None else f": {self.binding}"
         if self.traded is not None:

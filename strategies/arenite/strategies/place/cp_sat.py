@@ -124,7 +124,7 @@ class CpSat:
         plan = best.plan()
         if plan is None:
             raise SearchLimitError(
-                f"no plan of {problem.capacity} B was found before the search ended; raise the "
+                f"no plan of {problem.capacity:,} B was found before the search ended; raise the "
                 "time limit or the capacity",
                 problem.capacity,
             )

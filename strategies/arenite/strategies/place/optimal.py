@@ -81,9 +81,9 @@ class Optimal:
             if plan.lower_bound > problem.capacity:
                 raise InfeasibleError(problem.capacity, plan.lower_bound)
             raise SearchLimitError(
-                f"no plan within {problem.capacity} B was found before the search ended, though "
-                f"one may exist: the lowest takes {plan.height} B, at least {plan.lower_bound} B "
-                "are needed; raise the time limit or the capacity",
+                f"no plan within {problem.capacity:,} B was found before the search ended, "
+                f"though one may exist: the lowest takes {plan.height:,} B, at least "
+                f"{plan.lower_bound:,} B are needed; raise the time limit or the capacity",
                 problem.capacity,
             )
         return plan

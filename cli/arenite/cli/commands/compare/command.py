@@ -334,7 +334,7 @@ def _grew(changes: Sequence[Difference], most: float | None) -> bool:
     grown = [change for change in changes if change.growth > most]
     for change in grown:
         complain(
-            f"{change.model}: the lowest arena grew from {change.before} B to {change.now} B, "
+            f"{change.model}: the lowest arena grew from {change.before:,} B to {change.now:,} B, "
             f"by {percent(change.growth)}; at most {percent(most)} is allowed"
         )
     if all(change.before is None or change.now is None for change in changes):

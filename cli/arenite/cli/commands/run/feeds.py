@@ -143,8 +143,10 @@ def _load(path: Path, most: int) -> dict[str, Array]:
         with path.open("rb") as stream, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             if stream.read(6) != b"\x93NUMPY" and not zipfile.is_zipfile(stream):
-                known = ", ".join((".npy", ".npz", *sorted(SUFFIXES)))
-                raise InputFileError(f"must be one of {known}", path=path)
+                pictures = ", ".join(sorted(SUFFIXES))
+                raise InputFileError(
+                    f"not the contents of .npy or .npz; pictures end in {pictures}", path=path
+                )
             stream.seek(0)
             _check_sizes(stream, path, most)
             stream.seek(0)

@@ -104,7 +104,9 @@ def decode(data: bytes) -> tuple[FileSubgraph, ...]:
     Cost: time and memory O(bytes of the file), weights not counted.
     """
     if data[4:8] != IDENTIFIER:
-        raise ModelFormatError(f"bytes 4 to 8 are {data[4:8]!r}, not {IDENTIFIER!r}")
+        raise ModelFormatError(
+            f"not a TFLite model: bytes 4 to 8 are {data[4:8]!r}, not {IDENTIFIER!r}"
+        )
     try:
         import tflite
     except ImportError as error:
