@@ -8,7 +8,6 @@ from typing import TypeVar, cast
 import click
 
 from arenite.cli.console.results import STANDARD_OUTPUT
-from arenite.pipeline.making import SUFFIX
 from arenite.planner import AliasKind, Budget
 from arenite.planner.errors import SizeError
 from arenite.planner.programs import SAFE_KINDS
@@ -39,6 +38,8 @@ class Parsed(click.ParamType[_T]):
 
 
 def _program_file(text: str) -> Path:
+    from arenite.pipeline.making import SUFFIX  # most commands write no program
+
     path = Path(text)
     if path.suffix != SUFFIX and path != STANDARD_OUTPUT:
         raise ValueError(f"{text!r} must end in {SUFFIX}")

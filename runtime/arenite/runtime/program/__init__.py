@@ -5,14 +5,8 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.runtime.program.file import (
-        Assembly,
-        Code,
-        Weights,
-        assemble,
-        program_pieces,
-        write_assembly,
-    )
+    from arenite.runtime.program.assembling import Code, assemble
+    from arenite.runtime.program.file import Assembly, Weights, program_pieces, write_assembly
     from arenite.runtime.program.rows import starts_of_rows
     from arenite.runtime.program.systems import system_of
     from arenite.runtime.program.touching import (
