@@ -55,7 +55,7 @@ def misused(run):
     def misused(*arguments):
         code, out, err = run(*arguments)
         assert (code, out) == (2, "")
-        assert err.startswith("Usage: arenite")
+        assert err.startswith(f"Usage: arenite {arguments[0]} ")
         return err
 
     return misused

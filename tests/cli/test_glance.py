@@ -49,9 +49,11 @@ def test_records_alone_are_compared_and_planned(run_json, tmp_path, monkeypatch)
     assert said["next"] == ["arenite compare some.csv", "arenite plan some.csv -o some.plan.json"]
 
 
-def test_a_model_that_is_not_there_is_named_and_a_wrong_command_is_usage(refused, misused):
+def test_a_model_that_is_not_there_is_named_and_a_wrong_command_is_usage(refused, run):
     assert "nothere.onnx: cannot be read" in refused("nothere.onnx")
-    assert "No such command 'nothere'" in misused("nothere")
+    code, _, err = run("nothere")
+    assert code == 2
+    assert "No such command 'nothere'" in err
 
 
 def test_a_command_stays_one_though_a_file_has_its_name(run, tmp_path, monkeypatch):

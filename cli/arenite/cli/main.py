@@ -106,7 +106,9 @@ def _run(argv: "Sequence[str]") -> int:
         error.show()
         return error.exit_code
     except OptionsError as error:
-        usage = click.UsageError(str(error), context)
+        name = context.invoked_subcommand or ""
+        command = arenite.get_command(context, name) or arenite
+        usage = click.UsageError(str(error), click.Context(command, context, name))
         usage.show()
         return usage.exit_code
     except click.Abort as error:
