@@ -101,8 +101,9 @@ def check(seed: int, folder: Path, way: str | None = None) -> str:
     """Return how a program was written and compared, or `refused` and why.
 
     Outputs must be those of the program of each size, bit for bit. Only close are they where its
-    steps are other ones, as a scale may be merged with the weights at some lengths alone, and
-    with 16-bit floats, of which it may keep other tensors.
+    steps are other ones, as a scale may be merged with the weights at some lengths alone, where
+    it stores other axes last, along which a sum then goes first, and with 16-bit floats, of which
+    it may keep other tensors.
 
     Raises:
         AssertionError: Some result is wrong.
@@ -183,10 +184,13 @@ def _equal(
     )
 
 
-def _kinds(built: Built) -> Counter[tuple[str, int]]:
-    """Return how many steps of each kind and number of inputs compute numbers."""
+def _kinds(built: Built) -> Counter[tuple[str, int, Any]]:
+    """Return how many steps of each kind and number of inputs compute numbers.
+
+    Reductions are told apart by their axes, too: these depend on the order in which axes lie.
+    """
     return Counter(
-        (type(each.operator).__name__, len(each.inputs))
+        (type(each.operator).__name__, len(each.inputs), getattr(each.operator, "axes", None))
         for each in built.compiled.program.steps
         if not isinstance(each.operator, Copy)
     )

@@ -203,7 +203,7 @@ class _Assembler:
         offset = None
         if holder is not None:
             memory, offset = self._place_of_tensor(holder)
-        elif not depends(size) and is_contiguous(starts, size):
+        elif len(starts) == 1 or (not depends(size) and is_contiguous(starts, size)):
             offset = starts[0]
         self._sizing.add_tensor(len(self._entries), whole.shape, 0 if offset is None else offset)
         entry = {
