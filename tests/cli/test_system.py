@@ -45,6 +45,45 @@ def test_a_system_is_exported_as_c(tmp_path, run_json):
     assert (tmp_path / "c" / "eyes.h").is_file()
 
 
+MEMORIES = """
+[memories.fast]
+size = 12000
+
+[memories.slow]
+size = "any"
+read = 4
+"""
+
+
+def test_memories_of_a_system_hold_unless_others_are_given(tmp_path, run, run_json):
+    path = write_system(
+        tmp_path, "'detector', 'landmarks', 'iris'", *NAMES, more=CONNECTED + MEMORIES
+    )
+    program = tmp_path / "system.arena"
+    found = run_json("system", path, "-o", program)
+    assert [each["name"] for each in found["memories"]] == ["fast", "slow"]
+    assert found["memories"][0]["height"] <= 12_000
+    run_json("verify", program)
+    code, _, _ = run("run", program)
+    assert code == 0
+    given = run_json("system", path, "--memory", "one=64KiB", "--memory", "two=any")
+    assert [each["name"] for each in given["memories"]] == ["one", "two"]
+    exported = run_json("export", path, "--to", "c", "-o", tmp_path / "c")
+    assert list(exported["memories"]) == ["fast", "slow"]
+    assert exported["memories"]["fast"] <= 12_000
+    export = ("export", path, "-o", tmp_path / "d", "--to")
+    for command, expected, words in (
+        (("system", path, "--capacity", "1MiB"), 2, "leave out --capacity"),
+        (("system", path, "--memory", "one=1KiB"), 1, "'one'"),
+        ((*export, "c", "--budget", "1MiB"), 2, "out --budget"),
+        ((*export, "tflm"), 1, "one arena; leave out memories"),
+    ):
+        code, _, err = run(*command)
+        assert code == expected
+        assert words in " ".join(err.split())
+        assert not (tmp_path / "d").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -81,6 +120,15 @@ def test_a_system_is_exported_for_tensorflow_lite_micro(tmp_path, run, run_json,
     code, out, _ = run(*command)
     assert code == 0
     assert "128 B, not copied" in out
+    inside = (tmp_path / "out" / "pair.toml", tmp_path / "out" / "a.tflite")
+    inside[0].write_text(path.read_text().replace("'b.tflite'", "'../b.tflite'"))
+    code, _, err = run("export", inside[0], "--to", "tflm", "-o", tmp_path / "out")
+    assert code == 1
+    assert f"the input {str(inside[0])!r} is in this folder" in " ".join(err.split())
+    path.write_text(path.read_text().replace("'a.tflite'", "'out/a.tflite'"))
+    code, _, err = run(*command)
+    assert code == 1
+    assert f"the input {str(inside[1])!r} is in this folder" in " ".join(err.split())
     path.write_text("\n".join(("schedule = [{ at_once = ['a', 'b'] }]", *lines[1:])))
     code, _, err = run(*command)
     assert code == 1

@@ -11,7 +11,7 @@ from arenite.pipeline.base.errors import OptionsError
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.exporting import CRequest, write_c
 from arenite.pipeline.making.schedule_checks import OverwrittenOutputError, SharedAtOnceError
-from arenite.pipeline.systems import exporting, write_system_c
+from arenite.pipeline.systems import SystemFileError, exporting, write_system_c
 from arenite.planner import AreniteError, Budget, Memory
 from arenite.planner.programs import CostedMemory, Section, SectionKind
 from arenite.planner.sizes import Dimension
@@ -244,12 +244,10 @@ def test_models_lie_in_several_memories(tmp_path):
     header = export.files["system.h"].decode()
     assert "int system_iris_run(const system_memories *arena);" in header
     path = write_system(tmp_path, '{ at_once = ["detector", "iris"] }', "detector", "iris")
-    with pytest.raises(OptionsError, match="models that run at_once share one memory"):
+    with pytest.raises(SystemFileError, match="models that run at_once share one memory"):
         system_of(path, memories=memories)
     ranged = write_ranged_system(tmp_path, "any_order")
-    with pytest.raises(
-        OptionsError, match=r"--memory takes one size: short\.n=1\.\.40 is a range"
-    ):
+    with pytest.raises(OptionsError, match=r"memories take one size: short\.n=1\.\.40 is a range"):
         system_of(ranged, memories=memories)
 
 

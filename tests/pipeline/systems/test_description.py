@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from arenite.pipeline.systems import Connection, SystemDescription, SystemFileError, plan_system
-from arenite.planner.programs import Section, SectionKind
+from arenite.planner import Memory
+from arenite.planner.programs import CostedMemory, Section, SectionKind
 from support.small_systems import write_system
 from support.tiny_onnx import parse, save
 
@@ -36,6 +37,18 @@ def test_models_run_in_the_order_of_the_file_unless_there_is_a_schedule(tmp_path
         ("[models", "is not TOML"),
         ("", "describes no model"),
         (f"{TWO}[other]", "unknown key 'other'; known: models, schedule, connect"),
+        (f'{TWO}schedule = ["a"]', "keys of the system stand above its tables"),
+        (f"memories = 1\n{TWO}", "memories is 1; expected a table"),
+        (f'memories = {{ a = "1KiB" }}\n{TWO}', "memory 'a' is '1KiB'; expected a table"),
+        (f"{TWO}[memories.a]\nread = 1", "memory 'a' has no size"),
+        (f"{TWO}[memories.a]\nsize = 0", "memory 'a' has size 0; expected bytes from 1"),
+        (f"{TWO}[memories.a]\nsize = true", "memory 'a' has size True; expected bytes"),
+        (f'{TWO}[memories.a]\nsize = "9K"', "has two readings; write 9KiB"),
+        (f'{TWO}[memories.a]\nsize = "9EB"', "is not a size; write 65536, 64KiB or 1.5MB, or"),
+        (f'{TWO}[memories.a]\nsize = "any"\nread = -1', "has read -1; expected a number from 0"),
+        (f'{TWO}[memories.a]\nsize = "any"\nwrite = inf', "has write inf; expected a number"),
+        (f"{TWO}[memories.a]\nbytes = 8", "unknown key 'bytes'; known: size, read, write"),
+        (f'{TWO}[memories."a=b"]\nsize = 8', "a memory is named 'a=b'"),
         ("[models.a]\nkeep = []", "'a' has no path"),
         ('[models."a.b"]\npath = "a.onnx"', "use no dot"),
         ('[models.a]\npath = "a.onnx"\nkeep = [1]', "expected names of outputs"),
@@ -74,6 +87,14 @@ def test_what_is_no_system_is_refused(tmp_path, text, reason):
     with pytest.raises(SystemFileError) as error:
         described(tmp_path, text)
     assert reason in str(error.value)
+
+
+def test_memories_cost_what_is_stated_or_their_place(tmp_path):
+    text = '[memories.sram]\nsize = "1KiB"\n[memories.psram]\nsize = "any"\nread = 4\n'
+    assert described(tmp_path, TWO + text).memories == (
+        CostedMemory(Memory("sram", 1024), 1, 1), CostedMemory(Memory("psram"), 4, 2),
+    )  # fmt: skip
+    assert described(tmp_path, TWO).memories == ()
 
 
 def test_ranges_have_the_name_of_their_model(tmp_path):

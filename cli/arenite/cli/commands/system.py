@@ -10,7 +10,6 @@ from arenite.cli.console.results import Results
 from arenite.cli.options.common import (
     capacity_option,
     json_option,
-    refuse_beside,
     seed_option,
     strategy_option,
     time_limit_option,
@@ -65,8 +64,6 @@ def system(
     """
     results = Results(as_json=as_json)
     results.reserve(output, sources=(description,))
-    if memories:
-        refuse_beside("--memory", "capacity")
     planned = plan_system(
         description,
         strategy=configured(find(requested), seed=seed, time_limit_s=time_limit_s),

@@ -25,7 +25,7 @@ from arenite.pipeline.base import Reading
 from arenite.pipeline.targets import ARENITE, GENERIC, TARGETS
 from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, Boundary, Dims, Memory, RangedShapes
 from arenite.planner.errors import SizeError
-from arenite.planner.programs import CostedMemory
+from arenite.planner.programs import CostedMemory, costed
 from arenite.planner.sizes import read_lengths
 from arenite.runtime.rewrites import Activations, WeightBudget
 from arenite.strategies import ORDERS
@@ -233,7 +233,7 @@ _FORM = (
 )
 
 
-def _memory(text: str) -> tuple[Memory, dict[str, float]]:
+def _memory(text: str) -> tuple[Memory, float | None, float | None]:
     """Return a memory such as `psram=8MiB,read=4,write=6`, with the costs that are stated."""
     size, *costs = text.split(",")
     name, equals, capacity = size.partition("=")
@@ -246,7 +246,7 @@ def _memory(text: str) -> tuple[Memory, dict[str, float]]:
         if kind not in ("read", "write") or kind in stated:
             raise ValueError(f"{text!r} is not {_FORM}")
         stated[kind] = _cost(number)
-    return memory, stated
+    return memory, stated.get("read"), stated.get("write")
 
 
 def _cost(text: str) -> float:
@@ -262,16 +262,12 @@ def _cost(text: str) -> float:
 def _costed(
     context: click.Context,
     parameter: click.Parameter,
-    stated: Sequence[tuple[Memory, dict[str, float]]],
+    stated: Sequence[tuple[Memory, float | None, float | None]],
 ) -> tuple[CostedMemory, ...]:
-    """Return the memories; where no cost is stated, each costs more than the one before."""
-    names = [memory.name for memory, _ in stated]
+    names = [memory.name for memory, *_ in stated]
     if len(set(names)) < len(names):
         raise click.BadParameter("a name is given twice", context, parameter)
-    return tuple(
-        CostedMemory(memory, costs.get("read", position), costs.get("write", position))
-        for position, (memory, costs) in enumerate(stated, 1)
-    )
+    return costed(stated)
 
 
 memories_option = click.option(

@@ -130,7 +130,7 @@ class CRequest:
                         f"excludes {option}"
                     )
         if self.memories and self.budget is not None:
-            raise OptionsError("--memory states capacities; leave out --budget")
+            raise OptionsError("memories state capacities; leave out --budget")
 
     def for_kernels(self, lowered: LoweredForC) -> LoweredForC:
         """Return a lowered model as its kernels take it: those of CMSIS-NN, if asked for.

@@ -14,12 +14,18 @@ if TYPE_CHECKING:
     from arenite.pipeline.systems.exporting import write_system_c
     from arenite.pipeline.systems.litert import LitertSystem, interpret_system
     from arenite.pipeline.systems.planning import PlannedSystem, plan_system
-    from arenite.pipeline.systems.tflm import TflmMember, TflmSystem, plan_for_tflm, tflm_header
+    from arenite.pipeline.systems.tflm import (
+        TflmMember,
+        TflmSystem,
+        plan_for_tflm,
+        tflm_header,
+        write_system_tflm,
+    )
 else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
     "Connection", "LitertSystem", "PlannedSystem", "SystemDescription", "SystemFileError",
     "SystemModel", "TflmMember", "TflmSystem", "interpret_system", "plan_for_tflm", "plan_system",
-    "tflm_header", "write_system_c",
+    "tflm_header", "write_system_c", "write_system_tflm",
 ]  # fmt: skip

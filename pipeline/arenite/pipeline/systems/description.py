@@ -1,5 +1,6 @@
 """A system as its author describes it: models, how they are connected, and when they run."""
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,17 +8,19 @@ from pathlib import Path
 from typing import Any, Self
 
 from arenite.pipeline.making.hops import axis_of
-from arenite.planner import Dims, RangedShapes
+from arenite.planner import Dims, Memory, RangedShapes
 from arenite.planner.errors import FileError, SizeError, about_file
-from arenite.planner.programs import Section, SectionKind
+from arenite.planner.programs import CostedMemory, Section, SectionKind, costed
 from arenite.planner.sizes import Dimension
+from arenite.planner.units import parse_size
 from arenite.runtime.rewrites import Hops, Padding, WeightBudget
 
 _KINDS = {str(kind): kind for kind in SectionKind}
 _OF_MODEL = (
     "path", "keep", "dims", "shapes", "values", "weights", "axis", "hop", "padding",
 )  # fmt: skip
-_OF_SYSTEM = ("models", "schedule", "connect")
+_OF_MEMORY = ("size", "read", "write")
+_OF_SYSTEM = ("models", "schedule", "connect", "memories")
 
 
 class SystemFileError(FileError):
@@ -70,6 +73,7 @@ class SystemDescription:
         models: By name, in the order of their steps.
         schedule: Which orders there are; names each model once, in the same order.
         connections: Outputs that are inputs.
+        memories: Those that the tensors are spread over; none for one without limit.
 
     Raises:
         SystemFileError: The parts do not fit together.
@@ -79,6 +83,7 @@ class SystemDescription:
     models: Mapping[str, SystemModel]
     schedule: Section
     connections: tuple[Connection, ...] = ()
+    memories: tuple[CostedMemory, ...] = ()
 
     def __post_init__(self) -> None:
         for name in self.models:
@@ -110,6 +115,11 @@ class SystemDescription:
                 )
         _check_connections(self)
 
+    @property
+    def paths(self) -> list[Path]:
+        """Files of the models."""
+        return [model.path for model in self.models.values()]
+
     @classmethod
     def read(cls, path: Path) -> Self:
         """Return the system of a TOML file; paths in it are relative to its folder.
@@ -135,7 +145,8 @@ class SystemDescription:
             order = [name for name in schedule.stages() if name in models]
             ordered = {name: models[name] for name in dict.fromkeys((*order, *models))}
             connections = tuple(_connections(stated.get("connect", [])))
-            return cls(path.name, ordered, schedule, connections)
+            memories = costed(_memories(stated.get("memories", {})))
+            return cls(path.name, ordered, schedule, connections, memories)
 
 
 def _check_connections(system: SystemDescription) -> None:
@@ -305,6 +316,43 @@ def _connections(stated: Any) -> Iterator[Connection]:
         yield Connection(str(ends[0]), str(ends[1]))
 
 
+def _memories(stated: Any) -> Iterator[tuple[Memory, float | None, float | None]]:
+    for name, each in _table("memories", stated).items():
+        what = f"memory {name!r}"
+        found = _table(what, each)
+        _check_keys(what, found, _OF_MEMORY)
+        if not name or "=" in name:
+            raise SystemFileError(f"a memory is named {name!r}; use some text without '='")
+        if "size" not in found:
+            raise SystemFileError(f"{what} has no size")
+        capacity = None if found["size"] == "any" else _size(what, found["size"])
+        read, write = (_cost(what, key, found.get(key)) for key in ("read", "write"))
+        yield Memory(name, capacity), read, write
+
+
+def _size(what: str, stated: Any) -> int:
+    size = stated
+    if isinstance(stated, str):
+        try:
+            size = parse_size(stated)
+        except ValueError as error:
+            raise SystemFileError(f"{what} has size {error}, or 'any'") from error
+    if type(size) is not int or not 1 <= size < 2**63:
+        raise SystemFileError(
+            f"{what} has size {stated!r}; expected bytes from 1 to 2^63 - 1, such as 262144 or "
+            "'256KiB', or 'any'"
+        )
+    return size
+
+
+def _cost(what: str, key: str, stated: Any) -> float | None:
+    if stated is None:
+        return None
+    if type(stated) not in (int, float) or not 0 <= stated < math.inf:
+        raise SystemFileError(f"{what} has {key} {stated!r}; expected a number from 0 on")
+    return float(stated)
+
+
 def _table(what: str, stated: Any) -> dict[str, Any]:
     if not isinstance(stated, dict):
         raise SystemFileError(f"{what} is {stated!r}; expected a table")
@@ -320,7 +368,10 @@ def _list(stated: Any) -> Sequence[Any]:
 def _check_keys(what: str, stated: Mapping[str, Any], known: Sequence[str]) -> None:
     for key in stated:
         if key not in known:
-            raise SystemFileError(f"{what} has an unknown key {key!r}; known: {', '.join(known)}")
+            advice = "; keys of the system stand above its tables" if key in _OF_SYSTEM else ""
+            raise SystemFileError(
+                f"{what} has an unknown key {key!r}; known: {', '.join(known)}{advice}"
+            )
 
 
 def _listed(names: Mapping[str, object]) -> str:

@@ -23,11 +23,19 @@ from arenite.pipeline.systems.banding import PlacedModels, in_bands
 from arenite.pipeline.systems.checking import check_orders
 from arenite.pipeline.systems.description import SystemDescription, SystemModel
 from arenite.pipeline.systems.joining import join, prefixed
-from arenite.pipeline.systems.planning import about_weights, digest_of
+from arenite.pipeline.systems.planning import about_weights, check_for_memories, digest_of
 from arenite.pipeline.targets.c import in_order, lower_model_for_c
 from arenite.planner import Program, Rules, derive
 from arenite.planner.programs import Port, SectionKind
-from arenite.runtime.cexport import Interface, LoweredForC, Rounding, Vectors, rounds, vectors
+from arenite.runtime.cexport import (
+    Interface,
+    LoweredForC,
+    Rounding,
+    Vectors,
+    check_folder,
+    rounds,
+    vectors,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +70,12 @@ def write_system_c(request: CRequest) -> ExportedC:
         FailedExportError: Outputs of its test differ, or the test did not run; nothing is written.
         OutputError: The folder cannot be written.
     """
-    request.check()
     system = SystemDescription.read(request.model)
+    request = replace(request, memories=request.memories or system.memories)
+    request.check()
+    check_folder(request.folder, *system.paths)
+    if request.memories:
+        check_for_memories(system)
     _check_fetches(system)
     models = {name: _lowered(request, name, each) for name, each in system.models.items()}
     whole = _System(request, system, models)
@@ -75,7 +87,8 @@ def write_system_c(request: CRequest) -> ExportedC:
             placed = whole.within(size)
     compiled, plan = whole.lowered.compiled(placed.derivation), placed.plan
     if request.memories:
-        _check_for_memories(whole.lowered.program)
+        if dimensions := whole.lowered.program.dimensions:
+            raise OptionsError(f"memories take one size: {dimensions[0]} is a range")
         spread, outcome, _ = spread_over(
             compiled.source, request.memories, request.strategy, request.reading.limits
         )
@@ -125,19 +138,6 @@ def _lowered(request: CRequest, name: str, model: SystemModel) -> _Model:
         shifted=frozenset(f"{name}/{each}" for each in kernels.shifted),
     )  # fmt: skip
     return _Model(model, own, lowered, prefixed(kernels.program.reordered(order), name))
-
-
-def _check_for_memories(program: Program) -> None:
-    """Check that the models of a system may lie in several memories.
-
-    Raises:
-        OptionsError: They run at once, or have ranges of sizes.
-    """
-    assert program.system is not None
-    if SectionKind.AT_ONCE in {each.kind for each in program.system.schedule.sections()}:
-        raise OptionsError("models that run at_once share one memory; leave out --memory")
-    if program.dimensions:
-        raise OptionsError(f"--memory takes one size: {program.dimensions[0]} is a range")
 
 
 class _System:

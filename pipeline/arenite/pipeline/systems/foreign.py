@@ -118,15 +118,18 @@ def share_arena(
 
 
 def check_as_in_file(system: SystemDescription, runtime: str) -> None:
-    """Check that models run as their files have them.
+    """Check that models run as their files have them, in one memory.
 
     Args:
         system: The description.
         runtime: Name of the runtime, for the message.
 
     Raises:
-        SystemFileError: One has other sizes, weights that are streamed, or a stream.
+        SystemFileError: One has other sizes, weights that are streamed, or a stream, or there
+            are memories.
     """
+    if system.memories:
+        raise SystemFileError(f"{runtime} has one arena; leave out memories")
     for name, model in system.models.items():
         stated = {
             "dims": model.dims, "shapes": model.shapes, "values": model.values,

@@ -78,24 +78,28 @@ def plan_system(
         system: A description, or the TOML file of one.
         strategy: Places the records; `best` by default.
         capacity: Most bytes that the arena may take; None for no limit.
-        memories: Memories to spread the records over; one by default.
+        memories: Memories to spread the records over, in place of those of the description.
         limits: Limits of each search.
 
     Raises:
         SystemFileError: The models do not fit together, or what is asked for is not supported.
         ModelError: A model cannot be read or run.
+        OptionsError: There are memories, which have capacities, and a capacity beside them.
         PlanError: There is no plan, or a model may overwrite what another needs.
     """
     if not isinstance(system, SystemDescription):
         system = SystemDescription.read(Path(system))
+    memories = tuple(memories) or system.memories
+    if memories:
+        check_for_memories(system)
+        if capacity is not None:
+            raise OptionsError("memories state capacities; leave out --capacity")
     strategy = strategy or find("best")
     built = {name: _built(name, model, limits) for name, model in system.models.items()}
     joined = join(system, {name: _unshared(each.compiled) for name, each in built.items()})
     derivation = derive(joined, replace(rules(capacity), outlines=True))
     source = Source.derived(system.name, digest_of(system), derivation)
     if memories:
-        if SectionKind.AT_ONCE in {each.kind for each in system.schedule.sections()}:
-            raise SystemFileError("models that run at_once share one memory; leave out --memory")
         source, outcome, _ = spread_over(source, memories, strategy, limits)
     else:
         check_bound(source.problem)
@@ -151,7 +155,17 @@ def _unshared(compiled: Compiled) -> Program:
     return with_operators(compiled.unshared, compiled.program)
 
 
+def check_for_memories(system: SystemDescription) -> None:
+    """Check that the models of a system may lie in several memories.
+
+    Raises:
+        SystemFileError: They run at once.
+    """
+    if SectionKind.AT_ONCE in {each.kind for each in system.schedule.sections()}:
+        raise SystemFileError("models that run at_once share one memory; state no memories")
+
+
 def digest_of(system: SystemDescription) -> str:
     """Return one digest of all models."""
-    digests = [model_digest(model.path) for model in system.models.values()]
+    digests = map(model_digest, system.paths)
     return hashlib.sha256("".join(digests).encode()).hexdigest()

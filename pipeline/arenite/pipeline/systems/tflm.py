@@ -13,6 +13,7 @@ what other models made are inputs and outputs of the model, too, so it takes non
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from arenite.pipeline.base.observing import UNLIMITED, SearchLimits
 from arenite.pipeline.base.placing import Placed
@@ -26,7 +27,7 @@ from arenite.pipeline.systems.foreign import (
 from arenite.planner import Plan, Rules, Strategy
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.programs import SectionKind
-from arenite.runtime.cexport import identifier
+from arenite.runtime.cexport import check_folder, identifier, write_folder
 from arenite.runtime.targets.tflm import (
     ALIGNMENT,
     InterpreterError,
@@ -140,6 +141,29 @@ def plan_for_tflm(
     )
     members = {name: _member(name, each, shared, stock.get(name)) for name, each in models.items()}
     return TflmSystem(system, shared, members, not_measured)
+
+
+def write_system_tflm(
+    description: Path, folder: Path, *, strategy: Strategy | None = None,
+    limits: SearchLimits = UNLIMITED,
+) -> TflmSystem:  # fmt: skip
+    """Write the models of a system with their parts of one plan, and return that.
+
+    Args:
+        description: The TOML file of the system.
+        folder: New, empty or a previous export; gets a file for each model.
+        strategy: Places the records; `best` by default.
+        limits: Limits of the search.
+
+    Raises:
+        OutputError: The folder cannot be written.
+        AreniteError: As `plan_for_tflm`; nothing is written.
+    """
+    system = SystemDescription.read(description)
+    check_folder(folder, description, *system.paths)
+    planned = plan_for_tflm(system, strategy=strategy, limits=limits)
+    write_folder(folder, {f"{name}.tflite": each.data for name, each in planned.members.items()})
+    return planned
 
 
 def _asked(

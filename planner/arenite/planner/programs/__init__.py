@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Traffic,
         assigned,
         cost_of,
+        costed,
         excess_of,
         in_memories,
         in_memory,
@@ -74,7 +75,7 @@ __all__ = [
     "RowPlaces", "RowReads", "RowStep", "Rows", "Rules", "Run", "Section", "SectionKind",
     "ShouldStop", "Stage", "StageRun", "Step", "StepLoad", "System", "TouchingTurn", "Traffic",
     "UnheldRowsError", "UnwrittenRowsError", "Uses", "assigned", "assumption_of",
-    "check_same_values", "cost_of", "diagnose", "excess_of", "in_memories", "in_memory",
+    "check_same_values", "cost_of", "costed", "diagnose", "excess_of", "in_memories", "in_memory",
     "is_exact", "liveness", "never", "row_step", "run_of", "stage_runs", "steps_by_rows",
     "traffic_of", "verify_run",
 ]  # fmt: skip

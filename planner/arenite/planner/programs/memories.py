@@ -1,7 +1,7 @@
 """Records in several memories: costs of access, and which record is where."""
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from arenite.planner.errors import ModelError
@@ -32,6 +32,20 @@ class CostedMemory:
                 f"memory {self.memory.name!r}: a byte costs {self.read:g} to read and "
                 f"{self.write:g} to write; finite numbers that are not below 0 expected"
             )
+
+
+def costed(
+    stated: Iterable[tuple[Memory, float | None, float | None]],
+) -> tuple[CostedMemory, ...]:
+    """Return memories; a byte costs 1 in the first, 2 in the second and so on, unless stated.
+
+    Args:
+        stated: Each memory, and the costs of reading and writing a byte if they are known.
+    """
+    return tuple(
+        CostedMemory(memory, *(position if cost is None else cost for cost in costs))
+        for position, (memory, *costs) in enumerate(stated, 1)
+    )
 
 
 @dataclass(frozen=True, slots=True)

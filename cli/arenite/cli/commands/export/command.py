@@ -16,31 +16,16 @@ from arenite.cli.options.model import boundary_option, memories_option, sizes_op
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.stream import stream_options
 from arenite.cli.options.types import ALIGNMENT, BUDGET, SIZE, WEIGHT_BUDGET
-from arenite.cli.render import tflm
+from arenite.cli.render import c_source, tflm
 from arenite.cli.render.facts import facts, name
-from arenite.pipeline.base import (
-    Reading,
-    both,
-    change,
-    configured,
-    dimensions_as_json,
-    order_finder,
-    plural,
-)
-from arenite.pipeline.making import (
-    SUFFIX,
-    CRequest,
-    ExportedC,
-    FlashPoint,
-    export_for_tflm,
-    write_c,
-)
-from arenite.pipeline.systems import SystemDescription, plan_for_tflm, tflm_header, write_system_c
+from arenite.pipeline.base import Reading, change, configured, order_finder
+from arenite.pipeline.making import SUFFIX, CRequest, export_for_tflm, write_c
+from arenite.pipeline.systems import tflm_header, write_system_c, write_system_tflm
 from arenite.planner import Boundary, Budget
 from arenite.planner.importers import model_format
 from arenite.planner.programs import CostedMemory
 from arenite.planner.quiet_onnxruntime import silence_default_logger
-from arenite.runtime.cexport import CMemory, Extension, Rounding, check_folder, write_folder
+from arenite.runtime.cexport import Extension, Rounding
 from arenite.runtime.rewrites import WeightBudget
 from arenite.runtime.targets import OnnxruntimeExport, c_header, export_onnxruntime
 from arenite.strategies import ORDERS, find, find_order
@@ -322,8 +307,8 @@ def export(
             written = write_system_c(request)
         else:
             written = write_c(request)
-        document = {**_c_as_json(written), "output": str(output)}
-        _show(results, model, _c_rows(written), [output], document)
+        document = {**c_source.as_json(written), "output": str(output)}
+        _show(results, model, c_source.rows(written), [output], document)
         return
     if c_name is not None or rounding is not None or alignment is not None or budget is not None:
         raise click.UsageError("--name, --rounding, --align and --budget are for --to c")
@@ -362,15 +347,12 @@ def _export_system_for_tflm(
     """Write the models of a system with their parts of one plan."""
     _check_for_tflm(request)
     results.reserve(header_path, sources=(request.model,))
-    check_folder(folder, request.model)
     strategy = configured(
         find(request.strategy), seed=request.seed, time_limit_s=request.time_limit_s
     )
-    planned = plan_for_tflm(
-        SystemDescription.read(request.model), strategy=strategy,
-        limits=watched(request.time_limit_s),
-    )  # fmt: skip
-    write_folder(folder, {f"{name}.tflite": each.data for name, each in planned.members.items()})
+    planned = write_system_tflm(
+        request.model, folder, strategy=strategy, limits=watched(request.time_limit_s)
+    )
     results.write(header_path, lambda: tflm_header(planned))
     document = {
         **tflm.system_as_json(request.model, planned),
@@ -427,97 +409,6 @@ def _show(
         console.print(facts([*rows, *written]))
 
     results.show(document, text)
-
-
-def _c_as_json(exported: ExportedC) -> dict[str, object]:
-    return {
-        "model": str(exported.request.model),
-        "target": "c",
-        "strategy": exported.plan.strategy,
-        "height": exported.plan.height,
-        "lower_bound": exported.plan.lower_bound,
-        "optimal": exported.plan.optimal,
-        "name": exported.export.name,
-        "arena_bytes": exported.export.arena_bytes,
-        "weight_bytes": exported.export.weight_bytes,
-        "external_bytes": exported.export.external_bytes,
-        "code_bytes": exported.export.estimate.code_bytes,
-        "cycles": exported.export.estimate.cycles,
-        "flash_frontier": [
-            {
-                "flash_bytes": each.flash,
-                "cycles": each.cycles,
-                "coded_layers": len(each.coded),
-                "quick_kernels": each.is_quick,
-            }
-            for each in exported.frontier
-        ],
-        "alignment": exported.export.interface.alignment,
-        "memories": {each.region: each.size for each in _memories(exported)},
-        "plan_digest": exported.export.digest,
-        "kernels": list(exported.export.kernels),
-        "extension": exported.request.extension,
-        "rounding": exported.export.rounding,
-        "dimensions": dimensions_as_json(exported.export.interface.dimensions),
-        "reference": exported.reference,
-        "tested": exported.test.num_wrong == 0,
-        "macs_ratio": exported.multiply_adds_ratio,
-        "runs": [f"{each.name}_run" for each in exported.export.component.models],
-        "files": sorted(exported.export.files),
-    }
-
-
-def _memories(exported: ExportedC) -> Sequence[CMemory]:
-    """Return the memories of the board that were named."""
-    return [each for each in exported.export.interface.memories if each.region]
-
-
-def _c_rows(exported: ExportedC) -> Iterator[tuple[str, RenderableType]]:
-    yield "arena", both(exported.export.arena_bytes)
-    if exported.multiply_adds_ratio > 1:
-        yield "price", f"{exported.multiply_adds_ratio:.3f} times the multiply-adds"
-    for each in _memories(exported):
-        yield each.region, both(each.size)
-    yield "weights", both(exported.export.weight_bytes)
-    estimate = exported.export.estimate
-    yield "code, estimated", both(estimate.code_bytes)
-    if estimate.cycles is not None:
-        yield "cycles, estimated", f"{estimate.cycles / 1e6:,.1f} M on a Cortex-M4"
-    for point in _some(exported.frontier):
-        yield "flash, cycles", _flash_point(point)
-    if exported.export.external_bytes:
-        yield "fetched weights", both(exported.export.external_bytes)
-    yield "lower bound", both(exported.plan.lower_bound)
-    yield "strategy", Text(exported.plan.strategy)
-    yield "kernels", Text(", ".join(exported.export.kernels))
-    yield "test checks outputs of", Text(exported.reference)
-    why = exported.test.message.partition("\n")[0]
-    yield "test on this machine", Text(f"not run: {why}" if why else "passed")
-    if exported.export.interface.dimensions:
-        yield "sizes", Text(", ".join(map(str, exported.export.interface.dimensions)))
-    for model in exported.export.component.models:
-        arena = "&memories" if model.memories else "arena"
-        arguments = ", ".join([arena, *model.arguments])
-        yield "call", Text(f"{model.name}_run({arguments})", "bold")
-
-
-_MOST_SHOWN: Final = 8
-
-
-def _some(frontier: Sequence[FlashPoint]) -> list[FlashPoint]:
-    """Return a few points, spread evenly, with both ends."""
-    count = min(_MOST_SHOWN, len(frontier))
-    last = max(1, count - 1)
-    return [frontier[index * (len(frontier) - 1) // last] for index in range(count)]
-
-
-def _flash_point(point: FlashPoint) -> str:
-    """Return a way between small and quick in words."""
-    cycles = "not estimated" if point.cycles is None else f"{point.cycles / 1e6:,.1f} M"
-    how = [] if point.is_quick else ["smaller kernels"]
-    if point.coded:
-        how.append(f"{plural(len(point.coded), 'layer')} coded")
-    return f"{both(point.flash)}, {cycles}: {', '.join(how) or 'quickest'}"
 
 
 def _onnxruntime_as_json(
