@@ -157,7 +157,9 @@ ReadByMove read_by_move(const program::Move& move, std::int64_t begin, std::int6
   }
   std::int64_t low = 0;
   std::int64_t high = length - 1;
-  if (output_stride > 0) {
+  if (output_stride == 0) {  // one element
+    high = begin <= to && to < end ? 0 : -1;
+  } else {
     low = std::max(low, (begin - to - output_reach + output_stride - 1) / output_stride);
     high = std::min(high, end - 1 < to ? -1 : (end - 1 - to) / output_stride);
   }
