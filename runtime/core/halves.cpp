@@ -11,6 +11,7 @@
 #include "kernels/parallel.hpp"
 #include "operand_checks.hpp"
 #include "rows_read.hpp"
+#include "steps/attention_operands.hpp"
 #include "updated_inputs.hpp"
 
 namespace arenite {
@@ -23,6 +24,14 @@ using program::Type;
 constexpr std::size_t kAlignment = 64;
 
 bool is_half(const TensorView* view) { return view != nullptr && view->type == Type::float16; }
+
+// Whether the kernel reads an input of 16-bit floats as it is.
+bool takes_halves(const Operands& operands, std::size_t input) {
+  if (operands.step.kernel_type() == Operator::Attention) {
+    return input == kKeys || input == kValues;
+  }
+  return input == 1 && has_half_filter(operands);
+}
 
 bool is_one_image(const TensorView& view) {
   return view.rank() >= 3 && view.shape[0] == 1 && view.size > 0;
@@ -88,7 +97,7 @@ Halves halves_of(const Operands& operands) {
     found.num_rows = counted->shape[1];
   }
   for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
-    if (!is_half(operands.inputs[i]) || (i == 1 && has_half_filter(operands))) { continue; }
+    if (!is_half(operands.inputs[i]) || takes_halves(operands, i)) { continue; }
     const auto& kept = *operands.inputs[i];
     const bool has_rows = found.num_rows != 0 && is_one_image(kept) && !kept.is_constant &&
                           rows_of(operands, i, {0, 1}).has_value();
@@ -317,10 +326,10 @@ bool computes_halves(const Operands& operands) {
     case Operator::Wait: return false;
     default: break;
   }
-  const auto* filter = has_half_filter(operands) ? operands.inputs[1] : nullptr;
-  return std::any_of(operands.inputs.begin(), operands.inputs.end(),
-                     [filter](const auto* input) { return input != filter && is_half(input); }) ||
-         std::any_of(operands.outputs.begin(), operands.outputs.end(), is_half);
+  for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
+    if (is_half(operands.inputs[i]) && !takes_halves(operands, i)) { return true; }
+  }
+  return std::any_of(operands.outputs.begin(), operands.outputs.end(), is_half);
 }
 
 std::unique_ptr<Step> step_of_halves(const Operands& operands, MakeStep make) {

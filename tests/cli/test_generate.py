@@ -55,6 +55,18 @@ def test_ctrl_c_keeps_what_was_written(decoder, run, monkeypatch):
     assert "interrupted" in err
 
 
+def test_a_cache_of_16_bits_takes_a_smaller_arena(decoder, run, run_json, tmp_path):
+    arguments = ("generate", decoder, "--tokens", "1,5,7", "--max-tokens", 12)
+    wide, narrow = run_json(*arguments), run_json(*arguments, "--cache", "fp16")
+    assert narrow["arena_bytes"] < 0.7 * wide["arena_bytes"]
+    given = [each for name, lengths in DIMS.items() for each in ("--dim", f"{name}={lengths}")]
+    program = tmp_path / "decoder.arena"
+    assert run("build", decoder, *given, "--cache", "fp16", "-o", program)[0] == 0
+    assert run("verify", program)[0] == 0
+    code, _, err = run("run", program, "--cache", "fp16")
+    assert (code, "--cache" in err) == (2, True)
+
+
 def test_the_program_of_a_decoder_is_valid(decoder, run, tmp_path):
     program = tmp_path / "decoder.arena"
     given = [each for name, lengths in DIMS.items() for each in ("--dim", f"{name}={lengths}")]

@@ -166,8 +166,8 @@ def image(*shape: int, dtype: str = "float32") -> Given:
 
 def filled(given: Given, draw: np.random.Generator) -> np.ndarray:
     """Return an array for an operand."""
-    if given.type == "float32":
-        return draw.normal(0, 3, given.shape).astype(np.float32)
+    if given.type in ("float32", "float16"):
+        return draw.normal(0, 3, given.shape).astype(given.type)
     if given.type == "bool":
         return draw.integers(0, 2, given.shape).astype(bool)
     limits = np.iinfo(given.type)

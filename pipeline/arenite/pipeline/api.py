@@ -21,7 +21,7 @@ from arenite.pipeline.making.programs import code_of
 from arenite.planner import Boundary, Budget, Strategy
 from arenite.planner.sizes import Sizes
 from arenite.planner.units import parse_size
-from arenite.runtime.rewrites import Activations, Hops, Kernels, Padding, WeightBudget
+from arenite.runtime.rewrites import Activations, Caches, Hops, Kernels, Padding, WeightBudget
 from arenite.strategies import find, known
 
 ModelPath: TypeAlias = Path | str
@@ -40,6 +40,7 @@ def plan(
     values: Mapping[str, float] | None = None,
     capacity: Size | None = None,
     activations: str | None = None,
+    cache: str | None = None,
     time_limit_s: float | None = None,
     seed: int | None = None,
 ) -> PlannedModel:
@@ -58,6 +59,7 @@ def plan(
         values: Inputs fixed at a value, by name.
         capacity: Most bytes that the arena may take; None for no limit.
         activations: Type that results and weights are stored as: `fp16` or `fp32`.
+        cache: Type that caches of keys and values that grow are stored as: `fp16` or `fp32`.
         time_limit_s: Seconds after which a search keeps its best result; None for no limit.
         seed: Seed of a strategy that draws random numbers.
 
@@ -67,7 +69,7 @@ def plan(
         UnknownStrategyError: There is no strategy or order of that name.
     """
     reading = _reading(
-        dims, shapes, values, target=target, order=order, activations=activations,
+        dims, shapes, values, target=target, order=order, activations=activations, cache=cache,
         time_limit_s=time_limit_s,
     )  # fmt: skip
     return plan_model(
@@ -92,6 +94,7 @@ def build(
     weights: Size | None = None,
     code_weights: bool = False,
     activations: str | None = None,
+    cache: str | None = None,
     whole: bool = False,
     time_limit_s: float | None = None,
 ) -> Built:
@@ -114,7 +117,7 @@ def build(
         OutputError: The file cannot be written.
     """
     reading = _reading(
-        dims, shapes, values, order=order, weights=weights, activations=activations,
+        dims, shapes, values, order=order, weights=weights, activations=activations, cache=cache,
         time_limit_s=time_limit_s,
     )  # fmt: skip
     if plan is not None:
@@ -195,6 +198,7 @@ def fit(
     values: Mapping[str, float] | None = None,
     weights: Size | None = None,
     activations: str | None = None,
+    cache: str | None = None,
     time_limit_s: float | None = None,
 ) -> FittedModel:
     """Fit a model into a budget of memory at the least predicted price in time.
@@ -220,7 +224,7 @@ def fit(
         raise OptionsError("fit takes a budget or a slowdown; fit_frontier shows all sizes")
     reading = _reading(
         dims, shapes, values, boundary=boundary, order=order, weights=weights,
-        activations=activations, time_limit_s=time_limit_s,
+        activations=activations, cache=cache, time_limit_s=time_limit_s,
     )  # fmt: skip
     wanted = None if budget is None else Budget.parse(str(budget))
     if reading.weight_budget is not None and reading.weight_budget.is_rest:
@@ -240,6 +244,7 @@ def fit_frontier(
     values: Mapping[str, float] | None = None,
     weights: Size | None = None,
     activations: str | None = None,
+    cache: str | None = None,
     time_limit_s: float | None = None,
 ) -> FittedFrontier:
     """Return the time that each size of the arena costs, from the whole program to the least.
@@ -248,7 +253,7 @@ def fit_frontier(
     """
     reading = _reading(
         dims, shapes, values, boundary=boundary, order=order, weights=weights,
-        activations=activations, time_limit_s=time_limit_s,
+        activations=activations, cache=cache, time_limit_s=time_limit_s,
     )  # fmt: skip
     fitting = Fitting(Path(model), reading)
     return FittedFrontier(fitting, tuple(fitting.frontier()))
@@ -314,6 +319,7 @@ def _reading(
     order: str | None = None,
     weights: Size | None = None,
     activations: str | None = None,
+    cache: str | None = None,
     time_limit_s: float | None = None,
 ) -> Reading:
     return Reading(
@@ -324,6 +330,7 @@ def _reading(
         target=target,
         weight_budget=None if weights is None else WeightBudget.parse(str(weights)),
         activations=None if activations is None else Activations(activations),
+        cache=None if cache is None else Caches(cache),
         limits=SearchLimits(time_limit_s),
     )
 

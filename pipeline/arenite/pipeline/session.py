@@ -31,6 +31,7 @@ class Session(ProgramSession):
         shapes: Shapes of a model's inputs by name, ranges among them.
         values: Inputs of a model fixed at a value, by name.
         activations: Type that results and weights are stored as: `fp16` or `fp32`.
+        cache: Type that caches of keys and values that grow are stored as: `fp16` or `fp32`.
         threads: Number of threads that run kernels, at most 256. More than 1 helps large models on
             an otherwise idle machine; a child process that is forked later cannot use the session.
         poison: Byte to fill dead memory with, which shows a wrong plan.
@@ -56,6 +57,7 @@ class Session(ProgramSession):
         shapes: "StatedShapes | None" = None,
         values: Mapping[str, float] | None = None,
         activations: str | None = None,
+        cache: str | None = None,
         threads: int = 1,
         poison: int | None = None,
         guard: bool = False,
@@ -79,11 +81,12 @@ class Session(ProgramSession):
         from arenite.pipeline.base.reading import Reading, lengths_of
         from arenite.pipeline.making.building import build_model
         from arenite.runtime.program import program_pieces
-        from arenite.runtime.rewrites import Activations
+        from arenite.runtime.rewrites import Activations, Caches
 
         reading = Reading(
             *lengths_of(dims, shapes), values or {},
             activations=None if activations is None else Activations(activations),
+            cache=None if cache is None else Caches(cache),
         )  # fmt: skip
         built = build_model(path, reading, strategy=strategy)
         pieces = program_pieces(built.assemble())

@@ -26,6 +26,7 @@ struct Blocks {
   std::size_t first = 0;  // key
   std::size_t end = 0;
 
+  Blocks() = default;
   Blocks(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count) {
     first = keys.count;
     for (std::size_t i = 0; i < count; ++i) {
@@ -44,20 +45,23 @@ float reciprocal(float sum) { return sum == 0.0f ? 0.0f : 1.0f / sum; }
 template <std::size_t LargestHead>
 class SideBySide {
  public:
-  SideBySide(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count)
+  // `converted` has room for kConvertedFloats, if keys or values are no 32-bit floats.
+  SideBySide(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count,
+             float* converted)
       : keys_(keys),
         queries_(queries),
         count_(count),
+        converted_(converted),
         packed_(memory_),
-        totals_(packed_ + keys.depth * kWidth),
-        weights_(totals_ + keys.width * kWidth),
+        totals_(packed_ + keys.keys.width * kWidth),
+        weights_(totals_ + keys.values.width * kWidth),
         parts_(weights_ + kBlock * kWidth) {}
 
   void run() {
     pack();
     std::fill_n(top_, kWidth, kLowest);
     std::fill_n(sum_, kWidth, 0.0f);
-    std::fill_n(totals_, keys_.width * kWidth, 0.0f);
+    std::fill_n(totals_, keys_.values.width * kWidth, 0.0f);
     const Blocks blocks(keys_, queries_, count_);
     for (std::size_t first = blocks.first; first < blocks.end; first += kBlock) {
       const std::size_t num_keys = std::min(kBlock, keys_.count - first);
@@ -73,15 +77,18 @@ class SideBySide {
   void pack() {
     for (std::size_t c = 0; c < kWidth; ++c) {
       const float* from = queries_[std::min(c, count_ - 1)].query;
-      for (std::size_t k = 0; k < keys_.depth; ++k) {
+      for (std::size_t k = 0; k < keys_.keys.width; ++k) {
         packed_[k * kWidth + c] = from[k] * keys_.scale;
       }
     }
   }
 
   void score(std::size_t first, std::size_t num_keys) {
-    const GemmLeft left{keys_.keys + first * keys_.key_stride, keys_.key_stride, 1};
-    gemm_rows(left, packed_, kWidth, keys_.depth, 0, num_keys, weights_);
+    with_floats(keys_.keys, first, num_keys, converted_,
+                [this](const float* from, std::size_t stride, std::size_t done, std::size_t some) {
+                  gemm_rows({from, stride, 1}, packed_, kWidth, keys_.keys.width, 0, some,
+                            weights_ + done * kWidth);
+                });
     if (keys_.softcap != 0.0f) {
       with_widest_vectors([scores = weights_, size = num_keys * kWidth, cap = keys_.softcap] {
         for (std::size_t i = 0; i < size; ++i) {
@@ -141,11 +148,17 @@ class SideBySide {
 
   // Adds the weighted values to the totals, which are made relative to the highest score first.
   void mix(std::size_t first, std::size_t num_keys) {
-    const float* const values = keys_.values + first * keys_.value_stride;
-    for (std::size_t start = 0; start < keys_.width; start += kValues) {
-      const std::size_t count = std::min(kValues, keys_.width - start);
-      gemm_rows({values + start, 1, keys_.value_stride}, weights_, kWidth, num_keys, 0, count,
-                parts_);
+    with_floats(keys_.values, first, num_keys, converted_,
+                [this](const float* from, std::size_t stride, std::size_t done, std::size_t some) {
+                  if (done != 0) { std::fill_n(factors_, kWidth, 1.0f); }
+                  add(from, stride, weights_ + done * kWidth, some);
+                });
+  }
+
+  void add(const float* values, std::size_t stride, const float* weights, std::size_t num_keys) {
+    for (std::size_t start = 0; start < keys_.values.width; start += kValues) {
+      const std::size_t count = std::min(kValues, keys_.values.width - start);
+      gemm_rows({values + start, 1, stride}, weights, kWidth, num_keys, 0, count, parts_);
       with_widest_vectors([count, parts = parts_, factors = factors_,
                            totals = totals_ + start * kWidth] {
         for (std::size_t v = 0; v < count; ++v) {
@@ -162,7 +175,7 @@ class SideBySide {
     for (std::size_t c = 0; c < count_; ++c) {
       const float factor = reciprocal(sum_[c]);
       float* const result = queries_[c].result;
-      for (std::size_t v = 0; v < keys_.width; ++v) {
+      for (std::size_t v = 0; v < keys_.values.width; ++v) {
         result[v] = totals_[v * kWidth + c] * factor;
       }
     }
@@ -171,6 +184,7 @@ class SideBySide {
   const AttentionKeys& keys_;
   const AttentionQuery* queries_;
   std::size_t count_;
+  float* converted_;
   float* packed_;   // depth, lanes
   float* totals_;   // width, lanes
   float* weights_;  // kBlock, lanes; scores at first
@@ -184,40 +198,27 @@ class SideBySide {
 // One query: keys are the rows of a matrix that it is multiplied by, and so are values.
 class Single {
  public:
-  Single(const AttentionKeys& keys, const AttentionQuery& query) : keys_(keys), query_(query) {}
-
-  void run() {
-    for (std::size_t k = 0; k < keys_.depth; ++k) { packed_[k] = query_.query[k] * keys_.scale; }
-    std::fill_n(totals_, keys_.width, 0.0f);
-    const Blocks blocks(keys_, &query_, 1);
-    for (std::size_t first = blocks.first; first < blocks.end; first += kBlock) {
-      const std::size_t num_keys = std::min(kBlock, keys_.count - first);
-      score(first, num_keys);
-      weigh(num_keys);
-      mix(first, num_keys);
-    }
-    const float factor = reciprocal(sum_);
-    for (std::size_t v = 0; v < keys_.width; ++v) { query_.result[v] = totals_[v] * factor; }
+  void begin(const AttentionKeys& keys, const AttentionQuery& query) {
+    keys_ = &keys;
+    query_ = &query;
+    blocks_ = Blocks(keys, &query, 1);
+    top_ = kLowest;
+    sum_ = 0.0f;
+    for (std::size_t k = 0; k < keys.keys.width; ++k) { packed_[k] = query.query[k] * keys.scale; }
+    std::fill_n(totals_, keys.values.width, 0.0f);
   }
 
- private:
-  void score(std::size_t first, std::size_t num_keys) {
-    gemm_row(packed_, keys_.keys + first * keys_.key_stride, true, keys_.key_stride, keys_.depth, 0,
-             num_keys, scores_);
-    if (keys_.softcap != 0.0f) {
-      for (std::size_t j = 0; j < num_keys; ++j) {
-        scores_[j] = keys_.softcap * hyperbolic_tangent(scores_[j] / keys_.softcap);
-      }
-    }
-    if (query_.addend != nullptr) {
-      for (std::size_t j = 0; j < num_keys; ++j) { scores_[j] += query_.addend[first + j]; }
-    }
-    for (std::size_t j = 0; j < num_keys; ++j) {
-      if (first + j < query_.first || first + j >= query_.end) { scores_[j] = kHidden; }
-    }
+  // Whether it sees a key of the block that begins here.
+  bool sees(std::size_t first) const { return first >= blocks_.first && first < blocks_.end; }
+
+  // Multiplies keys, of which `done` of the block came before.
+  void multiply(const float* keys, std::size_t stride, std::size_t done, std::size_t count) {
+    gemm_row(packed_, keys, true, stride, keys_->keys.width, 0, count, scores_ + done);
   }
 
-  void weigh(std::size_t num_keys) {
+  // Scores of the block become weights.
+  void weigh(std::size_t first, std::size_t num_keys) {
+    bound(first, num_keys);
     std::fill(scores_ + num_keys, scores_ + kBlock, kHidden);
     with_widest_vectors([this] {
       float lanes[kWidth];
@@ -246,45 +247,108 @@ class Single {
     });
   }
 
-  void mix(std::size_t first, std::size_t num_keys) {
-    gemm_row(scores_, keys_.values + first * keys_.value_stride, false, keys_.value_stride,
-             num_keys, 0, keys_.width, part_);
-    for (std::size_t v = 0; v < keys_.width; ++v) { totals_[v] = totals_[v] * factor_ + part_[v]; }
+  // Adds weighted values, of which `done` of the block came before.
+  void mix(const float* values, std::size_t stride, std::size_t done, std::size_t count) {
+    const std::size_t width = keys_->values.width;
+    const float factor = done == 0 ? factor_ : 1.0f;
+    alignas(64) float part[kLargestHead];
+    gemm_row(scores_ + done, values, false, stride, count, 0, width, part);
+    for (std::size_t v = 0; v < width; ++v) { totals_[v] = totals_[v] * factor + part[v]; }
   }
 
-  const AttentionKeys& keys_;
-  const AttentionQuery& query_;
+  void finish() const {
+    const float factor = reciprocal(sum_);
+    for (std::size_t v = 0; v < keys_->values.width; ++v) {
+      query_->result[v] = totals_[v] * factor;
+    }
+  }
+
+ private:
+  void bound(std::size_t first, std::size_t num_keys) {
+    if (keys_->softcap != 0.0f) {
+      for (std::size_t j = 0; j < num_keys; ++j) {
+        scores_[j] = keys_->softcap * hyperbolic_tangent(scores_[j] / keys_->softcap);
+      }
+    }
+    if (query_->addend != nullptr) {
+      for (std::size_t j = 0; j < num_keys; ++j) { scores_[j] += query_->addend[first + j]; }
+    }
+    for (std::size_t j = 0; j < num_keys; ++j) {
+      if (first + j < query_->first || first + j >= query_->end) { scores_[j] = kHidden; }
+    }
+  }
+
+  const AttentionKeys* keys_ = nullptr;
+  const AttentionQuery* query_ = nullptr;
+  Blocks blocks_;
   float top_ = kLowest;
   float sum_ = 0.0f;
   float factor_ = 0.0f;
   alignas(64) float packed_[kLargestHead];
   alignas(64) float scores_[kBlock];
-  alignas(64) float part_[kLargestHead];
   alignas(64) float totals_[kLargestHead];
 };
 
 // Functions of their own, so that working memory of one does not lie beside that of the other.
-[[gnu::noinline]] void attend_alone(const AttentionKeys& keys, const AttentionQuery& query) {
-  Single(keys, query).run();
+
+// A few queries one by one, but block by block: keys and values are read from memory once.
+[[gnu::noinline]] void attend_one_by_one(const AttentionKeys& keys, const AttentionQuery* queries,
+                                         std::size_t count, float* converted) {
+  Single singles[kFewAttentionQueries];
+  for (std::size_t i = 0; i < count; ++i) { singles[i].begin(keys, queries[i]); }
+  const Blocks blocks(keys, queries, count);
+  for (std::size_t first = blocks.first; first < blocks.end; first += kBlock) {
+    const std::size_t num_keys = std::min(kBlock, keys.count - first);
+    const auto each = [&](const auto& use) {
+      for (std::size_t i = 0; i < count; ++i) {
+        if (singles[i].sees(first)) { use(singles[i]); }
+      }
+    };
+    with_floats(keys.keys, first, num_keys, converted,
+                [&](const float* from, std::size_t stride, std::size_t done, std::size_t some) {
+                  each([&](Single& query) { query.multiply(from, stride, done, some); });
+                });
+    each([&](Single& query) { query.weigh(first, num_keys); });
+    with_floats(keys.values, first, num_keys, converted,
+                [&](const float* from, std::size_t stride, std::size_t done, std::size_t some) {
+                  each([&](Single& query) { query.mix(from, stride, done, some); });
+                });
+  }
+  for (std::size_t i = 0; i < count; ++i) { singles[i].finish(); }
 }
 
 template <std::size_t LargestHead>
 [[gnu::noinline]] void attend_side_by_side(const AttentionKeys& keys, const AttentionQuery* queries,
-                                           std::size_t count) {
-  SideBySide<LargestHead>(keys, queries, count).run();
+                                           std::size_t count, float* converted) {
+  SideBySide<LargestHead>(keys, queries, count, converted).run();
+}
+
+void attend(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count,
+            bool one_by_one, float* converted) {
+  constexpr std::size_t kCommonHead = 64;  // with less than 16 KiB of working memory
+  if (one_by_one) {
+    attend_one_by_one(keys, queries, count, converted);
+  } else if (std::max(keys.keys.width, keys.values.width) <= kCommonHead) {
+    attend_side_by_side<kCommonHead>(keys, queries, count, converted);
+  } else {
+    attend_side_by_side<kLargestHead>(keys, queries, count, converted);
+  }
+}
+
+[[gnu::noinline]] void attend_to_halves(const AttentionKeys& keys, const AttentionQuery* queries,
+                                        std::size_t count, bool one_by_one) {
+  alignas(64) float converted[kConvertedFloats];
+  attend(keys, queries, count, one_by_one, converted);
 }
 
 }  // namespace
 
 void attend(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count,
             bool one_by_one) {
-  constexpr std::size_t kCommonHead = 64;  // with less than 16 KiB of working memory
-  if (one_by_one) {
-    for (std::size_t i = 0; i < count; ++i) { attend_alone(keys, queries[i]); }
-  } else if (std::max(keys.depth, keys.width) <= kCommonHead) {
-    attend_side_by_side<kCommonHead>(keys, queries, count);
+  if (keys.keys.are_halves || keys.values.are_halves) {
+    attend_to_halves(keys, queries, count, one_by_one);
   } else {
-    attend_side_by_side<kLargestHead>(keys, queries, count);
+    attend(keys, queries, count, one_by_one, nullptr);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "kernels/attention_rows.hpp"
+
 namespace arenite {
 
 constexpr std::size_t kAttentionQueries = 16;    // at a time, at most
@@ -11,13 +13,9 @@ constexpr std::size_t kFewAttentionQueries = 5;  // up to so many are computed o
 
 // Keys and values of one head.
 struct AttentionKeys {
-  const float* keys;
-  const float* values;
-  std::size_t key_stride;    // elements from one key to the next
-  std::size_t value_stride;  // the same of values
-  std::size_t count;         // those that count
-  std::size_t depth;         // elements of a key, up to kLargestHead
-  std::size_t width;         // of a value
+  AttentionRows keys;
+  AttentionRows values;
+  std::size_t count;  // those that count
   float scale;
   float softcap;  // 0: none
 };

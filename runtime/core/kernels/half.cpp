@@ -19,6 +19,8 @@ constexpr std::size_t kTogether = 16;
 
 // Converts whole groups.
 using Widen = void (*)(const Half* source, float* target, std::size_t groups);
+using WidenRows = void (*)(const Half* source, std::size_t stride, std::size_t rows,
+                           std::size_t groups, float* target);
 using Narrow = void (*)(const float* source, Half* target, std::size_t groups);
 
 #if defined(__aarch64__)
@@ -40,13 +42,28 @@ void narrow_groups(const float* source, Half* target, std::size_t groups) {
   }
 }
 
+void widen_rows_of_groups(const Half* source, std::size_t stride, std::size_t rows,
+                          std::size_t groups, float* target) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    widen_groups(source + row * stride, target + row * groups * kTogether, groups);
+  }
+}
+
 Widen widen_kernel() { return widen_groups; }
+WidenRows widen_rows_kernel() { return widen_rows_of_groups; }
 Narrow narrow_kernel() { return narrow_groups; }
 
 #else
 
 void widen_for_any(const Half* source, float* target, std::size_t groups) {
   for (std::size_t i = 0; i < groups * kTogether; ++i) { target[i] = widened(source[i]); }
+}
+
+void widen_rows_for_any(const Half* source, std::size_t stride, std::size_t rows,
+                        std::size_t groups, float* target) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    widen_for_any(source + row * stride, target + row * groups * kTogether, groups);
+  }
 }
 
 void narrow_for_any(const float* source, Half* target, std::size_t groups) {
@@ -60,6 +77,14 @@ __attribute__((target("avx,f16c"))) void widen_by_f16c(const Half* source, float
   for (std::size_t i = 0; i < groups * kTogether; i += 8) {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + i));
     _mm256_storeu_ps(target + i, _mm256_cvtph_ps(halves));
+  }
+}
+
+__attribute__((target("avx,f16c"))) void widen_rows_by_f16c(const Half* source, std::size_t stride,
+                                                            std::size_t rows, std::size_t groups,
+                                                            float* target) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    widen_by_f16c(source + row * stride, target + row * groups * kTogether, groups);
   }
 }
 
@@ -78,11 +103,13 @@ bool has_f16c() {
 }
 
 Widen widen_kernel() { return has_f16c() ? widen_by_f16c : widen_for_any; }
+WidenRows widen_rows_kernel() { return has_f16c() ? widen_rows_by_f16c : widen_rows_for_any; }
 Narrow narrow_kernel() { return has_f16c() ? narrow_by_f16c : narrow_for_any; }
 
 #else
 
 Widen widen_kernel() { return widen_for_any; }
+WidenRows widen_rows_kernel() { return widen_rows_for_any; }
 Narrow narrow_kernel() { return narrow_for_any; }
 
 #endif
@@ -105,6 +132,17 @@ void convert(const Source* source, Target* target, std::size_t count,
 
 void widen(const Half* source, float* target, std::size_t count) {
   convert(source, target, count, widen_kernel());
+}
+
+void widen_rows(const Half* source, std::size_t stride, std::size_t rows, std::size_t width,
+                float* target) {
+  if (width % kTogether == 0) {
+    widen_rows_kernel()(source, stride, rows, width / kTogether, target);
+    return;
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    widen(source + row * stride, target + row * width, width);
+  }
 }
 
 void narrow(const float* source, Half* target, std::size_t count) {

@@ -54,4 +54,8 @@ inline Half narrowed(float value) {
 void widen(const Half* source, float* target, std::size_t count);
 void narrow(const float* source, Half* target, std::size_t count);
 
+// Converts rows of `width` numbers, `stride` apart, to rows that follow one another.
+void widen_rows(const Half* source, std::size_t stride, std::size_t rows, std::size_t width,
+                float* target);
+
 }  // namespace arenite

@@ -50,8 +50,7 @@ struct Addend {
 
 class AttentionStep final : public Step {
  public:
-  AttentionStep(const Operands& operands, const AttentionShapes<float>& shapes,
-                const Addend& addend)
+  AttentionStep(const Operands& operands, const AttentionShapes& shapes, const Addend& addend)
       : queries_(as_rows<const float>(*operands.inputs[kQueries])),
         results_(as_rows<float>(*operands.outputs[0])),
         keys_(shapes.keys),
@@ -103,11 +102,15 @@ class AttentionStep final : public Step {
           queries[c - begin] =
               query(batch, rows.first + c / group, head * group + c % group, num_keys);
         }
-        attend({keys_.head(batch, head), values_.head(batch, head), keys_.stride, values_.stride,
-                num_keys, depth_, values_.width, scale_, softcap_},
+        attend({rows_of(keys_, batch, head), rows_of(values_, batch, head), num_keys, scale_,
+                softcap_},
                queries, end - begin, one_by_one);
       }
     });
+  }
+
+  static AttentionRows rows_of(const Heads& heads, std::size_t batch, std::size_t head) {
+    return {heads.head(batch, head), heads.element == sizeof(Half), heads.stride, heads.width};
   }
 
   // A number that is out of range is the nearest: a run cannot fail.
@@ -134,8 +137,8 @@ class AttentionStep final : public Step {
 
   Image<const float> queries_;
   Image<float> results_;
-  Heads<float> keys_;
-  Heads<float> values_;
+  Heads keys_;
+  Heads values_;
   Addend addend_;
   const std::int32_t* lengths_;  // null: all keys count
   std::size_t num_batches_;
@@ -157,12 +160,16 @@ std::unique_ptr<Step> make_attention(const Operands& operands) {
   require(operands, operands.inputs.size() <= kRoundings, "it has too many inputs for floats");
   const auto* lengths = optional_input(operands, kLengths);
   for (const auto* view :
-       {operands.inputs[kQueries], operands.inputs[kKeys], operands.inputs[kValues],
-        optional_input(operands, kAddends), operands.outputs[0]}) {
+       {operands.inputs[kQueries], optional_input(operands, kAddends), operands.outputs[0]}) {
     require(operands, view == nullptr || view->type == program::Type::float32,
             "only float32 is supported");
   }
-  const AttentionShapes<float> shapes(operands);
+  for (const std::size_t i : {kKeys, kValues}) {
+    const auto type = operands.inputs[i]->type;
+    require(operands, type == program::Type::float32 || type == program::Type::float16,
+            "its keys and values must be floats of 32 or 16 bits");
+  }
+  const AttentionShapes shapes(operands);
   require(operands,
           lengths == nullptr || (lengths->type == program::Type::int32 && lengths->rank() == 1 &&
                                  lengths->shape[0] == shapes.batches),

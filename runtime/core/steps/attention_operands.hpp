@@ -7,6 +7,7 @@
 #include "kernels/attention.hpp"
 #include "operand_checks.hpp"
 #include "tensor_view.hpp"
+#include "validation.hpp"
 
 namespace arenite {
 
@@ -27,9 +28,9 @@ inline bool is_of_bytes(const Operands& operands) {
 }
 
 // Where the heads of keys or of values lie.
-template <typename T>
 struct Heads {
-  const T* data = nullptr;
+  const std::byte* data = nullptr;
+  std::size_t element = 1;  // bytes of an element
   std::size_t batch_stride = 0;
   std::size_t head_stride = 0;
   std::size_t stride = 0;  // from one key to the next
@@ -39,7 +40,8 @@ struct Heads {
   // Of B, T, heads * width, or by heads B, heads, T, width.
   Heads(const Operands& operands, std::size_t position, std::size_t batches, std::size_t heads) {
     const auto& view = *operands.inputs[position];
-    data = view.as<T>();
+    data = view.data;
+    element = element_size(view.type);
     require(operands, view.rank() == 3 || view.rank() == 4,
             "its keys and values must have 3 axes, or 4 by heads");
     require(operands, view.shape[0] == batches, "the batches of queries and keys differ");
@@ -54,20 +56,19 @@ struct Heads {
     batch_stride = view.num_elements() / std::max<std::size_t>(batches, 1);
   }
 
-  const T* head(std::size_t batch, std::size_t index) const {
-    return data + batch * batch_stride + index * head_stride;
+  const std::byte* head(std::size_t batch, std::size_t index) const {
+    return data + element * (batch * batch_stride + index * head_stride);
   }
 };
 
 // The shapes of queries, keys, values and results, checked.
-template <typename T>
 struct AttentionShapes {
   std::size_t heads;
   std::size_t key_heads;
   std::size_t batches;
   std::size_t depth;  // elements of a key
-  Heads<T> keys;
-  Heads<T> values;
+  Heads keys;
+  Heads values;
 
   explicit AttentionShapes(const Operands& operands)
       : heads(operands.step.kernel_as_Attention()->heads()),

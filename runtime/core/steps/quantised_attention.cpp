@@ -70,7 +70,7 @@ QuantisedAttention rounded(const Operands& operands) {
 }
 
 // Scores that exist at a time.
-std::size_t num_scores(const Operands& operands, const AttentionShapes<std::int8_t>& shapes) {
+std::size_t num_scores(const Operands& operands, const AttentionShapes& shapes) {
   const std::size_t rows = shapes.heads * kQuantisedQueries;
   require(operands, shapes.keys.count <= std::numeric_limits<std::size_t>::max() / rows,
           "it has too many keys");
@@ -79,7 +79,7 @@ std::size_t num_scores(const Operands& operands, const AttentionShapes<std::int8
 
 class QuantisedAttentionStep final : public Step {
  public:
-  QuantisedAttentionStep(const Operands& operands, const AttentionShapes<std::int8_t>& shapes)
+  QuantisedAttentionStep(const Operands& operands, const AttentionShapes& shapes)
       : queries_(as_rows<const std::int8_t>(*operands.inputs[kQueries])),
         results_(as_rows<std::int8_t>(*operands.outputs[0])),
         shapes_(shapes),
@@ -123,15 +123,18 @@ class QuantisedAttentionStep final : public Step {
       queries[i] = {queries_.row(at + i) + head * shapes_.depth,
                     results_.row(at + i) + head * width};
     }
+    const auto bytes = [&](const Heads& heads) {
+      return reinterpret_cast<const std::int8_t*>(heads.head(batch, of_keys));
+    };
     attend(rounded_,
-           {shapes_.keys.head(batch, of_keys), shapes_.values.head(batch, of_keys),
-            shapes_.keys.stride, shapes_.values.stride, num_keys(), shapes_.depth, width},
+           {bytes(shapes_.keys), bytes(shapes_.values), shapes_.keys.stride, shapes_.values.stride,
+            num_keys(), shapes_.depth, width},
            queries, rows.count, scores_ + head * kQuantisedQueries * num_keys());
   }
 
   Image<const std::int8_t> queries_;
   Image<std::int8_t> results_;
-  AttentionShapes<std::int8_t> shapes_;
+  AttentionShapes shapes_;
   QuantisedAttention rounded_;
   std::int8_t* scores_;
   bool has_rows_;
@@ -153,7 +156,7 @@ std::unique_ptr<Step> make_quantised_attention(const Operands& operands) {
               attributes.window() == 0 && attributes.softcap() == 0.0f,
           "scores of bytes are neither added to, nor hidden, nor bounded");
   require(operands, std::isfinite(attributes.scale()), "the scale of its scores is not finite");
-  const AttentionShapes<std::int8_t> shapes(operands);
+  const AttentionShapes shapes(operands);
   require(operands, shapes.keys.count > 0, "it has no keys");
   require_apart(operands, operands.inputs[kKeys]);
   require_apart(operands, operands.inputs[kValues]);

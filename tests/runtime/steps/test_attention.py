@@ -1,5 +1,10 @@
 """Attention beside NumPy, and by bands of queries beside the whole."""
 
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -157,6 +162,51 @@ def test_the_result_may_take_the_place_of_the_queries():
 def test_bands_of_queries_give_the_bits_of_the_whole(case, threads):
     inputs, output = given(case)
     assert_bands_make_the_whole("Attention", CASES[case][0], inputs, output, threads=threads)
+
+
+HALVED = [case for case in CASES if not case.startswith("no ")]
+
+
+def with_halves(inputs, positions):
+    """Return inputs, those at the positions as 16-bit floats."""
+    return [
+        replace(each, type="float16") if i in positions else each for i, each in enumerate(inputs)
+    ]
+
+
+@pytest.mark.parametrize("positions", [(1, 2), (1,), (2,)], ids=["both", "keys", "values"])
+@pytest.mark.parametrize("case", HALVED)
+def test_keys_and_values_of_16_bits_are_what_they_are_in_32(case, positions):
+    inputs, output = given(case)
+    feeds = feeds_of(inputs)
+    feeds |= {f"i{i}": feeds[f"i{i}"].astype(np.float16) for i in positions}
+    exact = feeds | {f"i{i}": feeds[f"i{i}"].astype(np.float32) for i in positions}
+    made = run(CASES[case][0], with_halves(inputs, positions), output, feeds)
+    expected = run(CASES[case][0], inputs, output, exact)
+    if case == "large heads":  # sums of values begin anew where all do not fit the memory
+        np.testing.assert_allclose(made, expected, rtol=0, atol=1e-5)
+    else:
+        np.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "case", ["large heads", "causal", "causal behind earlier keys", "a window"]
+)
+def test_bands_give_the_bits_of_the_whole_on_16_bit_keys_and_values(case, threads):
+    inputs, output = given(case)
+    assert_bands_make_the_whole(
+        "Attention", CASES[case][0], with_halves(inputs, (1, 2)), output, threads=threads
+    )
+
+
+@pytest.mark.parametrize("vectors", ["avx2", "any"])
+def test_every_kind_of_vectors_converts_keys_and_values(vectors):
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
+    subprocess.run(
+        [*command, "-k", "what_they_are_in_32"],
+        env=os.environ | {"ARENITE_VECTORS": vectors}, check=True,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", [(1, 20, 2, 70), (1, 20, 1, 70), (1, 1, 2, 70)], ids=str)

@@ -14,7 +14,7 @@ from arenite.cli.console.observer import TERMINAL
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import progress
 from arenite.cli.options.common import json_option, threads_option
-from arenite.cli.options.model import activations_option, size_option, sizes_options
+from arenite.cli.options.model import activations_option, cache_option, size_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import SECONDS, number_type
 from arenite.cli.render.facts import listing, name
@@ -42,14 +42,14 @@ from arenite.pipeline.making import SUFFIX, build_program, random_inputs, with_f
 from arenite.planner import model_format
 from arenite.planner.errors import MissingDependencyError
 from arenite.planner.sizes import Sizes
-from arenite.runtime.rewrites import Activations
+from arenite.runtime.rewrites import Activations, Caches
 
 _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 
 
 @click.command(
     cls=SectionedCommand,
-    sections={"Reading the model": ("dims", "shapes", "points", "values", "activations")},
+    sections={"Reading the model": ("dims", "shapes", "points", "values", "activations", "cache")},
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option(
@@ -78,6 +78,7 @@ _DEFAULTS = {"onnx": ("onnxruntime",), "tflite": ("litert-xnnpack",)}
 @sizes_options
 @size_option("Sizes to measure at, of a range.  [default: the lowest, the middle and the highest]")
 @activations_option
+@cache_option
 @json_option
 def bench(
     reading: Reading,
@@ -89,6 +90,7 @@ def bench(
     seed: int,
     points: tuple[Sizes, ...],
     activations: Activations | None,
+    cache: Caches | None,
     as_json: bool,
 ) -> None:
     """Measure the latency and memory of MODEL on our runtime and on others.
@@ -106,7 +108,9 @@ def bench(
     engines = (OURS, *_opponents(kind, against))
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         program = Path(folder) / "model.arena"
-        compiled = build_program(model, program, reading=replace(reading, activations=activations))
+        compiled = build_program(
+            model, program, reading=replace(reading, activations=activations, cache=cache)
+        )
         # What a run counts, no input can set.
         dimensions = tuple(each for each in compiled.program.dimensions if not each.counted_by)
         given = [completed(each, dimensions) for each in points]

@@ -22,6 +22,7 @@ from arenite.cli.options.common import (
 from arenite.cli.options.model import (
     activations_option,
     boundary_option,
+    cache_option,
     huffman_option,
     memories_option,
     order_option,
@@ -51,12 +52,12 @@ from arenite.pipeline.making import build_by_plan, build_model, code_of, roundin
 from arenite.planner import Boundary, Step
 from arenite.planner.operators import Band
 from arenite.planner.programs import CostedMemory
-from arenite.runtime.rewrites import Activations, Kernels, WeightBudget, num_by_tile
+from arenite.runtime.rewrites import Activations, Caches, Kernels, WeightBudget, num_by_tile
 from arenite.strategies import find
 
 _DECIDED_BY_PLAN = (
     "requested", "order_name", "dims", "shapes", "values", "capacity", "memories", "boundary",
-    "time_limit_s", "seed", "weight_budget", "activations", "kernels", "tune", "is_whole",
+    "time_limit_s", "seed", "weight_budget", "activations", "cache", "kernels", "tune", "is_whole",
 )  # fmt: skip
 
 
@@ -66,7 +67,7 @@ _DECIDED_BY_PLAN = (
         "Reading the model": ("order_name", "dims", "shapes", "values", "boundary"),
         **SEARCH,
         "Weights": ("code_weights", "huffman", "weight_budget"),
-        "Kernels": ("activations", "kernels", "tune", "is_whole"),
+        "Kernels": ("activations", "cache", "kernels", "tune", "is_whole"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -91,6 +92,7 @@ _DECIDED_BY_PLAN = (
 )  # fmt: skip
 @huffman_option
 @activations_option
+@cache_option
 @click.option(
     "--kernels", type=click.Choice([str(each) for each in Kernels]), default=str(Kernels.QUICK),
     show_default=True,
@@ -124,6 +126,7 @@ def build(
     code_weights: bool,
     huffman: bool,
     activations: Activations | None,
+    cache: Caches | None,
     kernels: str,
     tune: bool,
     is_whole: bool,
@@ -141,7 +144,8 @@ def build(
     if plan_path is None:
         reading = replace(
             reading, order_name=order_name, weight_budget=weight_budget,
-            activations=activations, limits=watched(time_limit_s), boundary=Boundary(boundary),
+            activations=activations, cache=cache, limits=watched(time_limit_s),
+            boundary=Boundary(boundary),
         )  # fmt: skip
         if memories:
             refuse_beside("--memory", "capacity")

@@ -10,11 +10,13 @@ from rich.console import Console
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import text_beside
 from arenite.cli.options.common import json_option, threads_option
+from arenite.cli.options.model import cache_option
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import RANGED_DIM, Parsed, number_type
 from arenite.cli.render.facts import facts
 from arenite.pipeline.base import both, grouped
 from arenite.pipeline.generation import Generated, Generator, Sampling
+from arenite.runtime.rewrites import Caches
 
 INTERRUPTED = 130
 _KIBIBYTE = 1024
@@ -39,7 +41,7 @@ def _tokens(text: str) -> tuple[int, ...]:
     sections={
         "Choice of tokens": ("temperature", "top_k", "top_p", "seed"),
         "End of the text": ("max_tokens", "stop", "stop_tokens"),
-        "Reading the model": ("length", "rotates", "chunk", "dims"),
+        "Reading the model": ("length", "rotates", "chunk", "cache", "dims"),
     },
 )
 @click.argument("model", type=click.Path(path_type=Path))
@@ -91,6 +93,7 @@ def _tokens(text: str) -> tuple[int, ...]:
     help="Most tokens of a run over the prompt, of an ONNX model: more are quicker and take a "
     "larger arena.",
 )  # fmt: skip
+@cache_option
 @click.option(
     "--dim", "dims", type=RANGED_DIM, multiple=True, metavar="NAME=N|LOW..HIGH[+]",
     help="Value or range of a free dimension whose name does not tell its meaning. Repeatable.",
@@ -112,6 +115,7 @@ def generate(
     length: int,
     rotates: bool,
     chunk: int,
+    cache: Caches | None,
     dims: tuple[tuple[str, str], ...],
     threads: int,
     as_json: bool,
@@ -132,6 +136,7 @@ def generate(
         length=length,
         rotates=rotates,
         chunk=chunk,
+        cache=cache,
         dims=dict(dims),
         threads=threads,
     ) as generator:

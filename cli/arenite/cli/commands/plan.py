@@ -128,6 +128,7 @@ def _as_json(model: Path, source: Source, planned: PlannedModel) -> dict[str, ob
         "capacity": problem.capacity,
         "weight_budget": plan_file.model.weight_budget or None,
         "activations": plan_file.model.activations or None,
+        "cache": plan_file.model.cache or None,
         "num_operators": len(problem.steps),
         "num_records": len(problem.records),
         "naive": problem.naive,

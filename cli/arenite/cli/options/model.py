@@ -27,7 +27,7 @@ from arenite.planner import DEFAULT_ALIGNMENT, AliasKind, Boundary, Dims, Memory
 from arenite.planner.errors import SizeError
 from arenite.planner.programs import CostedMemory, costed
 from arenite.planner.sizes import read_lengths
-from arenite.runtime.rewrites import Activations, WeightBudget
+from arenite.runtime.rewrites import Activations, Caches, WeightBudget
 from arenite.strategies import ORDERS
 
 _P = ParamSpec("_P")
@@ -178,6 +178,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
     @_alias_option
     @weight_budget_option
     @activations_option
+    @cache_option
     @functools.wraps(function)
     def with_reading(
         sizes: Reading,
@@ -187,6 +188,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         order_name: str | None,
         weight_budget: WeightBudget | None,
         activations: Activations | None,
+        cache: Caches | None,
         target: str | None,
         *args: _P.args,
         **kwargs: _P.kwargs,
@@ -194,7 +196,7 @@ def reading_options(function: Callable[Concatenate[Reading, _P], _R]) -> Callabl
         reading = replace(
             sizes, boundary=Boundary(boundary), alignment=alignment, aliases=aliases,
             order_name=order_name, target=target, weight_budget=weight_budget,
-            activations=activations,
+            activations=activations, cache=cache,
         )  # fmt: skip
         return function(reading, *args, **kwargs)
 
@@ -224,6 +226,13 @@ activations_option = click.option(
     help="Type that results and weights are stored as: fp16 halves their bytes and rounds each; "
     "operators compute with 32 bits, some of them with 16 on ARMv8.2.  "
     "[default: those of the model]",
+)
+cache_option = click.option(
+    "--cache",
+    type=click.Choice([str(each) for each in Caches]),
+    callback=lambda _context, _parameter, name: None if name is None else Caches(name),
+    help="Type that caches of keys and values that grow are stored as: fp16 halves their bytes "
+    "and rounds each; attention computes with 32 bits.  [default: that of the model]",
 )
 
 

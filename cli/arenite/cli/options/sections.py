@@ -8,7 +8,7 @@ import click
 MODEL: Final = {
     "Reading the model": (
         "target", "order_name", "dims", "shapes", "values", "boundary", "alignment",
-        "aliases", "weight_budget", "activations",
+        "aliases", "weight_budget", "activations", "cache",
     )
 }  # fmt: skip
 """The options of `reading_options`."""

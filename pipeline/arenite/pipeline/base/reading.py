@@ -19,7 +19,7 @@ from arenite.planner import (
     load,
 )
 from arenite.planner.sizes import Dimension, Length, read_lengths
-from arenite.runtime.rewrites import Activations, Hops, WeightBudget
+from arenite.runtime.rewrites import Activations, Caches, Hops, WeightBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Reading:
         target: Whose memory is planned.
         weight_budget: Weights that may be resident in a run; None for all.
         activations: What tensors between steps are kept as; None for the types of the model.
+        cache: What caches that grow are kept as; None for the types of the model.
         hops: The stream that it runs on; None to run on whole windows.
         limits: Limits of each search, and its observer.
     """
@@ -50,6 +51,7 @@ class Reading:
     target: str | None = None
     weight_budget: WeightBudget | None = None
     activations: Activations | None = None
+    cache: Caches | None = None
     hops: Hops | None = None
     limits: SearchLimits = field(default=UNLIMITED, compare=False)
 

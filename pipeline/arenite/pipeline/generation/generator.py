@@ -94,6 +94,7 @@ class Generator(Closing):
             on.
         chunk: Most tokens of a run over the prompt, of an ONNX model: more are quicker and take
             a larger arena.
+        cache: Type that the cache of an ONNX model is stored as: `fp16` or `fp32`.
         dims: Values of free dimensions, in the place of those that the names suggest.
         inputs: Arrays for other inputs, by name, such as `encoder_hidden_states`; they are fed
             in each run.
@@ -115,6 +116,7 @@ class Generator(Closing):
         length: int = 1024,
         rotates: bool = False,
         chunk: int = 16,
+        cache: str | None = None,
         dims: StatedDims | None = None,
         inputs: Mapping[str, NDArray[Any]] | None = None,
         threads: int = 1,
@@ -131,7 +133,7 @@ class Generator(Closing):
         stated = (
             decoder_dims(model, length, chunk, dims or {}) if model.suffix == ".onnx" else dims
         )
-        self.session = Session(model, dims=stated, threads=threads)
+        self.session = Session(model, dims=stated, cache=cache, threads=threads)
         self._others = dict(inputs or {})
         self._name = model.name
         self._ports = _Ports(self.session, model.name, self._others)

@@ -296,6 +296,7 @@ class Fitting:
             ModelReference(
                 self.lowered.name, self.lowered.digest, reading.dims, reading.shapes,
                 "" if budget is None else str(budget), reading.values, reading.activations or "",
+                reading.cache or "",
             ),
             ARENITE.name,
             Boundary.INCLUDE,

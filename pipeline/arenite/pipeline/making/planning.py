@@ -71,6 +71,7 @@ class PlannedModel(Placed):
                 "" if reading.weight_budget is None else str(reading.weight_budget),
                 reading.values,
                 reading.activations or "",
+                reading.cache or "",
             ),
             self.chosen.target.name,
             reading.boundary,

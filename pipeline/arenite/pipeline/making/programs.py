@@ -245,7 +245,7 @@ def rounding_error(model: Path, reading: Reading, compiled: Compiled, plan: Plan
         UnloadableError: No session runs it.
     """
     exact = lower_model(
-        model, replace(reading, activations=Activations.FP32, weight_budget=None)
+        model, replace(reading, activations=Activations.FP32, cache=None, weight_budget=None)
     ).program
     arrays = random_inputs(exact, 0)
     with session_of(exact) as session:

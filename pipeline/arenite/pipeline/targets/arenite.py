@@ -15,7 +15,7 @@ from arenite.pipeline.targets.compiling import (
     runs_by_rows,
 )
 from arenite.planner import PlanFile
-from arenite.runtime.rewrites import Activations, Kernels, WeightBudget, loads_as_in
+from arenite.runtime.rewrites import Activations, Caches, Kernels, WeightBudget, loads_as_in
 from arenite.strategies import rebuild_bands
 
 
@@ -54,9 +54,12 @@ def compiled_by(reading: Reading, path: Path, plan_file: PlanFile) -> Compiled:
     """
     stated = plan_file.model.weight_budget
     budget = WeightBudget.parse(stated) if stated else None
-    kept = plan_file.model.activations
-    activations = Activations(kept) if kept else None
-    reading = replace(reading, weight_budget=budget, activations=activations)
+    model = plan_file.model
+    reading = replace(
+        reading, weight_budget=budget,
+        activations=Activations(model.activations) if model.activations else None,
+        cache=Caches(model.cache) if model.cache else None,
+    )  # fmt: skip
     if plan_file.bands is not None:
         lowered = lower_model(path, reading)
         allowed = partial(runs_by_rows, lowered.program)

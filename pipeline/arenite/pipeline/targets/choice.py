@@ -157,7 +157,7 @@ ARENITE: Final = Target(
     "arenite",
     "our own runtime",
     _MODELS,
-    _SIZES | {"order_name", "weight_budget", "activations"},
+    _SIZES | {"order_name", "weight_budget", "activations", "cache"},
     lambda reading, path, capacity: compiled_for(reading, path, capacity).source,
     lambda reading, path, plan_file: compiled_by(reading, path, plan_file).source,
 )
@@ -189,9 +189,13 @@ TARGETS: Final[dict[str, Target]] = {
 _WORDS = {
     "dims": "dimensions", "values": "values of inputs", "boundary": "boundary",
     "alignment": "alignment", "aliases": "sharing", "order_name": "order",
-    "weight_budget": "weight budget", "activations": "activations",
+    "weight_budget": "weight budget", "activations": "activations", "cache": "cache",
 }  # fmt: skip
 """Fields of a `Reading`, as messages call them."""
+_OF_OURS = {
+    "weight_budget": "--weights", "activations": "--activations", "cache": "--cache",
+}  # fmt: skip
+"""Options for our runtime alone, by their fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +302,7 @@ def _check(target: Target, reading: Reading) -> None:
             f"{ARENITE.name}, {C_SOURCE.name} and {GENERIC.name}"
         )
     refused = _asked_for(reading) - target.open_fields
-    for field, option in (("weight_budget", "--weights"), ("activations", "--activations")):
+    for field, option in _OF_OURS.items():
         if refused == {field}:
             raise OptionsError(f"{option} is for --target {ARENITE.name}")
     if refused:

@@ -37,6 +37,7 @@ from arenite.runtime.rewrites import (
     fuse_attention,
     fuse_sums,
     grow_states,
+    keep_caches,
     keep_half_weights,
     keep_halves,
     pack_filters,
@@ -222,6 +223,8 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
     with about_file(path):
         graph = read_graph(path, reading)
         program = on_stream(fuse_sums(lower(graph)), reading)
+        if reading.cache is not None:
+            program = keep_caches(program, reading.cache)
     is_asked_for = reading.activations is Activations.FP16
     narrow = frozenset[str]()
     if reading.activations is None:

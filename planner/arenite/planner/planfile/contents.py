@@ -35,6 +35,7 @@ class ModelReference:
             cent, such as `4194304` or `25%`; empty for no limit.
         values: Inputs that were fixed at a value, by name.
         activations: Type that results are stored as, such as `fp16`; empty for that of the model.
+        cache: Type that caches are stored as, in the same way.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ModelReference:
     weight_budget: str = ""
     values: Mapping[str, float] = field(default_factory=dict)
     activations: str = ""
+    cache: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class PlanFile:
                 **({"values": fixed} if fixed else {}),
                 **({"weight_budget": budget} if budget else {}),
                 **({"activations": kept} if (kept := self.model.activations) else {}),
+                **({"cache": kept} if (kept := self.model.cache) else {}),
             },
             "target": self.target,
             "boundary": self.boundary.value,

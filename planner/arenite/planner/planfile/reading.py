@@ -96,7 +96,8 @@ def _document(path: Path) -> Object:
 
 
 def _model(model: Object) -> ModelReference:
-    values.check_fields(model, "model", _MODEL_FIELDS, ("weight_budget", "values", "activations"))
+    optional = ("weight_budget", "values", "activations", "cache")
+    values.check_fields(model, "model", _MODEL_FIELDS, optional)
     budget = values.text(model, "weight_budget") if "weight_budget" in model else ""
     if "weight_budget" in model and not _BUDGET.fullmatch(budget):
         raise WrongTypeError(
@@ -121,7 +122,10 @@ def _model(model: Object) -> ModelReference:
         },
         budget,
         _fixed(values.member(model, "values") if "values" in model else {}),
-        values.choice(model, "activations", ("fp16", "fp32")) if "activations" in model else "",
+        *(
+            values.choice(model, field, ("fp16", "fp32")) if field in model else ""
+            for field in ("activations", "cache")
+        ),
     )
 
 

@@ -21,6 +21,7 @@ class Attention(Normalising, RuntimeOperator):
     Reads queries: B, S, heads * D; keys and values: B, T, key_heads * D and B, T, key_heads * Dv,
     or by heads B, key_heads, T, D and B, key_heads, T, Dv; an optional addend of the scores
     B or 1, S or 1, heads or 1, T; and an optional number of keys that count, of each batch, int32.
+    Keys and values may be of 16-bit floats beside others of 32.
     Makes B, S, heads * Dv. The scores of a query exist for a block of keys at a time. A query that
     sees no key gives zeros.
 
@@ -53,6 +54,10 @@ class Attention(Normalising, RuntimeOperator):
     causal: bool = False
     window: int = 0
     softcap: float = 0.0
+
+    def takes_halves(self, position: int) -> bool:
+        """Tell whether it is that of keys or of values: a block of them is converted at a time."""
+        return position in (self.KEYS, self.VALUES)
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
         """Return the queries: a head of one is read before its result is written."""

@@ -14,7 +14,7 @@ from arenite.planner.sizes import depends
 from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.halves import (
     KernelOperator,
-    has_halves,
+    converts_halves,
     scratch_of_all,
     scratch_of_rows,
 )
@@ -61,7 +61,7 @@ class RuntimeOperator(KernelOperator):
 
     def computes_halves(self, operands: Operands) -> bool:
         """Tell whether the core converts operands of 16-bit floats for its kernel."""
-        return not self.moves_halves and has_halves(operands)
+        return not self.moves_halves and converts_halves(self, operands)
 
     def in_parts(self, operands: Operands, rows: int) -> "SumsOfParts | None":
         """Return how it takes sums over so many rows each, in place of the rows.

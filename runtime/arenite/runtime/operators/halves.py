@@ -46,6 +46,10 @@ class KernelOperator(Operator):
         """Tell whether the core makes rows of it apart, if that can be (`makes_rows`)."""
         return True
 
+    def takes_halves(self, position: int) -> bool:
+        """Tell whether its kernel reads an input of 16-bit floats as it is."""
+        return False
+
 
 def is_half(tensor: Tensor | None) -> bool:
     """Tell whether a tensor is of 16-bit floats."""
@@ -55,6 +59,11 @@ def is_half(tensor: Tensor | None) -> bool:
 def has_halves(operands: Operands) -> bool:
     """Tell whether some operand is of 16-bit floats."""
     return any(map(is_half, (*operands.inputs, *operands.outputs)))
+
+
+def converts_halves(operator: KernelOperator, operands: Operands) -> bool:
+    """Tell whether some operand is of 16-bit floats that the kernel does not read as they are."""
+    return any(map(is_half, (*_converted_inputs(operator, operands), *operands.outputs)))
 
 
 def half_filter(operands: Operands) -> Tensor | None:
@@ -73,7 +82,8 @@ def scratch_of_all(operator: KernelOperator, operands: Operands, panels: int = _
         operands: Its operands.
         panels: Bytes of the filter that are converted at a time.
     """
-    kept = [each for each in (*operands.inputs, *operands.outputs) if each and _is_made(each)]
+    converted = (*_converted_inputs(operator, operands), *operands.outputs)
+    kept = [each for each in converted if each and _is_made(each)]
     images = sum(_image_bytes(each.num_elements) for each in kept)
     kernel = align_up(operator.kernel_scratch(_widened(operands)), _ALIGNMENT)
     return images + kernel + _filter_bytes(operands, panels)
@@ -146,7 +156,7 @@ def _images(operator: KernelOperator, operands: Operands) -> _Images | None:
     fixed = _image_bytes(result.num_elements) if sums else _filter_bytes(operands, _PANELS)
     found = _Images(num_rows(counted), fixed)
     each_row = [(row, row + 1) for row in range(num_rows(counted))]
-    for position, tensor in enumerate(operands.inputs):
+    for position, tensor in enumerate(_converted_inputs(operator, operands)):
         if tensor is None or not _is_made(tensor):
             continue
         reads: Iterable[tuple[int, int]] | None = None
@@ -158,6 +168,14 @@ def _images(operator: KernelOperator, operands: Operands) -> _Images | None:
     if is_half(result):
         found.add(result, None if sums else each_row)
     return found
+
+
+def _converted_inputs(operator: KernelOperator, operands: Operands) -> tuple[Tensor | None, ...]:
+    """Return the inputs, None in the place of those of 16-bit floats that are read as they are."""
+    return tuple(
+        None if operator.takes_halves(position) else each
+        for position, each in enumerate(operands.inputs)
+    )
 
 
 def _filter_bytes(operands: Operands, cached: int) -> int:

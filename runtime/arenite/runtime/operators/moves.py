@@ -57,6 +57,16 @@ class Move:
         """Whether the elements written are contiguous."""
         return _is_one_run(self.shape, self.output_strides)
 
+    def is_whole(self, num_elements: int) -> bool:
+        """Tell whether it brings so many elements, in their order, from front to front."""
+        return (
+            same(self.input_start, 0)
+            and same(self.output_start, 0)
+            and same(math.prod(self.shape), num_elements)
+            and self.reads_one_run
+            and self.writes_one_run
+        )
+
 
 def _is_one_run(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     expected = 1

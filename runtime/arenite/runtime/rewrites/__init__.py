@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from arenite.runtime.rewrites.heads import split_heads
     from arenite.runtime.rewrites.hop_program import Streamed, streamed
     from arenite.runtime.rewrites.hops import Hops, NotStreamedError, Padding, WindowStep
+    from arenite.runtime.rewrites.kept_caches import Caches, keep_caches
     from arenite.runtime.rewrites.lanes import (
         derive_ahead,
         load_ahead,
@@ -60,13 +61,13 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "TILES_HERE", "Activations", "Hops", "Kernels",
-    "Loading", "NoRestError", "NotStreamedError", "Padding", "Prefer", "Speeds", "Streamed",
-    "Streaming", "WeightBudget", "WeightBudgetError", "WindowStep", "all_by", "by_table",
-    "derive_ahead", "fold_pads", "fuse_attention", "fuse_sums", "grow_states",
-    "has_slower_tiles", "keep_half_weights", "keep_halves", "load_ahead", "loads_as_in",
-    "loads_beside", "loads_in_turn", "lower_moves", "measured", "num_by_tile", "pack_filters",
-    "packed_filter", "packed_integer_filter", "quickest_first", "resident_bytes",
-    "split_channels", "split_heads", "steps_by_tiles", "stream_weights", "streamed",
-    "takes_tiles", "weight_bytes", "with_room", "with_tiles", "without_unread",
+    "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "TILES_HERE", "Activations", "Caches", "Hops",
+    "Kernels", "Loading", "NoRestError", "NotStreamedError", "Padding", "Prefer", "Speeds",
+    "Streamed", "Streaming", "WeightBudget", "WeightBudgetError", "WindowStep", "all_by",
+    "by_table", "derive_ahead", "fold_pads", "fuse_attention", "fuse_sums", "grow_states",
+    "has_slower_tiles", "keep_caches", "keep_half_weights", "keep_halves", "load_ahead",
+    "loads_as_in", "loads_beside", "loads_in_turn", "lower_moves", "measured", "num_by_tile",
+    "pack_filters", "packed_filter", "packed_integer_filter", "quickest_first", "resident_bytes",
+    "split_channels", "split_heads", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
+    "weight_bytes", "with_room", "with_tiles", "without_unread",
 ]  # fmt: skip

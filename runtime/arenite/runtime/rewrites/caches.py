@@ -87,7 +87,7 @@ class _Cache:
         operator, past = self._step.operator, self._past
         if isinstance(operator, Copy) and past.name in self._step.inputs:
             old = [m for m in operator.moves if self._step.inputs[m.input] == past.name]
-            if len(old) == 1 and _is_whole(old[0], past.num_elements):
+            if len(old) == 1 and old[0].is_whole(past.num_elements):
                 sources = [name for name in self._step.inputs if name != past.name]
                 moves = tuple(
                     replace(
@@ -150,17 +150,6 @@ def _renamed(step: Step, old: str, new: str) -> Step:
 
 def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(length for length in shape if not same(length, 1))
-
-
-def _is_whole(move: Move, num_elements: int) -> bool:
-    """Tell whether a move brings all elements, in their order, to the front of the result."""
-    return (
-        same(move.input_start, 0)
-        and same(move.output_start, 0)
-        and same(math.prod(move.shape), num_elements)
-        and move.reads_one_run
-        and move.writes_one_run
-    )
 
 
 def _refused(name: str, reason: str) -> UnsupportedModelError:

@@ -13,6 +13,7 @@ from arenite.cli.options.fitting import link_option
 from arenite.cli.options.model import (
     activations_option,
     boundary_option,
+    cache_option,
     memories_option,
     order_option,
     sizes_options,
@@ -33,7 +34,7 @@ from arenite.pipeline.making import (
 from arenite.pipeline.report import as_svg, check_packages, maps_of
 from arenite.planner import Boundary, Budget, Link
 from arenite.planner.programs import CostedMemory
-from arenite.runtime.rewrites import Activations, WeightBudget
+from arenite.runtime.rewrites import Activations, Caches, WeightBudget
 from arenite.strategies import find_policy
 
 _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
@@ -61,6 +62,7 @@ _PAGE, _PICTURE, _PLAN = ".html", ".svg", ".json"
     "[default: all resident]",
 )  # fmt: skip
 @activations_option
+@cache_option
 @click.option(
     "--slowdown", type=PERCENT, metavar="N%",
     help="Limit of the additional time, as predicted by the costs of the machine.",
@@ -102,6 +104,7 @@ def fit(
     budget: Budget | None,
     weight_budget: WeightBudget | None,
     activations: Activations | None,
+    cache: Caches | None,
     slowdown: float | None,
     output: Path | None,
     measure: bool,
@@ -157,7 +160,7 @@ def fit(
         check_packages()
     reading = replace(
         reading, boundary=Boundary(boundary), order_name=order_name, weight_budget=weight_budget,
-        activations=activations, limits=watched(time_limit_s),
+        activations=activations, cache=cache, limits=watched(time_limit_s),
     )  # fmt: skip
     machine = MachineCosts.known(costs_path)
     if weight_budget is not None and weight_budget.is_rest:

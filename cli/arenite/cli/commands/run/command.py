@@ -19,7 +19,7 @@ from arenite.cli.commands.run.training import run_steps
 from arenite.cli.console.results import Results
 from arenite.cli.console.streams import note
 from arenite.cli.options.common import json_option, refuse_beside, strategy_option, threads_option
-from arenite.cli.options.model import activations_option, size_option, sizes_options
+from arenite.cli.options.model import activations_option, cache_option, size_option, sizes_options
 from arenite.cli.options.sections import SectionedCommand
 from arenite.cli.options.types import Parsed, number_type
 from arenite.cli.render.facts import facts, listing, tuned_as_json, tuned_rows
@@ -30,7 +30,7 @@ from arenite.planner import Array
 from arenite.planner.errors import named_instead
 from arenite.planner.sizes import Sizes
 from arenite.runtime import DeadMemoryError, Session, StepProfile, Tuned, chrome_trace
-from arenite.runtime.rewrites import Activations
+from arenite.runtime.rewrites import Activations, Caches
 from arenite.strategies import find
 
 _NAN, _LARGE = 0xFF, 0x4B
@@ -108,6 +108,7 @@ class _Result:
             "points",
             "values",
             "activations",
+            "cache",
         ),
         "Training": ("num_steps", "state_path"),
         "Diagnosis": ("profile", "trace", "poison"),
@@ -166,6 +167,7 @@ class _Result:
 @sizes_options
 @size_option("Sizes of a model for a range, unless arrays of --input have others.")
 @activations_option
+@cache_option
 @json_option
 def run(
     reading: Reading,
@@ -186,6 +188,7 @@ def run(
     requested: str,
     points: tuple[Sizes, ...],
     activations: Activations | None,
+    cache: Caches | None,
     as_json: bool,
 ) -> None:
     """Run MODEL once: an .onnx or .tflite file, or an .arena file from 'arenite build'.
@@ -211,7 +214,7 @@ def run(
     labels = None if labels_path is None else read_labels(labels_path)
     with (
         _program(
-            model, plan_path, requested, replace(reading, activations=activations)
+            model, plan_path, requested, replace(reading, activations=activations, cache=cache)
         ) as program,
         Session(
             program, threads=threads, poison=_NAN if poison else None, guard=poison
@@ -270,7 +273,7 @@ def _program(
     if model.suffix == SUFFIX:
         refuse_beside(
             f"the {SUFFIX} file", "plan_path", "requested", "dims", "shapes", "values",
-            "activations",
+            "activations", "cache",
         )  # fmt: skip
         yield model
         return
@@ -280,7 +283,7 @@ def _program(
         if plan_path is None:
             build_program(model, program, reading=reading, strategy=strategy)
         else:
-            refuse_beside("--plan", "requested", "activations")
+            refuse_beside("--plan", "requested", "activations", "cache")
             write_program(program, *compile_by_plan(model, plan_path, reading))
         with named_instead(program, model):
             yield program
