@@ -43,7 +43,9 @@ def test_models_run_in_the_order_of_the_file_unless_there_is_a_schedule(tmp_path
         (f"{TWO}[memories.a]\nread = 1", "memory 'a' has no size"),
         (f"{TWO}[memories.a]\nsize = 0", "memory 'a' has size 0; expected bytes from 1"),
         (f"{TWO}[memories.a]\nsize = true", "memory 'a' has size True; expected bytes"),
-        (f'{TWO}[memories.a]\nsize = "9K"', "has two readings; write 9KiB"),
+        (f'{TWO}[memories.a]\nsize = "9K"', "size of memory 'a': '9K' is not a size, as"),
+        (f"{TWO}[memories.a]\nsize = nan", "memory 'a' has size nan; expected bytes"),
+        ('[models.a]\npath = "a\\u0000.onnx"', r"path 'a\x00.onnx'; no file has a name with a z"),
         (f'{TWO}[memories.a]\nsize = "9EB"', "is not a size; write 65536, 64KiB or 1.5MB, or"),
         (f'{TWO}[memories.a]\nsize = "any"\nread = -1', "has read -1; expected a number from 0"),
         (f'{TWO}[memories.a]\nsize = "any"\nwrite = inf', "has write inf; expected a number"),
@@ -97,6 +99,17 @@ def test_memories_cost_what_is_stated_or_their_place(tmp_path):
     assert described(tmp_path, TWO).memories == ()
 
 
+def test_a_mark_of_the_encoding_before_the_text_is_read_over(tmp_path):
+    assert list(described(tmp_path, f"\N{ZERO WIDTH NO-BREAK SPACE}{TWO}").models) == ["a", "b"]
+
+
+def test_what_is_not_utf_8_is_refused(tmp_path):
+    path = tmp_path / "system.toml"
+    path.write_bytes(TWO.encode("utf-16"))
+    with pytest.raises(SystemFileError, match="is not TOML: 'utf-8' codec can't decode"):
+        SystemDescription.read(path)
+
+
 def test_ranges_have_the_name_of_their_model(tmp_path):
     text = 'dims = { n = "1..4" }\nshapes = { x = [1, "2..8:2"] }\n'
     found = described(tmp_path, f"{TWO}{text}").models["b"]
@@ -122,8 +135,8 @@ def test_a_missing_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [
-        ("(float[2] x) => (y) {y = Neg(x)}", "(float[3] x) => (y) {y = Neg(x)}", "float32 2, "),
-        ("(float[2] x) => (y) {y = Neg(x)}", "(int32[2] x) => (y) {y = Neg(x)}", "int32 2, "),
+        ("(float[2] x) => (y) {y = Neg(x)}", "(float[3] x) => (y) {y = Neg(x)}", "2; the other f"),
+        ("(float[2] x) => (y) {y = Neg(x)}", "(int32[2] x) => (y) {y = Neg(x)}", "other int32 2"),
         ("(float[2] x) => (z) {z = Neg(x)}", "(float[2] x) => (y) {y = Neg(x)}", "outputs are"),
         ("(float[2] x) => (y) {y = Neg(x)}", "(float[2] x) => (x) {w = Neg(x)}", "no step that"),
         ("(float[2] x) => (y) {y = Neg(x)}", "(float[2] z) => (y) {y = Neg(z)}", "inputs are"),
@@ -137,6 +150,7 @@ def test_ports_that_do_not_fit_are_refused(tmp_path, first, second, reason):
     with pytest.raises(SystemFileError) as error:
         plan_system(path)
     assert reason in str(error.value)
+    assert str(error.value).startswith(f"{path}: ")
 
 
 def test_an_output_that_is_not_there_cannot_be_kept(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.hops import stream_model
 from arenite.pipeline.making.programs import session_by_plan
+from arenite.pipeline.session import Session
 from arenite.pipeline.systems import plan_system
 from arenite.runtime import System
 from arenite.runtime.rewrites import Hops, Kernels
@@ -55,3 +56,47 @@ def test_a_model_of_a_system_runs_on_a_stream(tmp_path, more):
             expected = stream.run({"frames": frames})["y"]
             np.testing.assert_array_equal(made["y"], expected)
             system["other"].run({"sound": -sound[..., start : start + 5]})
+
+
+AT_ONCE = """
+schedule = [{ at_once = ["long", { repeat = ["words"] }] }]
+[models.long]
+path = "words.onnx"
+[models.words]
+path = "words.onnx"
+axis = "frames:2"
+hop = 5
+"""
+
+
+@pytest.mark.parametrize("first", ["long", "words"])
+def test_hops_of_a_stream_run_between_the_steps_of_a_longer_model(tmp_path, first):
+    """The new rows of a hop lie beside states, and other models at once touch neither."""
+    path = written(tmp_path)
+    text = AT_ONCE if first == "long" else AT_ONCE.replace(
+        '"long", { repeat = ["words"] }', '{ repeat = ["words"] }, "long"'
+    )  # fmt: skip
+    path.write_text(text, encoding="utf-8")
+    planned = plan_system(path)
+    assert planned.lower_bound <= planned.height
+    planned.write(tmp_path / "system.arena")
+    reading = Reading(hops=Hops("frames", 2, 5))
+    hop = stream_model(tmp_path / "words.onnx", reading, kernels=Kernels.DIRECT).built
+    frames = np.random.default_rng(0).standard_normal((1, 6, 300)).astype(np.float32)
+    with (
+        Session(tmp_path / "words.onnx") as alone,
+        System(tmp_path / "system.arena", poison=0xFF) as system,
+        session_by_plan(hop.compiled, hop.plan) as stream,
+    ):
+        starts = iter(range(0, 300, 5))
+        for _ in range(3):
+            system.finish()
+            whole = {"frames": frames[..., :24]}
+            system["long"].start(whole)
+            done = False
+            while not done:
+                start = next(starts)
+                new = {"frames": frames[..., start : start + 5]}
+                np.testing.assert_array_equal(system["words"].run(new)["y"], stream.run(new)["y"])
+                done = system["long"].advance(1)
+            np.testing.assert_array_equal(system["long"].outputs["y"].view, alone.run(whole)["y"])

@@ -12,14 +12,18 @@ whole section. The one that takes most stays on the line::
 
 That gives nothing away: the bytes that a part takes in any plan, pushed together, are a plan of
 it alone.
+
+States live on and stay on the line. Bytes beside them that a part needs at some of its steps, such
+as those of the new rows of a stream, are needed for the whole section.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from arenite.pipeline.base.observing import SearchLimits
 from arenite.pipeline.base.placing import Outcome, place
-from arenite.planner import Plan, Problem, Program, Strategy, UsageRecord
+from arenite.planner import Plan, Problem, Program, Stair, Strategy, UsageRecord
 from arenite.planner.programs import Names, SectionKind
 
 
@@ -38,6 +42,19 @@ class _Block:
     section: range
 
 
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A section whose parts run at the same time.
+
+    Attributes:
+        steps: Its steps.
+        parts: Those of each part, one part after another.
+    """
+
+    steps: range
+    parts: Sequence[range]
+
+
 def place_apart(
     strategy: Strategy, program: Program, problem: Problem, limits: SearchLimits
 ) -> Outcome:
@@ -50,13 +67,15 @@ def place_apart(
     Raises:
         PlanError: A strategy made no plan.
     """
-    blocks = list(_blocks(strategy, program, problem, limits))
-    if not blocks:
+    sections = list(_sections(program))
+    if not sections:
         return place(strategy, problem, limits)
+    held = replace(problem, records=tuple(_held(record, sections) for record in problem.records))
+    blocks = [block for each in sections for block in _blocks(strategy, each, held, limits)]
     names = Names(record.name for record in problem.records)
     inside = {number for block in blocks for number in block.records}
     outside = [number for number in range(len(problem.records)) if number not in inside]
-    records = _among(problem, outside)
+    records = _among(held, outside)
 
     def with_blocks(sizes: Sequence[int]) -> Problem:
         made = [
@@ -90,9 +109,8 @@ def place_apart(
     )
 
 
-def _blocks(
-    strategy: Strategy, program: Program, problem: Problem, limits: SearchLimits
-) -> Iterator[_Block]:
+def _sections(program: Program) -> Iterator[_Section]:
+    """Yield the sections whose parts run at the same time."""
     assert program.system is not None
     steps: dict[str, range] = {}
     begun = 0
@@ -100,22 +118,60 @@ def _blocks(
         steps[stage.name] = range(begun, begun + stage.num_steps)
         begun += stage.num_steps
     for section in program.system.schedule.sections():
-        if section.kind is not SectionKind.AT_ONCE:
-            continue
-        parts: list[_Block] = []
-        whole = _covered([steps[name] for name in section.stages()])
-        for part in section.parts:
-            names = (part,) if isinstance(part, str) else part.stages()
-            own = _covered([steps[name] for name in names])
-            among = [
-                number
-                for number, record in enumerate(problem.records)
-                if own.start <= record.start and record.end <= own.stop
-            ]
-            some = replace(problem, records=tuple(_among(problem, among)))
-            parts.append(_Block(among, place(strategy, some, limits), whole))
-        parts.remove(max(parts, key=lambda part: part.outcome.plan.height))
-        yield from (part for part in parts if part.records)
+        if section.kind is SectionKind.AT_ONCE:
+            named = [(part,) if isinstance(part, str) else part.stages() for part in section.parts]
+            parts = tuple(_covered([steps[name] for name in names]) for names in named)
+            yield _Section(_covered(parts), parts)
+
+
+def _held(record: UsageRecord, sections: Sequence[_Section]) -> UsageRecord:
+    """Return a record that needs for whole sections what it needs at some of their steps.
+
+    Itself where it lives in one part, whose other records are placed with it.
+    """
+    whole = [
+        each.steps for each in sections if not any(_is_within(record, part) for part in each.parts)
+    ]
+    if not record.outline or not whole:
+        return record
+    cuts = sorted({byte for each in record.outline for byte in (each.offset, _stop(each))})
+    stairs: list[Stair] = []
+    for first, last in pairwise(cuts):
+        times = [
+            range(each.start, each.end)
+            for each in record.outline
+            if each.offset <= first and last <= _stop(each)
+        ]
+        for steps in whole:
+            if any(time.start < steps.stop and steps.start < time.stop for time in times):
+                within = range(max(record.start, steps.start), min(record.end, steps.stop))
+                times.append(within)
+        stairs += (Stair(first, last - first, each.start, each.stop) for each in _union(times))
+    return replace(record, outline=tuple(stairs))
+
+
+def _union(times: Sequence[range]) -> list[range]:
+    found: list[range] = []
+    for each in sorted(times, key=lambda time: time.start):
+        if found and each.start <= found[-1].stop:
+            found[-1] = range(found[-1].start, max(found[-1].stop, each.stop))
+        else:
+            found.append(each)
+    return found
+
+
+def _blocks(
+    strategy: Strategy, section: _Section, problem: Problem, limits: SearchLimits
+) -> Iterator[_Block]:
+    blocks: list[_Block] = []
+    for part in section.parts:
+        among = [
+            number for number, record in enumerate(problem.records) if _is_within(record, part)
+        ]
+        some = replace(problem, records=tuple(_among(problem, among)))
+        blocks.append(_Block(among, place(strategy, some, limits), section.steps))
+    blocks.remove(max(blocks, key=lambda block: block.outcome.plan.height))
+    yield from (block for block in blocks if block.records)
 
 
 def _among(problem: Problem, numbers: Sequence[int]) -> list[UsageRecord]:
@@ -129,3 +185,11 @@ def _among(problem: Problem, numbers: Sequence[int]) -> list[UsageRecord]:
 
 def _covered(ranges: Sequence[range]) -> range:
     return range(ranges[0].start, ranges[-1].stop)
+
+
+def _is_within(record: UsageRecord, steps: range) -> bool:
+    return steps.start <= record.start and record.end <= steps.stop
+
+
+def _stop(stair: Stair) -> int:
+    return stair.offset + stair.size

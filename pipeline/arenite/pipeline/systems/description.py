@@ -129,7 +129,7 @@ class SystemDescription:
         """
         with about_file(path):
             try:
-                stated = tomllib.loads(path.read_text(encoding="utf-8"))
+                stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             except OSError as error:
                 raise SystemFileError(f"cannot be read: {error.strerror}") from error
             except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
@@ -201,6 +201,8 @@ def _model(folder: Path, name: str, stated: Any) -> SystemModel:
     path = stated.get("path")
     if not isinstance(path, str) or not path:
         raise SystemFileError(f"{what} has no path")
+    if "\0" in path:
+        raise SystemFileError(f"{what} has path {path!r}; no file has a name with a zero byte")
     dims, shapes = _lengths(name, stated)
     values = _table(f"values of {what}", stated.get("values", {}))
     for value in values.values():
@@ -336,7 +338,7 @@ def _size(what: str, stated: Any) -> int:
         try:
             size = parse_size(stated)
         except ValueError as error:
-            raise SystemFileError(f"{what} has size {error}, or 'any'") from error
+            raise SystemFileError(f"size of {what}: {error}, or 'any'") from error
     if type(size) is not int or not 1 <= size < 2**63:
         raise SystemFileError(
             f"{what} has size {stated!r}; expected bytes from 1 to 2^63 - 1, such as 262144 or "

@@ -26,6 +26,7 @@ from arenite.pipeline.systems.joining import join, prefixed
 from arenite.pipeline.systems.planning import about_weights, check_for_memories, digest_of
 from arenite.pipeline.targets.c import in_order, lower_model_for_c
 from arenite.planner import Program, Rules, derive
+from arenite.planner.errors import about_file
 from arenite.planner.programs import Port, SectionKind
 from arenite.runtime.cexport import (
     Interface,
@@ -70,7 +71,11 @@ def write_system_c(request: CRequest) -> ExportedC:
         FailedExportError: Outputs of its test differ, or the test did not run; nothing is written.
         OutputError: The folder cannot be written.
     """
-    system = SystemDescription.read(request.model)
+    with about_file(request.model):
+        return _written(request, SystemDescription.read(request.model))
+
+
+def _written(request: CRequest, system: SystemDescription) -> ExportedC:
     request = replace(request, memories=request.memories or system.memories)
     request.check()
     check_folder(request.folder, *system.paths)

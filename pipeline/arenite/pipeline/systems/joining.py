@@ -185,7 +185,10 @@ class _Joining:
             (_type(other), _shape(port, other), other.quantisation),
         ]
         if facts[0] != facts[1]:
-            shown = (f"{kind} {shape}, quantised {by}" for kind, shape, by in facts)
+            shown = (
+                f"{kind} {shape}" + (f", quantised {by}" if by else "")
+                for kind, shape, by in facts
+            )
             raise SystemFileError(f"{what}: one is {next(shown)}; the other {next(shown)}")
         return port, output
 

@@ -17,6 +17,7 @@ from arenite.pipeline.systems.foreign import (
     share_arena,
 )
 from arenite.planner import Plan, Strategy
+from arenite.planner.errors import about_file
 from arenite.runtime.targets.litert import (
     RULES,
     PlannedInterpreter,
@@ -71,7 +72,9 @@ def interpret_system(
         MissingDependencyError: There is no runtime.
     """
     if not isinstance(system, SystemDescription):
-        system = SystemDescription.read(Path(system))
+        with about_file(system):
+            read = SystemDescription.read(Path(system))
+            return interpret_system(read, strategy=strategy, limits=limits)
     check_as_in_file(system, "LiteRT")
     probes = {name: probe_arena(each.path) for name, each in system.models.items()}
     programs = {name: each.program for name, each in probes.items()}

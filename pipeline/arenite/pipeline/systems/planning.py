@@ -19,6 +19,7 @@ from arenite.pipeline.systems.description import SystemDescription, SystemFileEr
 from arenite.pipeline.systems.joining import join, prefixed, with_operators
 from arenite.pipeline.targets.compiling import Compiled, lower_model, rules
 from arenite.planner import Plan, Problem, Program, Source, Strategy, derive
+from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.planner.programs import CostedMemory, SectionKind
 from arenite.runtime import SessionMemory
@@ -88,7 +89,11 @@ def plan_system(
         PlanError: There is no plan, or a model may overwrite what another needs.
     """
     if not isinstance(system, SystemDescription):
-        system = SystemDescription.read(Path(system))
+        with about_file(system):
+            return plan_system(
+                SystemDescription.read(Path(system)), strategy=strategy, capacity=capacity,
+                memories=memories, limits=limits,
+            )  # fmt: skip
     memories = tuple(memories) or system.memories
     if memories:
         check_for_memories(system)

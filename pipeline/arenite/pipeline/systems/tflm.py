@@ -25,7 +25,7 @@ from arenite.pipeline.systems.foreign import (
     share_arena,
 )
 from arenite.planner import Plan, Rules, Strategy
-from arenite.planner.errors import MissingDependencyError
+from arenite.planner.errors import MissingDependencyError, about_file
 from arenite.planner.programs import SectionKind
 from arenite.runtime.cexport import check_folder, identifier, write_folder
 from arenite.runtime.targets.tflm import (
@@ -161,7 +161,8 @@ def write_system_tflm(
     """
     system = SystemDescription.read(description)
     check_folder(folder, description, *system.paths)
-    planned = plan_for_tflm(system, strategy=strategy, limits=limits)
+    with about_file(description):
+        planned = plan_for_tflm(system, strategy=strategy, limits=limits)
     write_folder(folder, {f"{name}.tflite": each.data for name, each in planned.members.items()})
     return planned
 
