@@ -66,6 +66,8 @@ _AS_STOCK, _RIGHT = 1e-5, 1e-3
         "decoder": "", "weights": "", "cache": "", "beside ONNX Runtime": ".2f",
         "beside llama.cpp": ".2f", "ours, ms": ".2f", "ONNX Runtime, ms": ".2f",
         "llama.cpp, ms": ".2f", "arena, B": "", "difference": ".0e",
+        "16-bit cache, of 32": ".2f", "16-bit cache beside llama.cpp": ".2f",
+        "its arena, B": "", "its difference": ".0e",
     }, _ARENAS: {
         "tokens": "", "arena": "", "bytes": "", "times less": ".2f", "latency": ".2f",
         "predicted": ".2f",
@@ -78,6 +80,7 @@ _AS_STOCK, _RIGHT = 1e-5, 1e-3
         option("--tables", nargs="+", default=(), metavar="TABLE",
                help="of encoders, decoding, arenas and c (default: all)"),
         option("--seconds", type=float, default=0.3, help="seconds of a sample (default: 0.3)"),
+        option("--decoders", nargs="+", default=(), metavar="NAME", help="(default: all)"),
     ],
 )  # fmt: skip
 def transformers(asked: Asked) -> Iterator[Row]:
@@ -85,11 +88,11 @@ def transformers(asked: Asked) -> Iterator[Row]:
 
     Times are of the processor, one thread, engines in turn; below 1 ours is faster. A decoder has
     a full cache and computes one token: in our sessions the cache is a state, ONNX Runtime takes
-    and returns it. Weights of 4 bits are those of `arenite compress --bits 4 --block 32`, and of
-    the same file; llama.cpp, where it is installed, has its own `Q4_0`. BERT-mini in
-    bands is compared with itself whole. The encoder of 8-bit integers has BERT-tiny's shape and
-    512 tokens, int8 in and out; its C source runs on emulated boards and gives the bits of our
-    runtime.
+    and returns it; ours is timed with a cache of 16 bits, too. Weights of 4 bits are those of
+    `arenite compress --bits 4 --block 32`, and of the same file; llama.cpp, where it is installed,
+    has its own `Q4_0`. BERT-mini in bands is compared with itself whole. The encoder of 8-bit
+    integers has BERT-tiny's shape and 512 tokens, int8 in and out; its C source runs on emulated
+    boards and gives the bits of our runtime.
     """
     tables = {"encoders": _encoders, "decoding": _decoding, "arenas": _arenas, "c": _as_c}
     for name in chosen(asked.given.tables, tables, "table"):
@@ -123,10 +126,10 @@ def _encoders(asked: Asked) -> Iterator[Row]:
 
 
 def _decoding(asked: Asked) -> Iterator[Row]:
-    for name, build in DECODERS.items():
+    for name in chosen(asked.given.decoders, DECODERS, "decoder"):
         for bits in (32, 4):
             path = asked.folder / "decoder.onnx"
-            model = build()
+            model = DECODERS[name]()
             peer = _for_llama_cpp(model, asked.folder, bits) if name == _LLAMA else None
             onnx.save(_with_matrices(model), path)
             if bits == 4:
@@ -169,9 +172,12 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
     options = stock_options(num_threads=1)
     stock = stock_session(path, options)
     with ExitStack() as stack:
-        session = stack.enter_context(Session(path, dims=decoder_dims(path, length, _CHUNK, {})))
+        dims = decoder_dims(path, length, _CHUNK, {})
+        session = stack.enter_context(Session(path, dims=dims))
+        halved = stack.enter_context(Session(path, dims=dims, cache="fp16"))
         for first in range(0, past, _CHUNK):
-            session.run(_fed(tokens, first, min(first + _CHUNK, past)))
+            for each in (session, halved):
+                each.run(_fed(tokens, first, min(first + _CHUNK, past)))
         feeds = _fed(tokens, past, length)
         caches = {
             port.name: np.array(session.states[port.name])
@@ -180,24 +186,28 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
         }
         caches = {name: _by_heads(array) for name, array in caches.items()}
 
-        def ours() -> dict[str, Array]:
+        def ours(session: Session) -> dict[str, Array]:
             session.states.truncate(past)
             return session.run(feeds, copy=False)
 
         def theirs() -> list[Array]:
             return list(stock.run(None, {**feeds, **caches}))
 
-        off = difference([np.array(ours()["logits"])], theirs()[:1])
+        logits = np.array(ours(session)["logits"])
+        off = difference([logits], theirs()[:1])
+        off_by_halves = difference([np.array(ours(halved)["logits"])], [logits])
         asked.require(off <= _AS_STOCK, f"{path.name} with {length} tokens: outputs")
         measure = partial(mean_processor_seconds, at_least_s=asked.given.seconds)
-        runs = {"ours": partial(measure, ours), "theirs": partial(measure, theirs)}
+        runs = {
+            "ours": partial(measure, partial(ours, session)),
+            "halved": partial(measure, partial(ours, halved)),
+            "theirs": partial(measure, theirs),
+        }
         if peer is not None:
             other = stack.enter_context(LlamaCpp(peer, length))
             other.run(tokens[:past], 0)
             runs[_CPP] = partial(measure, partial(other.run, tokens[past:], past))
-            apart = difference(
-                [np.array(ours()["logits"]).reshape(-1)], [other.run(tokens[past:], past)]
-            )
+            apart = difference([logits.reshape(-1)], [other.run(tokens[past:], past)])
             note(f"llama.cpp: outputs differ by {apart:.0e}")
         seconds = interleaved(runs, asked.rounds)
         ratio = paired_ratios(seconds["ours"], seconds["theirs"])
@@ -206,6 +216,7 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
         if peer is not None:
             beside = {
                 f"beside {_CPP}": paired_ratios(seconds["ours"], seconds[_CPP]),
+                f"16-bit cache beside {_CPP}": paired_ratios(seconds["halved"], seconds[_CPP]),
                 f"{_CPP}, ms": 1e3 * statistics.median(seconds[_CPP]),
             }
         return {
@@ -214,6 +225,8 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
             "ours, ms": 1e3 * statistics.median(seconds["ours"]),
             "ONNX Runtime, ms": 1e3 * statistics.median(seconds["theirs"]),
             "arena, B": session.arena_bytes, "difference": off,
+            "16-bit cache, of 32": paired_ratios(seconds["halved"], seconds["ours"]),
+            "its arena, B": halved.arena_bytes, "its difference": off_by_halves,
         }  # fmt: skip
 
 
