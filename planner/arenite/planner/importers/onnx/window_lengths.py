@@ -34,7 +34,10 @@ def _windows(call: Call, sides: Sequence[int], kernel: Sequence[int], *, ceil: b
         before, after = (pads[axis], pads[axis + rank]) if mode == "NOTSET" else (0, 0)
         room = length + before + after - taps
         if call.ranges.bounds(room)[0] < 0:
-            raise SizeError(f"a window of {taps} does not fit into the length {text(length)}")
+            least = f", which may be {call.ranges.bounds(length)[0]}" if depends(length) else ""
+            raise SizeError(
+                f"a window of {taps} does not fit into the length {text(length)}{least}"
+            )
         count = (rounded_up(room, stride) if ceil else room // stride) + 1
         if ceil:  # the last position begins inside the image or the padding in front
             count = call.ranges.smallest(count, rounded_up(length + before, stride))
