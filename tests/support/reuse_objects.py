@@ -37,14 +37,13 @@ def made_before(command: Sequence[str]) -> Path | None:
     newest = max(path.stat().st_mtime_ns for path in _CORE.rglob("*"))
     for listed in (CHECKOUT / "build").glob("cp*/compile_commands.json"):
         for entry in json.loads(listed.read_text(encoding="utf-8")):
-            made = Path(entry["directory"], entry["output"])
+            made_by = shlex.split(entry["command"])
+            made = Path(entry["directory"], made_by[made_by.index("-o") + 1])
             if (
                 entry["file"] == command[-1]
                 and made.exists()
-                and (
-                    made.stat().st_mtime_ns > newest
-                    and meaning(shlex.split(entry["command"])) == meaning(command)
-                )
+                and made.stat().st_mtime_ns > newest
+                and meaning(made_by) == meaning(command)
             ):
                 return made
     return None
