@@ -147,7 +147,7 @@ REFUSED = {
     "a filter that does not fit": (
         "(float[1,1,n] x, float[1,1,3] w) => (float[1,1,a] y) { y = Conv(x, w) }",
         {"n": N},
-        r"operator 'Conv_0' \(Conv\): a window of 3 does not fit into the length n, which may be 1",
+        r"'Conv_0' \(Conv\): a window of 3 does not fit into the length n, which may be 1",
     ),
     "no rule": (
         "(float[n,4,1] x) => (float[n,4,2] y) { y = DFT<axis=1>(x) }",
