@@ -1,6 +1,7 @@
 """Systems for TensorFlow Lite Micro, in its interpreters, beside each model alone."""
 
 import itertools
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -138,6 +139,16 @@ def test_what_is_handed_on_and_kept_lies_where_it_was_made(tmp_path):
     assert places("first")["x2"] == places("second")["x0"]
     for names, poison in itertools.product((["first", "second"], list(MODELS)), (0x00, 0xFF)):
         assert runs_alike(system, planned, names, poison)
+
+
+@real
+def test_one_allocator_needs_no_more_than_the_header_states(tmp_path):
+    planned = plan_for_tflm(system_of(tmp_path, SCHEDULE, HANDED_ON), strategy=LARGEST_FIRST)
+    stated = re.search(r"SYSTEM_ARENA_BYTES (\d+)", tflm_header(planned))
+    assert stated is not None
+    arena_bytes = int(stated[1])
+    head = SharedHead(planned, 0xFF, arena_bytes)
+    assert planned.head < head.used_bytes <= arena_bytes
 
 
 @real
