@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/parallel.hpp"
@@ -50,8 +51,12 @@ class RowStep final : public Step {
  private:
   void make(const Source* source, Target* target, std::size_t num_rows) const {
     with_widest_vectors([=, length = length_, row = row_] {
-      for (std::size_t i = 0; i < num_rows; ++i) {
-        row(source + i * length, target + i * length, length);
+      if constexpr (std::is_invocable_v<Row, const Source*, Target*, std::size_t, std::size_t>) {
+        row(source, target, num_rows, length);
+      } else {
+        for (std::size_t i = 0; i < num_rows; ++i) {
+          row(source + i * length, target + i * length, length);
+        }
       }
     });
   }
@@ -65,7 +70,8 @@ class RowStep final : public Step {
   pthreadpool_t threads_;
 };
 
-// Returns the step that calls row(source, target, length) on each row of `length`.
+// Returns the step that calls row(source, target, length) on each row of `length`, or
+// row(source, target, rows, length) on many of them.
 template <typename Source, typename Target = Source, typename Row>
 std::unique_ptr<Step> make_rows(const Operands& operands, std::size_t length, Row row) {
   const std::size_t count = operands.inputs[0]->num_elements();

@@ -1,4 +1,5 @@
 // Softmax over the last axis, or its logarithm.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/approximations.hpp"
@@ -40,6 +41,37 @@ void softmax_of_few(const float* source, float* target, std::size_t count, float
   }
   const float factor = 1.0f / sum;
   for (std::size_t i = 0; i < count; ++i) { target[i] *= factor; }
+}
+
+// Rows of two: so many side by side.
+constexpr std::size_t kPairs = 8;
+
+inline void softmax_of_some_pairs(const float* source, float* target, float beta) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < kPairs; ++i) {
+    const float one = source[2 * i];
+    const float two = source[2 * i + 1];
+    const float top = one > two ? one : two;
+    const float first = exponential_below(beta * (one - top));
+    const float second = exponential_below(beta * (two - top));
+    const float factor = 1.0f / (first + second);
+    target[2 * i] = first * factor;
+    target[2 * i + 1] = second * factor;
+  }
+}
+
+// The last rows are padded: a result does not depend on its position.
+void softmax_of_pairs(const float* source, float* target, std::size_t num_rows, float beta) {
+  for (; num_rows >= kPairs; num_rows -= kPairs) {
+    softmax_of_some_pairs(source, target, beta);
+    source += 2 * kPairs;
+    target += 2 * kPairs;
+  }
+  if (num_rows == 0) { return; }
+  float rows[2 * kPairs] = {};
+  std::copy_n(source, 2 * num_rows, rows);
+  softmax_of_some_pairs(rows, rows, beta);
+  std::copy_n(rows, 2 * num_rows, target);
 }
 
 // Powers are added up as they are made. The last block is that of the last elements, some of which
@@ -94,11 +126,18 @@ void softmax_of_blocks(const float* source, float* target, std::size_t count, fl
   for (std::size_t i = 0; i < count; ++i) { target[i] *= factor; }
 }
 
-void softmax(const float* source, float* target, std::size_t count, float beta) {
-  if (count < kBlock) {
-    softmax_of_few(source, target, count, beta);
-  } else {
-    softmax_of_blocks(source, target, count, beta);
+void softmax(const float* source, float* target, std::size_t num_rows, std::size_t count,
+             float beta) {
+  if (count == 2) {
+    softmax_of_pairs(source, target, num_rows, beta);
+    return;
+  }
+  for (; num_rows > 0; --num_rows, source += count, target += count) {
+    if (count < kBlock) {
+      softmax_of_few(source, target, count, beta);
+    } else {
+      softmax_of_blocks(source, target, count, beta);
+    }
   }
 }
 
@@ -134,14 +173,16 @@ std::unique_ptr<Step> make_softmax(const Operands& operands) {
   switch (source.type) {
     case program::Type::float32:
       // Called by name, so that they are inlined into the loops over rows for each processor.
-      return make_rows<float>(operands, length,
-                              [=](const float* from, float* to, std::size_t count) {
-                                if (is_log) {
-                                  log_softmax(from, to, count, beta);
-                                } else {
-                                  softmax(from, to, count, beta);
-                                }
-                              });
+      return make_rows<float>(
+          operands, length, [=](const float* from, float* to, std::size_t rows, std::size_t count) {
+            if (!is_log) {
+              softmax(from, to, rows, count, beta);
+              return;
+            }
+            for (std::size_t i = 0; i < rows; ++i) {
+              log_softmax(from + i * count, to + i * count, count, beta);
+            }
+          });
     case program::Type::int8: return make_of_quantised<std::int8_t>(operands, length, beta, is_log);
     case program::Type::uint8:
       return make_of_quantised<std::uint8_t>(operands, length, beta, is_log);
