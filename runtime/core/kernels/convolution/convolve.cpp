@@ -30,12 +30,27 @@ struct Scratch {
   alignas(64) float packed[kPacksPixels ? packed_pixels_size(kTileDepth) : 1];
   const float* runs[kMostRuns];
   const float* pixels[kPackedPixels];
-  const float* kept[kMostRuns];  // rows of the window of the first pixel in a row
+  float* results[kPackedPixels] = {};
+  const float* addends[kPackedPixels] = {};
+  const float* kept[kMostRuns];  // rows under the window of the first pixel in a row
+  bool has_rows;                 // all of them exist
   std::size_t held[kMostRuns];
   // Sums and addends of panels that reach beyond the last channel.
   float edge[kTileSums];
   float edge_addend[kTileSums];
 };
+
+// Where so many pixels that lie `step` apart begin, from index `at` on. All that a tile has take no
+// loop.
+template <typename T>
+void place(T* first, std::size_t step, std::size_t at, std::size_t count, T** places) {
+  if (count == kPackedPixels) {
+#pragma GCC unroll 6
+    for (std::size_t i = 0; i < kPackedPixels; ++i, first += step) { places[i] = first; }
+    return;
+  }
+  for (std::size_t i = at; i < at + count; ++i, first += step) { places[i] = first; }
+}
 
 // Panels for which tiles of pixels in one row are worth it, however small.
 constexpr std::size_t kFewPanels = 8;
@@ -178,6 +193,8 @@ class Run {
       tile.num_runs = has_rows_ ? units.count : 1;
       tile.run_length = has_rows_ ? block_unit_ : units.count;
       tile.is_last = units.first + units.count == depth_ / block_unit_;
+      const TilesOfPanel* const of_panel = prepare_panel(group, panels, depth, tile);
+      [[maybe_unused]] PackedTile packed = packed_tile(group, panels, depth, tile, scratch);
       std::size_t row = rows_.first + tiles.first / tiles_of_line_;
       std::size_t in_line = tiles.first % tiles_of_line_;
       for (std::size_t i = 0; i < tiles.count; ++i) {
@@ -185,7 +202,7 @@ class Run {
                            least + (in_line < rest ? 1 : 0)};
         if constexpr (kPacksPixels) {
           if (is_pointwise_) {
-            multiply_pointwise(group, panels, pixels, depth, tile, scratch);
+            multiply_pointwise(group, panels, pixels, depth, tile, packed, scratch);
             ++in_line;
             continue;
           }
@@ -200,9 +217,15 @@ class Run {
           if (!has_rows_) { scratch.runs[0] += depth; }
         }
         if constexpr (kPacksPixels) {
-          if (packs_) { multiply_after_packing(group, panels, row, pixels, depth, tile, scratch); }
+          if (packs_) { multiply_after_packing(group, panels, row, pixels, tile, packed, scratch); }
         }
-        if (!packs_) { multiply(group, panels, row, pixels, depth, tile, scratch); }
+        if (!packs_) {
+          if (of_panel != nullptr) {
+            multiply_panel(group, panels, row, pixels, (*of_panel)[pixels.count - 1], tile);
+          } else {
+            multiply(group, panels, row, pixels, depth, tile, scratch);
+          }
+        }
         if (++in_line == tiles_of_line_) {
           in_line = 0;
           ++row;
@@ -214,6 +237,15 @@ class Run {
   void find_runs(std::size_t row, Range pixels, std::size_t group, std::size_t first,
                  std::size_t count, bool is_first, Scratch& scratch) const {
     if (!keeps_rows_) {
+      // Rows of the source are found once for all tiles of a row of the result.
+      if (is_first || pixels.first == 0) {
+        scratch.has_rows = windows_.find_rows(row, group * channels_, first, count, scratch.kept);
+      }
+      if (scratch.has_rows && windows_.is_inside(pixels.first, pixels.count)) {
+        const std::ptrdiff_t begin = windows_.begin(pixels.first);
+        for (std::size_t i = 0; i < count; ++i) { scratch.runs[i] = scratch.kept[i] + begin; }
+        return;
+      }
       windows_.find_runs(row, pixels.first, pixels.count, group * channels_, first, count,
                          scratch.copies, scratch.runs);
       return;
@@ -231,7 +263,7 @@ class Run {
   // Multiplies pixels that were copied or found by some panels of a group, of which they are packed
   // for all.
   void multiply_after_packing(std::size_t group, Range panels, std::size_t row, Range pixels,
-                              std::size_t depth, const Tile& found, Scratch& scratch) const {
+                              const Tile& found, PackedTile& tile, Scratch& scratch) const {
     const FloatStore& store = convolution_.store;
     const std::size_t channel = group * outputs_ + panels.first * kPanel;
     float* packed = scratch.packed;
@@ -246,74 +278,99 @@ class Run {
       pack_pixels(sources, pixels.count, packed_depth, packed);
       packed += found.run_length * round_up(pixels.count, 2);
     }
-    float* results[kPackedPixels] = {};
-    const float* addends[kPackedPixels] = {};
     for (std::size_t i = 0; i < pixels.count; ++i) {
-      results[i] = result_.row(row) + (pixels.first + i) * result_.pixel_stride + channel;
+      scratch.results[i] = result_.row(row) + (pixels.first + i) * result_.pixel_stride + channel;
       if (store.addend != nullptr) {
-        addends[i] = store.addend->row(row) + (pixels.first + i) * found.addend_step + channel;
+        scratch.addends[i] =
+            store.addend->row(row) + (pixels.first + i) * found.addend_step + channel;
       }
     }
-    multiply_packed_pixels(group, panels, depth, pixels.count, found, scratch.packed, results,
-                           addends);
+    tile.num_pixels = pixels.count;
+    multiply_packed(tile);
   }
 
   // Packs pixels of any rows where they lie, and multiplies them: windows of one pixel.
   void multiply_pointwise(std::size_t group, Range panels, Range pixels, std::size_t depth,
-                          const Tile& found, Scratch& scratch) const {
+                          const Tile& found, PackedTile& tile, Scratch& scratch) const {
     const FloatStore& store = convolution_.store;
     const SlidingWindow& window = convolution_.window;
     const std::size_t channel = group * outputs_ + panels.first * kPanel;
-    float* results[kPackedPixels];
-    const float* addends[kPackedPixels];
     std::size_t row = rows_.first + pixels.first / result_.columns;
     std::size_t column = pixels.first % result_.columns;
     const std::size_t source_step = window.strides[1] * source_.pixel_stride;
     for (std::size_t i = 0; i < pixels.count;) {
+      const std::size_t count = std::min(pixels.count - i, result_.columns - column);
       const float* from =
           source_.row(row * window.strides[0]) + column * source_step + group * channels_ + depth;
       float* to = result_.row(row) + column * result_.pixel_stride + channel;
-      const float* addend = store.addend == nullptr
-                                ? nullptr
-                                : store.addend->row(row) + column * found.addend_step + channel;
-      for (; i < pixels.count && column < result_.columns; ++i, ++column) {
-        scratch.pixels[i] = from;
-        results[i] = to;
-        addends[i] = addend;
-        from += source_step;
-        to += result_.pixel_stride;
-        addend += found.addend_step;
+      place(from, source_step, i, count, scratch.pixels);
+      place(to, result_.pixel_stride, i, count, scratch.results);
+      if (store.addend != nullptr) {
+        place(store.addend->row(row) + column * found.addend_step + channel, found.addend_step, i,
+              count, scratch.addends);
       }
+      i += count;
       column = 0;
       ++row;
     }
     pack_pixels(scratch.pixels, pixels.count, found.run_length, scratch.packed);
-    multiply_packed_pixels(group, panels, depth, pixels.count, found, scratch.packed, results,
-                           addends);
+    tile.num_pixels = pixels.count;
+    multiply_packed(tile);
   }
 
-  void multiply_packed_pixels(std::size_t group, Range panels, std::size_t depth,
-                              std::size_t num_pixels, const Tile& found, const float* packed,
-                              float* const* results, const float* const* addends) const {
+  // What all tiles of packed pixels have in common; of each the number of pixels is missing.
+  PackedTile packed_tile(std::size_t group, Range panels, std::size_t depth, const Tile& found,
+                         const Scratch& scratch) const {
     const FloatStore& store = convolution_.store;
     const std::size_t first = panels.first * kPanel;
     const std::size_t channel = group * outputs_ + first;
     PackedTile tile{};
-    tile.pixels = packed;
-    tile.num_pixels = num_pixels;
+    tile.pixels = scratch.packed;
     tile.depth = found.num_runs * found.run_length;
     tile.panel_stride = found.panel_stride;
     tile.filter =
         convolution_.filter + (group * panels_ + panels.first) * tile.panel_stride + depth * kPanel;
     tile.channels = std::min(panels.count * kPanel, outputs_ - first);
-    tile.result = results;
-    tile.addend = store.addend == nullptr ? nullptr : addends;
+    tile.result = scratch.results;
+    tile.addend = store.addend == nullptr ? nullptr : scratch.addends;
     tile.bias = store.bias == nullptr ? nullptr : store.bias + channel;
     tile.is_first = depth == 0;
     tile.is_last = found.is_last;
     tile.min = store.min;
     tile.max = store.max;
-    multiply_packed(tile);
+    return tile;
+  }
+
+  using TilesOfPanel = std::array<MultiplyTile, kTilePixels>;
+
+  // Where one panel is made, whole or a half, what all its tiles have in common is known before
+  // them: returns null elsewhere.
+  const TilesOfPanel* prepare_panel(std::size_t group, Range panels, std::size_t depth,
+                                    Tile& tile) const {
+    static constexpr float kNoBias[kPanel] = {};
+    const std::size_t channel = panels.first * kPanel;
+    const std::size_t width = outputs_ - channel;
+    const bool is_half = width == kPanel / 2 && kernels_.multiply_to_half[0][0] != nullptr;
+    if (packs_ || panels.count != 1 || (width < kPanel && !is_half)) { return nullptr; }
+    const FloatStore& store = convolution_.store;
+    tile.filter =
+        convolution_.filter + (group * panels_ + panels.first) * tile.panel_stride + depth * kPanel;
+    tile.bias = nullptr;
+    tile.addend = nullptr;
+    if (depth == 0) {
+      tile.bias = store.bias == nullptr ? kNoBias : store.bias + group * outputs_ + channel;
+    }
+    return &(is_half ? kernels_.multiply_to_half : kernels_.multiply)[0];
+  }
+
+  void multiply_panel(std::size_t group, Range panels, std::size_t row, Range pixels,
+                      MultiplyTile multiply, Tile& tile) const {
+    const std::size_t channel = group * outputs_ + panels.first * kPanel;
+    tile.result = result_.row(row) + pixels.first * result_.pixel_stride + channel;
+    if (convolution_.store.addend != nullptr) {
+      tile.addend = convolution_.store.addend->row(row) + pixels.first * tile.addend_step + channel;
+    }
+    multiply(tile);
   }
 
   // Multiplies pixels that were copied or found by some panels of a group.

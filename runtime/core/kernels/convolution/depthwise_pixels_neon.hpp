@@ -109,8 +109,9 @@ constexpr std::size_t kPixelsOfThree = 4;
           "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21",     \
           "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"); \
   }                                                                                                 \
-  inline void make_channels##P##S(PixelsOfThree made, std::size_t num_channels,                     \
+  inline void make_channels##P##S(const PixelsOfThree& given, std::size_t num_channels,             \
                                   std::size_t bias_step) {                                          \
+    PixelsOfThree made = given;                                                                     \
     for (; num_channels > 0; num_channels -= kChannelsOfThree) {                                    \
       make_pixels##P##S(made);                                                                      \
       made.offset += kChannelsOfThree * sizeof(float);                                              \

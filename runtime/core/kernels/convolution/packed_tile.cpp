@@ -151,20 +151,21 @@ struct PanelTile {
           "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");                                                                    \
   }
 
-#define DEFINE_PANELS(P)                                                       \
-  DEFINE_PANEL(P, WHOLE)                                                       \
-  DEFINE_PANEL(P, HALF)                                                        \
-  void multiply_panels##P(PanelTile tile, std::size_t count, std::size_t rest, \
-                          const PanelSteps& steps, float* const* results) {    \
-    float* result[kPackedPixels];                                              \
-    std::copy_n(results, kPackedPixels, result);                               \
-    for (; count > 0; --count) {                                               \
-      multiply_WHOLE##P(tile, result);                                         \
-      tile.weights += steps.weights;                                           \
-      tile.bias += steps.bias;                                                 \
-      tile.offset += kPanel * sizeof(float);                                   \
-    }                                                                          \
-    if (rest > 0) { multiply_HALF##P(tile, result); }                          \
+#define DEFINE_PANELS(P)                                                               \
+  DEFINE_PANEL(P, WHOLE)                                                               \
+  DEFINE_PANEL(P, HALF)                                                                \
+  void multiply_panels##P(const PanelTile& given, std::size_t count, std::size_t rest, \
+                          PanelSteps steps, float* const* results) {                   \
+    PanelTile tile = given;                                                            \
+    float* result[kPackedPixels];                                                      \
+    std::copy_n(results, kPackedPixels, result);                                       \
+    for (; count > 0; --count) {                                                       \
+      multiply_WHOLE##P(tile, result);                                                 \
+      tile.weights += steps.weights;                                                   \
+      tile.bias += steps.bias;                                                         \
+      tile.offset += kPanel * sizeof(float);                                           \
+    }                                                                                  \
+    if (rest > 0) { multiply_HALF##P(tile, result); }                                  \
   }
 
 // Floats from a panel to the next.
@@ -185,12 +186,14 @@ constexpr decltype(&multiply_panels1) kMultiply[kPackedPixels] = {
     multiply_panels4, multiply_panels5, multiply_panels6};
 
 // A panel that reaches beyond the last channel is made elsewhere, and some of it is kept.
-void multiply_edge(const PackedTile& given, PanelTile tile, std::size_t first, std::size_t width) {
+// Its room on the stack is not that of all tiles.
+[[gnu::noinline]] void multiply_edge(const PackedTile& given, PanelTile tile, std::size_t first,
+                                     std::size_t width) {
   float bias[kPanel] = {};
   float sums[kPackedPixels][kPanel] = {};
   float added[kPackedPixels][kPanel] = {};
-  float* results[kPackedPixels];
-  const float* addends[kPackedPixels];
+  float* results[kPackedPixels] = {};
+  const float* addends[kPackedPixels] = {};
   if (given.bias != nullptr) { std::copy_n(given.bias + first, width, bias); }
   for (std::size_t p = 0; p < given.num_pixels; ++p) {
     if (!given.is_first || given.adds_up) { std::copy_n(given.result[p] + first, width, sums[p]); }

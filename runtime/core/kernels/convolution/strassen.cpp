@@ -359,9 +359,9 @@ class Run {
     const bool adds = depth == 0 && store.addend != nullptr;
     Places moved[kPackedPixels];
     for (std::size_t i = 0; i < num_pairs; ++i) {
-      moved[i] = places[i];
-      for (float*& result : moved[i].results) { result += channel; }
-      for (const float*& addend : moved[i].addends) { addend += adds ? channel : 0; }
+      for (std::size_t j = 0; j < 4; ++j) { moved[i].results[j] = places[i].results[j] + channel; }
+      if (!adds) { continue; }
+      for (std::size_t j = 0; j < 4; ++j) { moved[i].addends[j] = places[i].addends[j] + channel; }
     }
     if (num_pixels % 2 == 1) {
       moved[num_pairs - 1].results[2] = buffers.unread;

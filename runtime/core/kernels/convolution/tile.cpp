@@ -1,5 +1,6 @@
 #include "kernels/convolution/tile.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "kernels/processor.hpp"
@@ -85,6 +86,15 @@ template <std::size_t P, std::size_t... V>
 HWY_INLINE void clamp_pixel(Vec* HWY_RESTRICT sums, Vec min, Vec max, Indices<V...>) {
   ((sums[P * sizeof...(V) + V] = clamp(sums[P * sizeof...(V) + V], min, max)), ...);
 }
+
+#if HWY_ARCH_ARM_A64
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+template <std::size_t P, std::size_t... V>
+HWY_INLINE void raise_pixel(Vec* HWY_RESTRICT sums, Vec min, Indices<V...>) {
+  ((sums[P * sizeof...(V) + V] = Vec(vmaxq_f32(sums[P * sizeof...(V) + V].raw, min.raw))), ...);
+}
+#endif
 
 template <std::size_t P, std::size_t... V>
 HWY_INLINE void store_pixel(const Vec* HWY_RESTRICT sums, float* to, Indices<V...>) {
@@ -252,8 +262,10 @@ HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column,
     std::size_t k = 0;
 #if HWY_ARCH_ARM_A64
     constexpr auto kPairs = std::make_index_sequence<kVectors / 2>();
-    for (const float* end = filter + tile.run_length / 4 * 4 * kPanel; filter != end; k += 4) {
-      const Vec factors[] = {hn::LoadU(d, source.template at<P>(k))...};
+    k = tile.run_length / 4 * 4;
+    const float* const end = filter + k * kPanel;
+    for (std::size_t four = 0; filter != end; four += 4) {
+      const Vec factors[] = {hn::LoadU(d, source.template at<P>(four))...};
       multiply_lane<0>(filter, tile.panel_stride, sums, factors, kPairs);
       multiply_lane<1>(filter, tile.panel_stride, sums, factors, kPairs);
       multiply_lane<2>(filter, tile.panel_stride, sums, factors, kPairs);
@@ -286,7 +298,16 @@ HWY_INLINE void multiply_columns(const Tile& tile, std::size_t column,
       filter += kPanel;
     }
   }
-  if (tile.is_last) {
+  bool clamps = tile.is_last;
+#if HWY_ARCH_ARM_A64
+  // Without a max, half of the instructions.
+  if (clamps && tile.max == kInfinite) {
+    const Vec min = hn::Set(d, tile.min);
+    (raise_pixel<P>(sums, min, vectors), ...);
+    clamps = false;
+  }
+#endif
+  if (clamps) {
     const Vec min = hn::Set(d, tile.min);
     const Vec max = hn::Set(d, tile.max);
     (clamp_pixel<P>(sums, min, max, vectors), ...);

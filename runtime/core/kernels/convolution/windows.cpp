@@ -26,6 +26,16 @@ Windows::Windows(const SlidingWindow& window, const Image<const float>& source,
       is_contiguous_(source.pixel_stride == channels &&
                      (window.dilations[1] == 1 || window.kernel[1] == 1)) {}
 
+bool Windows::find_rows(std::size_t result_row, std::size_t channel, std::size_t first,
+                        std::size_t count, const float** rows) const {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* const row = row_under(window_, source_, result_row, first + i);
+    if (row == nullptr) { return false; }
+    rows[i] = row + channel;
+  }
+  return true;
+}
+
 void Windows::find_runs(std::size_t result_row, std::size_t column, std::size_t num_pixels,
                         std::size_t channel, std::size_t first, std::size_t count, float* copies,
                         const float** runs, std::size_t* held) const {

@@ -34,6 +34,22 @@ class Windows {
   // Floats under a row of the windows of so many pixels.
   std::size_t span(std::size_t num_pixels) const { return (num_pixels - 1) * step() + row_depth_; }
 
+  // Finds some rows of the source under a row of the result, from `channel` on, and tells whether
+  // all of them exist.
+  bool find_rows(std::size_t row, std::size_t channel, std::size_t first, std::size_t count,
+                 const float** rows) const;
+  // Floats from there to the window of a column of the result; negative in the padding.
+  std::ptrdiff_t begin(std::size_t column) const {
+    return static_cast<std::ptrdiff_t>(window_.place(1, column)) *
+           static_cast<std::ptrdiff_t>(source_.pixel_stride);
+  }
+  // Whether a row of the source has all floats under the windows of so many pixels.
+  bool is_inside(std::size_t column, std::size_t num_pixels) const {
+    const std::ptrdiff_t first = begin(column);
+    const std::size_t end = source_.columns * source_.pixel_stride;
+    return first >= 0 && static_cast<std::size_t>(first) + span(num_pixels) <= end;
+  }
+
   // Finds some rows of the window of the first of some pixels in a row of the result: in place, or
   // where a window reaches into the padding in copies, as far apart as their spans. With `held`
   // those of all rows of the window stay for later rows of the result; it begins with zeros.
