@@ -204,32 +204,50 @@ def theirs(
     return _counted("aarch64", processor, command, runs)
 
 
-def here(program: Path, inputs: Path, runs: int, model: str) -> tuple[Counted, int]:
+def here(program: Path, inputs: Path, runs: int) -> Counted:
+    """Count the instructions of a program file on x86-64, by QEMU's AVX2: it has no AVX-512.
+
+    Args:
+        program: The file that our runtime loads, in Python.
+        inputs: A `.npz` of its inputs, in their order; they set the sizes of a range.
+        runs: How many are counted.
+    """
+    settings = [
+        word for each in _ENVIRONMENT.items() for word in ("-E", "=".join(each))
+    ]  # fmt: skip
+    return _counted("x86_64", "max", [*settings, *_python(program, inputs)], runs)
+
+
+def here_timed(program: Path, inputs: Path, runs: int, model: str) -> tuple[Counted, int]:
     """Count our instructions on x86-64, and return the nanoseconds of the fastest run.
 
     Args:
         program: The file that our runtime loads.
         inputs: Its inputs.
         runs: Their number under emulation; many times as many are timed.
-        model: The processor that `llvm-mca` is told of; QEMU has AVX2, and no AVX-512.
+        model: The processor that `llvm-mca` is told of.
     """
-    python: list[str | Path] = [sys.executable, HERE / "peer.py", "onnx", OURS, program, inputs]
-    environment = {
-        "PYTHONPATH": ":".join(each for each in sys.path if each), "ARENITE_VECTORS": "avx2",
-        "GLIBC_TUNABLES": ":".join(
-            f"glibc.cpu.x86_rep_{each}_threshold={1 << 40}" for each in ("movsb", "stosb")
-        ),  # one instruction of many cycles
-    }  # fmt: skip
-    settings = [word for each in environment.items() for word in ("-E", "=".join(each))]
-    counted = _counted("x86_64", "max", [*settings, *python], runs)
-    timing = [*python, str(max(100, 30 * runs))]
+    counted = here(program, inputs, runs)
+    timing = [*_python(program, inputs), str(max(100, 30 * runs))]
     timed = [
-        subprocess.run(timing, env=environment, capture_output=True, text=True, check=True).stdout
+        subprocess.run(timing, env=_ENVIRONMENT, capture_output=True, text=True, check=True).stdout
         for _ in range(5)
     ]
     return Counted("x86_64", model, counted.blocks, runs, counted.resident_bytes), min(
         map(int, timed)
     )
+
+
+_ENVIRONMENT: Final = {
+    "PYTHONPATH": ":".join(each for each in sys.path if each), "ARENITE_VECTORS": "avx2",
+    "GLIBC_TUNABLES": ":".join(
+        f"glibc.cpu.x86_rep_{each}_threshold={1 << 40}" for each in ("movsb", "stosb")
+    ),  # one instruction of many cycles
+}  # fmt: skip
+
+
+def _python(program: Path, inputs: Path) -> list[str | Path]:
+    return [sys.executable, HERE / "peer.py", "onnx", OURS, program, inputs]
 
 
 def _counted(arch: str, processor: str, command: Sequence[str | Path], runs: int) -> Counted:

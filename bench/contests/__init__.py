@@ -27,6 +27,8 @@ CONTESTS: Final[Mapping[str, Entry]] = {
                  "LiteRT, ONNX Runtime, ncnn, MNN, emulated"),
     "varying-sizes": Entry("varying_sizes", "bytes, latency ratio, quality", "zoo, ../shared",
                            "programs of one size, ONNX Runtime"),
+    "counted-sizes": Entry("varying_sizes", "instructions", "zoo, ../shared",
+                           "programs of one size"),
     "touched-pages": Entry("varying_sizes", "bytes", "zoo, ../shared", "programs of one size"),
     "range-heights": Entry("range_heights", "bytes", "zoo", "programs of one size"),
     "drop-in": Entry("drop_in", "quality, latency ratio, peak RSS", "programs of bench/drop_in",

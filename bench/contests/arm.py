@@ -15,7 +15,7 @@ from arenite.runtime import Session
 from arenite.runtime.rewrites import Activations
 from arenite.strategies import find
 from bench.arm.code import KINDS
-from bench.arm.emulation import PROCESSORS, Counted, here, ours, outputs, theirs
+from bench.arm.emulation import PROCESSORS, Counted, here_timed, ours, outputs, theirs
 from bench.harness.contest import TABLE, Asked, MissingInputsError, Row, contest, note, option
 from bench.harness.engines import OURS, converted_peers
 from bench.harness.inputs import reading_of, shared_onnx, shared_tflite, zoo_files
@@ -271,7 +271,7 @@ def _clock(asked: Asked, subjects: list[_Subject]) -> Iterator[Row]:
     """Yield the time by instruction and by cycle, each over the median of all models."""
     found = []
     for subject in subjects:
-        counted, ns = here(subject.program, subject.inputs, subject.runs, asked.given.clock)
+        counted, ns = here_timed(subject.program, subject.inputs, subject.runs, asked.given.clock)
         found.append((subject.name, counted.per_run, counted.cycles(), ns))
     by_instruction = statistics.median(ns / count for _, count, _, ns in found)
     by_cycle = statistics.median(ns / cycles for _, _, cycles, ns in found)

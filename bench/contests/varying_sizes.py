@@ -27,6 +27,7 @@ from arenite.planner.sizes import Dimension, at, highest_sizes
 from arenite.planner.tensors import ROW_AXIS, TensorKind, row_bytes
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Kernels
+from bench.arm.emulation import here
 from bench.harness.allocations import counter
 from bench.harness.contest import TABLE, Asked, Row, contest, note, option
 from bench.harness.inputs import SHARED_ONNX, zoo_file
@@ -35,6 +36,7 @@ from bench.quantised import open_network
 
 _RUNS = "Runs at random sizes"
 _LATENCIES = "Latency at a size, over that of the program for this size alone"
+_INSTRUCTIONS = "Instructions at a size, over those of the program for this size alone"
 _ALLOCATIONS = "Allocations at random sizes"
 _TOUCHED = "Pages that a size touches"
 _PAGE = 4096
@@ -129,6 +131,8 @@ def _cases(folder: Path) -> Iterator[_Case]:
                     total_seq_len=past.size + 1)  # fmt: skip
 
 
+_one_case = option("--case", metavar="TEXT", help="only models whose name contains it")
+
 _CHILD = """
 import json, sys
 import numpy as np
@@ -211,7 +215,7 @@ json.dump(found, sys.stdout)
         option("--runs", type=int, default=1000, metavar="N", help="runs (default: %(default)s)"),
         option("--equal", type=int, default=12, metavar="N",
                help="sizes at which outputs are compared (default: %(default)s)"),
-        option("--case", metavar="TEXT", help="only models whose name contains it"),
+        _one_case,
     ],
 )  # fmt: skip
 def varying_sizes(asked: Asked) -> Iterator[Row]:
@@ -386,6 +390,35 @@ def _latency(program: Path, sizes: Mapping[str, int]) -> float:
         feeds = _feeds(session)
         session.run(feeds)
         return mean_processor_seconds(partial(session.run, feeds), _RUNNING_SECONDS)
+
+
+@contest(
+    {_INSTRUCTIONS: {"model": "", "sizes": "", "millions": ".2f", "ratio": ".3f"}},
+    models="networks of the zoo, ../shared",
+    rounds=None,
+    options=[_one_case],
+)  # fmt: skip
+def counted_sizes(asked: Asked) -> Iterator[Row]:
+    """Instructions of a run at a size, by one program for a range and by one for the size.
+
+    On x86-64 with AVX2 under QEMU, with what Python does for a run: the same on every machine,
+    whatever else it does.
+    """
+    ranged, fixed = asked.folder / "ranged.arena", asked.folder / "fixed.arena"
+    inputs = asked.folder / "inputs.npz"
+    for case in _cases(asked.folder):
+        if asked.given.case is not None and asked.given.case not in case.name:
+            continue
+        build_model(case.path, case.reading()).write(ranged)
+        for sizes in case.sizes_between():
+            build_model(case.path, case.reading(sizes)).write(fixed)
+            with Session(fixed) as session:
+                np.savez(inputs, allow_pickle=False, **_feeds(session))
+            ours, alone = (here(each, inputs, 1).per_run for each in (ranged, fixed))
+            yield {
+                "model": case.name, "sizes": sizes_text(sizes), "millions": ours / 1e6,
+                "ratio": ours / alone,
+            }  # fmt: skip
 
 
 @contest(

@@ -21,9 +21,10 @@ def corpus(folder: Path, kind: str) -> list[Path]:
     """Unpack the files of a kind into a folder."""
     with tarfile.open(CORPUS) as archive:
         members = [each for each in archive if each.isfile() and each.name.startswith(f"{kind}/")]
-        # Python 3.11.2, which Debian 12 has, knows no filter; later ones want one.
-        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-        archive.extractall(folder, members, **safely)
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(folder, members, filter="data")
+        else:  # Python 3.11.2, which Debian 12 has
+            archive.extractall(folder, members)
     return sorted(folder / each.name for each in members)
 
 
