@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from arenite.pipeline.making.programs import random_array
+
 _ROOM = {"resolver": 2**20, "interpreter": 2**16}
 """Bytes for objects whose sizes only the headers state: many times what they take."""
 _ALIGNMENT = 64
@@ -163,7 +165,7 @@ def shared_bytes(
             inputs = {}
             for index in range(num_inputs):
                 details = alone[number].get_input_details(index)
-                drawn = _drawn(random, details["shape"], np.dtype(details["dtype"]))
+                drawn = random_array(random, np.dtype(details["dtype"]), tuple(details["shape"]))
                 alone[number].set_input(drawn, index)
                 inputs[index] = drawn.tobytes()
             alone[number].invoke()
@@ -173,10 +175,3 @@ def shared_bytes(
             ]
             same &= all(each.run(number, inputs, num_outputs) == expected for each in both)
     return both[0].used_bytes, both[1].used_bytes, same
-
-
-def _drawn(random: np.random.Generator, shape: Any, dtype: Any) -> Any:
-    if dtype.kind == "f":
-        return random.standard_normal(shape).astype(dtype)
-    limits = np.iinfo(dtype)
-    return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
