@@ -212,9 +212,7 @@ def here(program: Path, inputs: Path, runs: int) -> Counted:
         inputs: A `.npz` of its inputs, in their order; they set the sizes of a range.
         runs: How many are counted.
     """
-    settings = [
-        word for each in _ENVIRONMENT.items() for word in ("-E", "=".join(each))
-    ]  # fmt: skip
+    settings = [word for each in _ENVIRONMENT.items() for word in ("-E", "=".join(each))]
     return _counted("x86_64", "max", [*settings, *_python(program, inputs)], runs)
 
 

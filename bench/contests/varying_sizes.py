@@ -6,7 +6,6 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,24 +14,22 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from arenite.pipeline.base.ranges import along, sizes_text
-from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.ranges import sizes_text
 from arenite.pipeline.making.building import Built, build_model
 from arenite.pipeline.making.programs import random_array
 from arenite.pipeline.targets.compiling import Compiled
 from arenite.planner import Plan, Program
 from arenite.planner.placement import size_at
 from arenite.planner.programs import RowPlaces
-from arenite.planner.sizes import Dimension, at, highest_sizes
+from arenite.planner.sizes import at, highest_sizes
 from arenite.planner.tensors import ROW_AXIS, TensorKind, row_bytes
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Kernels
 from bench.arm.emulation import here
 from bench.harness.allocations import counter
 from bench.harness.contest import TABLE, Asked, Row, contest, note, option
-from bench.harness.inputs import SHARED_ONNX, zoo_file
 from bench.harness.measuring import Spread, interleaved, mean_processor_seconds, paired_ratios
-from bench.quantised import open_network
+from bench.ranged_models import COMPARED, RangedModel, ranged_models
 
 _RUNS = "Runs at random sizes"
 _LATENCIES = "Latency at a size, over that of the program for this size alone"
@@ -44,91 +41,6 @@ _RESIZING_SECONDS = 0.1
 _RUNNING_SECONDS = 0.03
 _ROUNDING = 1e-3
 """Of the largest element, as an output differs from ONNX Runtime's at most."""
-_COMPARED = 5
-"""Sizes of each model at which latencies are compared, from the lowest to the highest."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """A model and its range.
-
-    Attributes:
-        dims: Its dimensions; a name of an input and an axis where they have none.
-        values: Inputs of one integer, fixed in our program.
-        has_8_bits: Whether its outputs differ from ONNX Runtime's by whole quanta.
-    """
-
-    name: str
-    path: Path
-    dims: Mapping[str, int | Dimension]
-    values: Mapping[str, float] = field(default_factory=dict)
-    has_8_bits: bool = False
-
-    @property
-    def ranges(self) -> list[Dimension]:
-        return [each for each in self.dims.values() if isinstance(each, Dimension)]
-
-    def reading(self, sizes: Mapping[str, int] | None = None) -> Reading:
-        """Return how the model is read, for all sizes or for these."""
-        if sizes is None:
-            return Reading(dims=self.dims, values=self.values)
-        dims = {name: sizes.get(name, each) for name, each in self.dims.items()}
-        fixed = {
-            n: each if isinstance(each, Dimension) else at(each, sizes) for n, each in dims.items()
-        }
-        return Reading(dims=fixed, values=self.values)
-
-    @property
-    def fixed(self) -> dict[str, NDArray[Any]]:
-        """The inputs that our program does not have."""
-        return {name: np.array(int(value)) for name, value in self.values.items()}
-
-    def random_sizes(self, generator: random.Random) -> dict[str, int]:
-        return {each.name: generator.choice(each.values) for each in self.ranges}
-
-    def sizes_between(self) -> list[dict[str, int]]:
-        """Return the lowest sizes, some between and the highest."""
-        return along(self.ranges, _COMPARED)
-
-
-def _cases(folder: Path) -> Iterator[_Case]:
-    shared = {path.stem: path for path in SHARED_ONNX.glob("*.onnx")}
-
-    def zoo(label: str, name: str, *dims: Dimension) -> _Case:
-        return _Case(label, zoo_file(name, folder), {each.name: each for each in dims})
-
-    def real(
-        label: str, stem: str, values: Mapping[str, float] | None = None, **dims: int | Dimension
-    ) -> Iterator[_Case]:
-        if stem in shared:
-            yield _Case(label, shared[stem], dims, values or {})
-        else:
-            note(f"{label}: left out: {stem}.onnx is not in {SHARED_ONNX}")
-
-    tokens = Dimension("tokens", 1, 128)
-    yield zoo("text encoder, BERT-mini", "bert-mini-open", tokens)
-    yield from real("text model, embedding to words", "tr_vespa_dummy_transformer_mlm",
-                    batch=1, tokens=tokens)  # fmt: skip
-    yield zoo("sound, temporal convolutions", "temporal-open", Dimension("samples", 800, 8000, 8))
-    yield zoo("speech, GRU", "gru-open", Dimension("frames", 1, 200))
-    yield from real("voice detector, Silero", "silero_vad_16k_op15", {"sr": 16000},
-                    batch=Dimension("batch", 1, 8), sequence=576)  # fmt: skip
-    yield zoo("detector, YOLOv8n's layers", "yolov8n-open", Dimension("pixels", 64, 320, 32))
-    pixels = Dimension("pixels", 32, 320, 32)
-    yield zoo("classifier, MobileNet v2", "mobilenet-v2-open", pixels)
-    yield _Case("classifier of 8 bits, MobileNet v2",
-                open_network("mobilenet-v2-open", pixels.high, folder),
-                {pixels.name: pixels}, has_8_bits=True)  # fmt: skip
-    yield zoo("detector that selects its boxes", "detector-open",
-              Dimension("height", 64, 320, 32), Dimension("width", 64, 320, 32))  # fmt: skip
-    if "ppocr4_rec" in shared:
-        width = Dimension("p2o.DynamicDimension.1", 32, 320, 8)
-        yield _Case("recogniser of text lines", shared["ppocr4_rec"],
-                    {"p2o.DynamicDimension.0": 1, "x:2": 48, width.name: width})  # fmt: skip
-    past = Dimension("past_seq_len", 0, 63)
-    yield from real("decoder with a cache, GPT-2 tiny", "tr_genai_tiny-random-gpt2-fp32_past",
-                    batch_size=1, seq_len=1, past_seq_len=past,
-                    total_seq_len=past.size + 1)  # fmt: skip
 
 
 _one_case = option("--case", metavar="TEXT", help="only models whose name contains it")
@@ -230,18 +142,17 @@ def varying_sizes(asked: Asked) -> Iterator[Row]:
     Runtime's but for rounding, by which two boxes of equal scores may change places. The arena
     must be that of the fixed size at the highest.
     """
-    for case in _cases(asked.folder):
-        if asked.given.case is None or asked.given.case in case.name:
-            yield from _measured(case, asked)
+    for case in ranged_models(asked.folder, asked.given.case):
+        yield from _measured(case, asked)
 
 
-def _measured(case: _Case, asked: Asked) -> Iterator[Row]:
+def _measured(case: RangedModel, asked: Asked) -> Iterator[Row]:
     generator = random.Random(0)
     ranged = asked.folder / "ranged.arena"
     build_model(case.path, case.reading(), kernels=Kernels.DIRECT).write(ranged)
     sizes = [
         *case.sizes_between(),
-        *(case.random_sizes(generator) for _ in range(asked.given.equal - _COMPARED)),
+        *(case.random_sizes(generator) for _ in range(asked.given.equal - COMPARED)),
     ]
     with Session(ranged) as session:
         peer = onnxruntime.InferenceSession(case.path, providers=["CPUExecutionProvider"])
@@ -283,7 +194,7 @@ def _feeds(session: Session) -> dict[str, NDArray[Any]]:
 
 
 def _compared(
-    case: _Case,
+    case: RangedModel,
     session: Session,
     peer: onnxruntime.InferenceSession,
     sizes: dict[str, int],
@@ -344,7 +255,7 @@ def _in_process(
 
 
 def _allocations(
-    case: _Case, program: Path, sizes: list[list[int]], asked: Asked
+    case: RangedModel, program: Path, sizes: list[list[int]], asked: Asked
 ) -> dict[str, Any]:
     """Return how often memory is asked for at these sizes, which the dimensions have in turn."""
     library, listed = counter(asked.folder), asked.folder / "sizes.json"
@@ -362,7 +273,7 @@ def _allocations(
     }  # fmt: skip
 
 
-def _latencies(case: _Case, asked: Asked) -> Iterator[Row]:
+def _latencies(case: RangedModel, asked: Asked) -> Iterator[Row]:
     """Measure both programs in sessions that each round opens anew.
 
     Where pages of a session lie changes its latency by some percent for as long as it is open.
@@ -406,9 +317,7 @@ def counted_sizes(asked: Asked) -> Iterator[Row]:
     """
     ranged, fixed = asked.folder / "ranged.arena", asked.folder / "fixed.arena"
     inputs = asked.folder / "inputs.npz"
-    for case in _cases(asked.folder):
-        if asked.given.case is not None and asked.given.case not in case.name:
-            continue
+    for case in ranged_models(asked.folder, asked.given.case):
         build_model(case.path, case.reading()).write(ranged)
         for sizes in case.sizes_between():
             build_model(case.path, case.reading(sizes)).write(fixed)
@@ -432,7 +341,7 @@ def touched_pages(asked: Asked) -> Iterator[Row]:
     Pages of 4 KiB that hold no byte of a tensor take no memory of a system that maps pages when
     they are first written.
     """
-    for case in _cases(asked.folder):
+    for case in ranged_models(asked.folder):
         whole = build_model(case.path, case.reading(), kernels=Kernels.DIRECT)
         for sizes in case.sizes_between():
             single = build_model(case.path, case.reading(sizes), kernels=Kernels.DIRECT)
