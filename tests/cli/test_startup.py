@@ -184,6 +184,12 @@ def test_the_short_help_leaves_out_what_is_rare(name):
     assert len(short.splitlines()) < 75
 
 
+def test_the_help_of_generate_shows_all_options():
+    text = help_of("generate")
+    assert "--help-all" not in text
+    assert {"--cache", "--seed"} <= set(text.split())
+
+
 @pytest.mark.parametrize("name", ENTRIES)
 def test_sections_name_parameters_that_exist_and_leave_few_without_one(name):
     command = dict(commands())[name]

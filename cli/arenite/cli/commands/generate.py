@@ -43,6 +43,7 @@ def _tokens(text: str) -> tuple[int, ...]:
         "End of the text": ("max_tokens", "stop", "stop_tokens"),
         "Reading the model": ("length", "rotates", "chunk", "cache", "dims"),
     },
+    rare=(),
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--prompt", metavar="TEXT", help="Text to continue.")

@@ -1,6 +1,6 @@
 """Help in sections: the options most people want first, the others below by theme."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -18,9 +18,9 @@ SEARCH: Final = {"Search": ("requested", "capacity", "memories", "time_limit_s",
 RARE: Final = frozenset({
     "values", "boundary", "alignment", "aliases", "weight_budget", "memories", "seed", "csv",
     "markdown", "trace", "compression_paths", "scheduler", "machine", "link", "huffman",
-    "costs_path",
+    "costs_path", "cache",
 })  # fmt: skip
-"""Names of parameters that only `--help-all` shows."""
+"""Names of parameters that only `--help-all` shows, unless a command states others."""
 
 _ALL: Final = f"{__name__}.all"
 
@@ -37,14 +37,20 @@ class SectionedCommand(click.Command):
 
     Attributes:
         sections: Names of parameters below a title each; the others come first.
+        rare: Names of parameters that only `--help-all` shows.
     """
 
     def __init__(
-        self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        sections: Mapping[str, Sequence[str]] | None = None,
+        rare: Collection[str] = RARE,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.sections = sections or {}
-        if any(parameter.name in RARE for parameter in self.params):
+        self.rare = rare
+        if any(parameter.name in rare for parameter in self.params):
             self.params.append(
                 click.Option(
                     ["--help-all"], is_flag=True, is_eager=True, expose_value=False,
@@ -57,7 +63,7 @@ class SectionedCommand(click.Command):
             parameter.name: record
             for parameter in self.get_params(context)
             if isinstance(parameter, click.Option)
-            and (context.meta.get(_ALL) or parameter.name not in RARE)
+            and (context.meta.get(_ALL) or parameter.name not in self.rare)
             and (record := parameter.get_help_record(context)) is not None
         }
         themed = [
