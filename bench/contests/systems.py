@@ -44,6 +44,9 @@ SYSTEMS: Mapping[str, Sequence[str]] = {
     "person detection, wake word, keywords": (
         "person_detect.tflite", "mww_okay_nabu.tflite", "kws_ref_model.tflite",
     ),
+    "wake word, speech recognition": (
+        "mww_okay_nabu.tflite", "zoo:whisper-tiny-encoder", "zoo:whisper-tiny-decoder",
+    ),
     "visual wake word, keywords, anomaly": (
         "vww_96_int8.tflite", "kws_ref_model.tflite", "ad_toycar_hybrid.tflite",
     ),
@@ -227,10 +230,10 @@ def _file(name: str, folder: Path) -> Path:
 
 
 def _described(paths: Sequence[Path], kind: SectionKind) -> SystemDescription:
-    models = {
-        f"m{number}": SystemModel(path, shapes=reading_of(path).fixed_shapes)
-        for number, path in enumerate(paths)
-    }
+    models = {}
+    for number, path in enumerate(paths):
+        reading = reading_of(path)
+        models[f"m{number}"] = SystemModel(path, dims=reading.dims, shapes=reading.shapes)
     return SystemDescription("system", models, Section(kind, tuple(models)))
 
 
@@ -241,8 +244,7 @@ def _row(description: SystemDescription, folder: Path) -> Row:
     total, largest = sum(planned.alone.values()), max(planned.alone.values())
     orders = list(itertools.permutations(description.models))
     same = all(
-        _runs_alike(output, {name: each.path for name, each in description.models.items()},
-                    orders, poison)
+        _runs_alike(output, description.models, orders, poison)
         for poison in (0x00, 0xFF)
     )  # fmt: skip
     return {
@@ -254,13 +256,13 @@ def _row(description: SystemDescription, folder: Path) -> Row:
 
 
 def _runs_alike(
-    program: Path, paths: Mapping[str, Path], orders: Sequence[Sequence[str]], poison: int
+    program: Path, models: Mapping[str, SystemModel], orders: Sequence[Sequence[str]], poison: int
 ) -> bool:
     """Tell whether models have the outputs in every order that they have alone."""
     generator = np.random.default_rng(0)
     given, expected = {}, {}
-    for name, path in paths.items():
-        with Session(path, shapes=reading_of(path).fixed_shapes) as session:
+    for name, model in models.items():
+        with Session(model.path, dims=model.dims, shapes=model.shapes) as session:
             given[name] = {
                 port.name: random_array(generator, port.dtype, port.shape)
                 for port in session.inputs

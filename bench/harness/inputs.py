@@ -24,6 +24,7 @@ _LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 DIMS: Mapping[str, Mapping[str, int]] = {
     "openseeface_lm_model0_opt": {"batch_size": 1},
     "silero_vad_16k_op15": {"batch": 1, "sequence": 576},
+    "whisper-tiny-decoder": {"past_sequence_length": 447},
 }
 """Dimensions that a file leaves open, by its stem."""
 
