@@ -175,7 +175,10 @@ class Program:
         for name, tensor in self.tensors.items():
             if tensor.memory not in known:
                 raise ModelError(f"tensor {name!r} lies in an unknown memory, {tensor.memory!r}")
-            self._place(name)
+            if tensor.alias is None:
+                self._places[name] = (name, 0)
+            else:
+                self._place(name)
         self._check_lanes()
         self._check_spans()
 
@@ -298,15 +301,16 @@ class Program:
                 )
 
     def _check_steps(self) -> None:
+        tensors = self.tensors
         ready = set(self.input_tensors)
         ready.update(
             tensor.name
-            for tensor in self.tensors.values()
+            for tensor in tensors.values()
             if tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE)
         )
         seen: set[str] = set()
         written = set(ready)
-        parts = _WrittenParts(self.tensors)
+        parts = _WrittenParts(tensors)
         for name in sorted(ready):
             ready.update(parts.completed_by(name))
         for step in self.steps:
@@ -314,19 +318,20 @@ class Program:
                 raise ModelError(f"program {self.name!r}: two steps are named {step.name!r}")
             seen.add(step.name)
             for name in (*step.reads, *step.writes):
-                if name not in self.tensors:
+                if name not in tensors:
                     raise ModelError(f"step {step.name!r}: tensor {name!r} is not in the program")
             for name in step.reads:
-                if not self._is_ready(name, ready):
+                if name not in ready and not self._is_ready(name, ready):
                     raise ModelError(f"step {step.name!r} reads {name!r} before it is written")
             for name in step.writes:
-                if name in written and self.tensors[name].kind is not TensorKind.STATE:
+                if name in written and tensors[name].kind is not TensorKind.STATE:
                     raise ModelError(
                         f"step {step.name!r} writes {name!r}, which is written already"
                     )
                 written.add(name)
                 ready.add(name)
-                ready.update(parts.completed_by(name))
+                if tensors[name].alias is not None:
+                    ready.update(parts.completed_by(name))
         for name in self.output_tensors:
             if not self._is_ready(name, ready):
                 raise ModelError(f"program {self.name!r}: output {name!r} is never written")

@@ -47,14 +47,15 @@ def derive(
         UnsupportedModelError: A search is asked for, but the steps must keep their order.
     """
     found: Order | None = None
+    shared: Program | None = None
     if callable(order):
         _check_reorderable(program)
-        found = _found(program, rules, order)
+        found, shared = _found(program, rules, order)
         order = found.steps
     if order is not None:
         program = program.reordered(order)
     unshared = program
-    program = share(program, rules.aliases, rules.boundary, rules.alignment)
+    program = shared or _shared(program, rules)
     if program.dimensions and rules.outlines:
         program, problem = _along_sizes(program, rules)
     else:
@@ -102,25 +103,30 @@ def _check_reorderable(program: Program) -> None:
             )
 
 
-def _found(program: Program, rules: Rules, find_order: FindOrder) -> Order:
+def _found(program: Program, rules: Rules, find_order: FindOrder) -> tuple[Order, Program | None]:
     """Return the order found, or the program's own if that is better once parts of tensors share.
 
     A search counts every part of a tensor as separate storage; which parts lie inside the
     whole is decided afterwards, for the order found. So the peak it states is only an upper
-    bound, and its lower bound does not hold.
+    bound, and its lower bound does not hold. The program in its order, storage shared, is
+    returned where it was made for that.
     """
     found = find_order(program, rules)
     if not has_parts(program, rules.aliases):
-        return found
+        return found, None
     given = tuple(step.name for step in program.steps)
-    peaks = {steps: _peak(program, rules, steps) for steps in (found.steps, given)}
-    steps = min(peaks, key=peaks.__getitem__)
-    return Order(steps, peaks[steps], lower_bound=0)
+    tried = [
+        (steps, _shared(program.reordered(steps), rules))
+        for steps in dict.fromkeys((found.steps, given))
+    ]
+    peaks = [records(shared, rules).lower_bound for _, shared in tried]
+    least = min(range(len(tried)), key=peaks.__getitem__)
+    steps, shared = tried[least]
+    return Order(steps, peaks[least], lower_bound=0), shared
 
 
-def _peak(program: Program, rules: Rules, steps: tuple[str, ...]) -> int:
-    shared = share(program.reordered(steps), rules.aliases, rules.boundary, rules.alignment)
-    return records(shared, rules).lower_bound
+def _shared(program: Program, rules: Rules) -> Program:
+    return share(program, rules.aliases, rules.boundary, rules.alignment)
 
 
 def records(program: Program, rules: Rules) -> Problem:
