@@ -72,6 +72,13 @@ def test_outputs_are_those_of_a_program_for_the_size_alone(model, built, ceiling
             assert session.run(feeds_of(size))["y"].tobytes() == expected.tobytes()
 
 
+def test_a_range_may_be_that_of_a_shape(model, built):
+    size = replace(RANGE, name="x:2"), replace(RANGE, name="x:3")  # the file names both h
+    shapes = {"x": (1, 3, *size)}
+    found = build_model(model, Reading(shapes=shapes), kernels=Kernels.DIRECT)
+    assert found.parts == built.parts != []
+
+
 def test_subranges_add_no_weights_and_little_memory(built, tmp_path):
     assert built.assemble().weights_size == built.compiled.assemble(built.plan).weights_size
     held = built.write(tmp_path / "both.arena")

@@ -3,7 +3,7 @@
 import pytest
 
 from arenite.pipeline.targets.compiling import lower_model
-from arenite.runtime.operators import LayerNorm
+from arenite.runtime.operators import LayerNorm, Unary
 from support.running import PoisonedSession, assert_same, build, random_feeds, reference_outputs
 from support.tiny_onnx import parse, save, with_random_weights
 
@@ -223,8 +223,18 @@ CASES = {
     "clip by what is computed": "(float[1,2,3,4] x) => (y) <float h = {0.25}, float r = {0.5}> "
     "{m = ReduceMax<keepdims=0>(x) l = Sub(m, r) p = Transpose<perm=[0,2,3,1]>(x) "
     "c = Clip(p, l) y = Clip(c, , h)}",
-    "hard swish written out": "(float[2,6] x) => (y) <float t = {3}, float l = {0}, "
-    "float s = {6}> {a = Add(x, t) c = Clip(a, l, s) d = Div(c, s) y = Mul(x, d)}",
+    "hard swish written out": "(float[2,6] x) => (y) <float t = {3}, float s = {6}> "
+    "{l = Constant<value_float=0.0>() a = Add(x, t) c = Clip(a, l, s) d = Div(c, s) "
+    "y = Mul(x, d)}",
+    "hard swish written out, divided last": "(float[2,6] x) => (y) <float t = {3}, float s = {6}> "
+    "{l = Constant<value_float=0.0>() a = Add(t, x) c = Clip(a, l, s) m = Mul(x, c) "
+    "y = Div(m, s)}",
+    "hard swish written out, scaled last": "(float[2,6] x) => (y) <float t = {3}, float s = {6}, "
+    "float r = {0.16666667}> {l = Constant<value_float=0.0>() a = Add(x, t) c = Clip(a, l, s) "
+    "m = Mul(c, x) y = Mul(r, m)}",
+    "what is nearly a hard swish": "(float[2,6] x, float[2,6] z) => (y) <float t = {3}, "
+    "float s = {6}> {l = Constant<value_float=0.0>() a = Add(x, t) c = Clip(a, l, s) "
+    "m = Mul(z, c) y = Div(m, s)}",
     "swish": "(float[2,6] x) => (y) {s = Sigmoid(x) y = Mul(x, s)}",
     "gelu written out": "(float[2,6] x) => (y) <float r = {1.41421356}, float o = {1}, "
     "float h = {0.5}> {d = Div(x, r) e = Erf(d) a = Add(e, o) m = Mul(x, a) y = Mul(m, h)}",
@@ -287,8 +297,16 @@ def test_an_operator_gives_what_onnxruntime_gives(name, tmp_path):
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("layer norm written")])
-def test_a_layer_norm_written_out_is_one_step(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (name, kind)
+        for start, kind in (("layer norm written", LayerNorm), ("hard swish written", Unary))
+        for name in CASES
+        if name.startswith(start)
+    ],
+)
+def test_what_is_written_out_is_one_step(name, kind, tmp_path):
     path = save(tmp_path, with_random_weights(parse(CASES[name])))
     (step,) = lower_model(path).program.steps
-    assert type(step.operator) is LayerNorm
+    assert type(step.operator) is kind

@@ -188,9 +188,9 @@ def _with_subranges(
         model, reading, whole, banded, room, strategy=strategy, kernels=kernels
     )
     parts = [] if part is None else [part]
-    dimensions, tuning = banded.program.dimensions, banded.tuning
-    middle = middle_above(index, dimensions)
-    part_reading = narrowed(reading, dimensions, middle) if middle > index else None
+    tuning = banded.tuning
+    middle = middle_above(index, banded.program.dimensions)
+    part_reading = narrowed(reading, banded.program, middle) if middle > index else None
     if part_reading is not None:
         other, _ = _build(
             lower_model(model, part_reading), part_reading, strategy=strategy, capacity=None,

@@ -15,7 +15,7 @@ from arenite.pipeline.base.placing import Outcome, place
 from arenite.pipeline.base.ranges import problem_at
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.targets.compiling import Compiled, Lowered, lower_model, rules
-from arenite.planner import Plan, Problem, Strategy, TensorKind, derive
+from arenite.planner import Plan, Problem, Program, Strategy, TensorKind, derive
 from arenite.planner.operators import Band
 from arenite.planner.programs import COMPUTE
 from arenite.planner.sizes import Dimension, Length, Size, Sizes, at
@@ -67,10 +67,9 @@ def whole_within(
     Raises:
         PlanError: There is no plan.
     """
-    dimensions = banded.program.dimensions
-    index = _highest(whole, dimensions, room)
+    index = _highest(whole, banded.program.dimensions, room)
     for lower in range(index, max(0, index - _ATTEMPTS), -1):
-        part = narrowed(reading, dimensions, lower)
+        part = narrowed(reading, banded.program, lower)
         if part is None:
             break
         compiled, outcome = _placed(
@@ -88,32 +87,40 @@ def middle_above(index: int, dimensions: Sequence[Dimension]) -> int:
     return (index + max(map(len, dimensions)) - 1) // 2
 
 
-def narrowed(reading: Reading, dimensions: Sequence[Dimension], index: int) -> Reading | None:
+def narrowed(reading: Reading, program: Program, index: int) -> Reading | None:
     """Return how the model is read for sizes up to some that are not the highest.
 
     Args:
         reading: How it is read for all sizes.
+        program: The program for all sizes.
         index: Number of the highest of them, all dimensions growing together from 0, the lowest.
 
     Returns:
         None if a dimension would have one value.
     """
-    highest = _along(dimensions, index)
-    if any(highest[each.name] == each.low for each in dimensions):
+    highest = _along(program.dimensions, index)
+    if any(highest[each.name] == each.low for each in program.dimensions):
         return None
 
     def lower(length: Length) -> Length:
         if isinstance(length, Dimension):
-            return replace(length, high=highest[length.name])
+            return replace(length, high=highest.get(length.name, length.high))
         if isinstance(length, Size):
             return Size.of(length.expression, at(length, highest))
         return length
 
-    return replace(
-        reading,
-        dims={name: lower(each) for name, each in reading.dims.items()},
-        shapes={name: tuple(map(lower, shape)) for name, shape in reading.shapes.items()},
-    )
+    def lower_axis(length: Length, used: int) -> Length:
+        if isinstance(length, Dimension):  # the file may name the axis, whose range --shape gives
+            return replace(length, high=at(used, highest))
+        return lower(length)
+
+    shapes = dict(reading.shapes)
+    for port in program.inputs:
+        if port.name in shapes:
+            used = port.shape(program.tensors[port.tensor].shape)
+            shapes[port.name] = tuple(map(lower_axis, shapes[port.name], used))
+    dims = {name: lower(each) for name, each in reading.dims.items()}
+    return replace(reading, dims=dims, shapes=shapes)
 
 
 def _placed(

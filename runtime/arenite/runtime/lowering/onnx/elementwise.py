@@ -11,7 +11,7 @@ from arenite.planner.sizes import same_lengths
 from arenite.runtime.lowering.errors import NotLoweredError, require_type, unsupported
 from arenite.runtime.lowering.layout import StoredValue, broadcast
 from arenite.runtime.lowering.onnx.translation import OnnxTranslation, translates
-from arenite.runtime.lowering.onnx.written_out import translate_norm, translate_product
+from arenite.runtime.lowering.onnx.written_out import translate_activation, translate_norm
 from arenite.runtime.lowering.onnx.written_rotary import translate_rotary
 from arenite.runtime.lowering.translation import InputLayout, fold_channels, fold_clamp
 from arenite.runtime.operators.elementwise import (
@@ -150,9 +150,9 @@ def clamp(t: OnnxTranslation, low: float, high: float) -> None:
 def binary(t: OnnxTranslation) -> None:
     """Translate a function of two numbers."""
     function = BINARY[t.kind]
-    if function in (B.MULTIPLY, B.DIVIDE) and translate_norm(t, function):
-        return
-    if function is B.MULTIPLY and translate_product(t):
+    if function in (B.MULTIPLY, B.DIVIDE) and (
+        translate_norm(t, function) or translate_activation(t)
+    ):
         return
     if function is B.ADD and translate_rotary(t):
         return

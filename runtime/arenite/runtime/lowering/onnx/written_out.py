@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -12,9 +13,13 @@ from arenite.runtime.operators.elementwise import BinaryFunction, Unary, UnaryFu
 from arenite.runtime.operators.normalisation import LayerNorm
 
 
-def translate_product(t: OnnxTranslation) -> bool:
-    """Translate a Mul that is the end of an activation: x * sigmoid(x) and the like."""
+def translate_activation(t: OnnxTranslation) -> bool:
+    """Translate a Mul or Div that is the end of an activation: x * sigmoid(x) and the like."""
     if t.dtype is not DType.FLOAT32:
+        return False
+    if _translate_sixth(t):
+        return True
+    if t.step.operator.label != "Mul":
         return False
     for position in (0, 1):
         source = t.source(position)
@@ -48,12 +53,34 @@ def _gate(t: OnnxTranslation, source: str, gate: Step) -> Unary | None:
 
 def _is_hard_sigmoid(t: OnnxTranslation, source: str, operator: Step) -> bool:
     """Tell whether the operator ends clip(source + 3, 0, 6) / 6."""
-    scaled = _operand(t, operator, {"Div": 6.0, "Mul": 1 / 6})
-    clip = t.producers.get(scaled) if scaled is not None else None
+    scaled = _operand(t, operator, _A_SIXTH)
+    return scaled is not None and _is_clipped(t, source, scaled)
+
+
+_A_SIXTH: Final = {"Div": 6.0, "Mul": 1 / 6}
+
+
+def _is_clipped(t: OnnxTranslation, source: str, name: str) -> bool:
+    """Tell whether a tensor is clip(source + 3, 0, 6)."""
+    clip = t.producers.get(name)
     if clip is None or clip.operator.label != "Clip" or _bounds(t, clip) != (0.0, 6.0):
         return False
     shifted = t.producers.get(clip.inputs[0])
     return shifted is not None and _operand(t, shifted, {"Add": 3.0}) == source
+
+
+def _translate_sixth(t: OnnxTranslation) -> bool:
+    """Translate x * clip(x + 3, 0, 6) / 6, a hard swish as Paddle's exporter writes it."""
+    product = t.producers.get(_operand(t, t.step, _A_SIXTH) or "")
+    if product is None or product.operator.label != "Mul":
+        return False
+    for source, gate in (product.inputs, product.inputs[::-1]):
+        if _is_clipped(t, source, gate):
+            value = t.builder.value(source)
+            operator = Unary(function=UnaryFunction.HARD_SWISH)
+            t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
+            return True
+    return False
 
 
 def _bounds(t: OnnxTranslation, clip: Step) -> tuple[float, float]:
