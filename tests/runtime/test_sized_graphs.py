@@ -20,7 +20,7 @@ from support.sized_graphs import (
     points,
     random_chain,
 )
-from support.tiny_onnx import parse, save, with_random_weights
+from support.tiny_onnx import parse, save, with_random_integers, with_random_weights
 
 GRAPHS = {**RULES, **DATA}
 
@@ -76,16 +76,25 @@ RECURRENT = {
 }
 
 
-@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def recurrent(kind: str) -> onnx.ModelProto:
+    if kind == "DynamicQuantizeLSTM":
+        return with_random_integers(parse("""(float[n,m,8] x) => (float[n,1,m,20] y)
+            <int8[1,8,80] w, int8[1,20,80] r, float[1] s = {0.02}, int8[1] z>
+            { y, h, c = com.microsoft.DynamicQuantizeLSTM<hidden_size=20>
+            (x, w, r, , , , , , s, z, s, z) }""", microsoft=True))  # fmt: skip
+    gates = {"LSTM": 4, "GRU": 3}[kind]
+    results = "y, h, c" if kind == "LSTM" else "y, h"
+    return with_random_weights(parse(f"""(float[n,m,8] x) => (float[n,1,m,20] y)
+        <float[1,{gates * 20},8] w, float[1,{gates * 20},20] r>
+        {{ {results} = {kind}<hidden_size=20>(x, w, r) }}"""))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "DynamicQuantizeLSTM"])
 @pytest.mark.parametrize(("times", "texts"), RECURRENT.values(), ids=RECURRENT)
 def test_recurrent_layers_are_right_at_each_size(
     kind: str, times: int | Dimension, texts: int | Dimension, tmp_path: Path
 ) -> None:
-    gates = {"LSTM": 4, "GRU": 3}[kind]
-    results = "y, h, c" if kind == "LSTM" else "y, h"
-    model = with_random_weights(parse(f"""(float[n,m,8] x) => (float[n,1,m,20] y)
-        <float[1,{gates * 20},8] w, float[1,{gates * 20},20] r>
-        {{ {results} = {kind}<hidden_size=20>(x, w, r) }}"""))  # fmt: skip
+    model = recurrent(kind)
     dims = {"n": times, "m": texts}
     ranges = {name: each for name, each in dims.items() if isinstance(each, Dimension)}
     path, program = save(tmp_path, model), tmp_path / "program.arena"

@@ -130,7 +130,8 @@ def _found(call: Call) -> list[Shape]:
 
 def _recurrent(call: Call) -> list[Shape]:
     length, batch, _ = call.shape()
-    ways, _, hidden = call.shape(2)
+    ways, *both = call.shape(2)
+    hidden = both[0 if call.kind == "com.microsoft.DynamicQuantizeLSTM" else 1]
     if call.integer("layout", 0):
         length, batch = batch, length
     for position in (5, 6):
@@ -279,7 +280,7 @@ _RULES: Mapping[str, Rule] = {
         "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
     ),
     **rules_of(_found, "ArgMax", "ArgMin"),
-    **rules_of(_recurrent, "GRU", "LSTM", "RNN"),
+    **rules_of(_recurrent, "DynamicQuantizeLSTM", "GRU", "LSTM", "RNN"),
     "TopK": _top,
     "Range": _range,
     "ConstantOfShape": _filled,
