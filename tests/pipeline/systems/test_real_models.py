@@ -17,7 +17,11 @@ from support.shared_material import shared
     "names",
     [
         ("mww_okay_nabu", "kws_ref_model"),
+        ("mww_okay_nabu", "micro_speech_quantized"),
         ("person_detect", "kws_ref_model"),
+        ("vww_96_int8", "kws_ref_model"),
+        ("person_detect", "mww_okay_nabu", "kws_ref_model"),
+        ("mp_palm_detection_lite", "face_landmark"),
         ("face_detection_front", "face_landmark", "iris_landmark"),
     ],
 )
