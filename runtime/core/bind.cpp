@@ -31,6 +31,7 @@ namespace arenite {
 
 namespace {
 
+// Name, tensor, and the stored place of each axis.
 using PortInfo = std::tuple<std::string, int, std::vector<int>>;
 
 nb::dlpack::dtype dtype_of(program::Type type) {
@@ -110,11 +111,14 @@ using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
 std::vector<PortInfo> ports(const Ports& stated) {
   std::vector<PortInfo> found;
   for (const auto* port : stated) {
-    std::vector<int> permutation;
+    std::vector<int> axes;
     if (port->permutation() != nullptr) {
-      permutation.assign(port->permutation()->begin(), port->permutation()->end());
+      axes.resize(port->permutation()->size());
+      for (int place = 0; const auto axis : *port->permutation()) {
+        axes[static_cast<std::size_t>(axis)] = place++;
+      }
     }
-    found.emplace_back(port->name()->str(), port->tensor(), std::move(permutation));
+    found.emplace_back(port->name()->str(), port->tensor(), std::move(axes));
   }
   return found;
 }

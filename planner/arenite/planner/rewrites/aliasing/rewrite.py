@@ -1,7 +1,7 @@
 """The rewrite: its passes over the operators, and why storage was not shared."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from arenite.planner.operators.parts import Part
@@ -100,7 +100,7 @@ def explain(
         rewrite.view(step)
     for number, step in enumerate(program.steps):
         rewrite.overwrite(step, number)
-    parts = _parts(program, kinds)
+    parts = list(_parts(program, kinds))
     if parts or AliasKind.OVERLAP in kinds:
         loads = Loads(liveness(rewrite.result(), boundary=boundary, alignment=alignment))
         for step, kind, found in parts:
@@ -112,24 +112,22 @@ def explain(
 
 def has_parts(program: Program, kinds: Collection[AliasKind]) -> bool:
     """Tell whether `kinds` may let tensors share some of their bytes, not all."""
-    return AliasKind.OVERLAP in kinds or bool(_parts(program, kinds))
+    return AliasKind.OVERLAP in kinds or any(True for _ in _parts(program, kinds))
 
 
 def _parts(
     program: Program, kinds: Collection[AliasKind]
-) -> list[tuple[Step, AliasKind, tuple[Part, ...]]]:
-    """Return the steps that cut or join tensors, of the kinds that are wanted."""
-    if kinds and {AliasKind.SLICES, AliasKind.CONCAT}.isdisjoint(kinds):
-        return []
-    found: list[tuple[Step, AliasKind, tuple[Part, ...]]] = []
+) -> Iterator[tuple[Step, AliasKind, tuple[Part, ...]]]:
+    """Yield the steps that cut or join tensors, of the kinds that are wanted."""
+    if {AliasKind.SLICES, AliasKind.CONCAT}.isdisjoint(kinds):
+        return
     for step in program.steps:
         parts = step.operator.parts(program.operands(step))
         if parts:
             cuts = parts[0].inner in step.outputs
             kind = AliasKind.SLICES if cuts else AliasKind.CONCAT
             if kind in kinds:
-                found.append((step, kind, parts))
-    return found
+                yield step, kind, parts
 
 
 class _Rewrite:
