@@ -302,6 +302,25 @@ def test_an_image_of_two_sizes_has_the_tiles_of_its_shorter_side(tmp_path):
             assert outputs_of(session, h, w).tobytes() == expected.tobytes(), (h, w)
 
 
+@pytest.mark.parametrize("channels", [80, 88, 96])
+def test_an_image_of_two_sizes_has_room_for_its_tiles_where_the_other_side_is_long(
+    tmp_path, channels
+):
+    path = written(
+        tmp_path,
+        """(float[1,64,h,w] x) => (y) <float[64,64,3,3] a, float[{c},64,1,1] b>
+        {{ p = Conv<pads=[1,1,1,1]>(x, a) y = Conv(p, b) }}""",
+        c=channels,
+    )
+    sizes = {each: Dimension(each, 8, 56, 4) for each in "hw"}
+    built = build_model(path, Reading(dims=sizes), kernels=Kernels.QUICK)
+    with Session.of_pieces([file_of(built.assemble())], "ranged") as session:
+        for h, w in ((56, 56), (56, 24), (24, 56), (56, 8), (8, 56), (16, 40)):
+            feeds = {"x": np.ones((1, 64, h, w), np.float32)}
+            expected = reference_outputs(path, feeds)
+            assert_same(session.run(feeds), expected, TOLERANCE)
+
+
 def test_tiles_that_do_not_exist_are_refused(tmp_path):
     _, assembly = by_sizes(tmp_path, "n")
 

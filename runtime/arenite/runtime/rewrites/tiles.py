@@ -300,13 +300,19 @@ def _at_each_size(program: Program, step: Step, operator: Conv2D, scratch: int) 
         low, high = bounds(variable, used)
         values = range(low, high + 1)
         images = [(length, length) for length in values]
+    longest = bounds(rows, used)[1], bounds(columns, used)[1]
+
+    def has_room(tile: int, image: tuple[int, int], threads: int) -> bool:
+        taken = Winograd.each(tile, inputs, outputs, *image)
+        return all(each.least_scratch(threads) <= scratch for each in taken)
 
     def quickest(image: tuple[int, int], threads: int) -> int:
+        # Of a shorter side, the other may be as long as it gets.
+        largest = [image] if len(used) == 1 else [(longest[0], image[1]), (image[0], longest[1])]
         for tile in quickest_first(inputs, outputs, *image):
             if tile == DIRECT:
                 break
-            taken = Winograd.each(tile, inputs, outputs, *image)
-            if all(each.least_scratch(threads) <= scratch for each in taken):
+            if all(has_room(tile, each, threads) for each in largest):
                 return tile
         return DIRECT
 
