@@ -55,6 +55,13 @@ def test_a_graph_that_breaks_the_rules_is_refused(tmp_path: Path, body: str, rea
         read_text(tmp_path, f"(float[2, 3] x) => (y) {{ {body} }}")
 
 
+def test_a_recurrent_layer_with_weights_for_other_features_is_refused(tmp_path: Path) -> None:
+    text = """(float[5,1,8] x) => (y) <float[1,12,9] w, float[1,12,12] r>
+        { y = RNN<hidden_size=12>(x, w, r) }"""
+    with pytest.raises(ModelFormatError, match="'x' has 8 features, the weights 'w' are for 9"):
+        read_text(tmp_path, text)
+
+
 def test_operator_sets_too_old_or_too_new_are_refused(tmp_path: Path) -> None:
     text = "(float[2] x) => (y) { y = Neg(x) }"
     assert read_text(tmp_path, text, opset=7).steps

@@ -223,6 +223,8 @@ CASES = {
     "clip by what is computed": "(float[1,2,3,4] x) => (y) <float h = {0.25}, float r = {0.5}> "
     "{m = ReduceMax<keepdims=0>(x) l = Sub(m, r) p = Transpose<perm=[0,2,3,1]>(x) "
     "c = Clip(p, l) y = Clip(c, , h)}",
+    "resize to sizes beside scales without elements": "(float[1,3,4,5] x) => (y) "
+    '<float[0] s, int64[4] z = {1,3,8,10}> {y = Resize<mode="nearest">(x, , s, z)}',
     "hard swish written out": "(float[2,6] x) => (y) <float t = {3}, float s = {6}> "
     "{l = Constant<value_float=0.0>() a = Add(x, t) c = Clip(a, l, s) d = Div(c, s) "
     "y = Mul(x, d)}",

@@ -109,6 +109,7 @@ class NodeChecker:
             ModelFormatError: It does not.
         """
         self.check_definition(node, name)
+        self._check_features(node, name, inputs)
         # onnx's inference reads out of bounds for some axes that do not exist.
         rank = max((len(operand.type.shape) for operand in inputs if operand.type), default=0)
         for attribute in node.attribute:
@@ -121,6 +122,19 @@ class NodeChecker:
                         name,
                         f"{attribute.name}={list(axes)} is out of range for rank {rank}",
                     )
+
+    def _check_features(self, node: onnx.NodeProto, name: str, inputs: Sequence[Operand]) -> None:
+        """Check that a recurrent layer has weights for its input, which inference does not."""
+        if op_type(node) not in ("GRU", "LSTM", "RNN"):
+            return
+        shapes = [each.type.shape if each.type else () for each in inputs[:2]]
+        if all(len(shape) == 3 for shape in shapes) and shapes[0][2] != shapes[1][2]:
+            raise self.refusal(
+                node,
+                name,
+                f"its inputs do not fit: {inputs[0].name!r} has {shapes[0][2]} features, the "
+                f"weights {inputs[1].name!r} are for {shapes[1][2]}",
+            )
 
     def check_definition(self, node: onnx.NodeProto, name: str) -> None:
         """Check the number of operands and the attributes, which need no shapes.
@@ -196,8 +210,9 @@ class Inference:
             self._checker.check(node, name, inputs)
             # Operators defined as functions of others are expanded; some definitions are loose.
             is_strict = schema.has_type_and_shape_inference_function
-            # Without the elements of its shape, inference takes any shape for one that fits.
-            given = self._constants(inputs) if op_type(node) == "Expand" else {}
+            # Without the elements of its shape, inference takes any shape for one that fits; scales
+            # without elements stand beside sizes only where inference sees that there are none.
+            given = self._constants(inputs) if op_type(node) in ("Expand", "Resize") else {}
             if complete(self._infer(node, name, inputs, given, is_strict)):
                 return found
             constants = self._constants(inputs)
