@@ -134,7 +134,7 @@ def test_a_layer_without_bias_of_which_the_last_state_alone_is_read(kind, tmp_pa
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
 @pytest.mark.parametrize(
-    ("position", "shape"), [(1, (1, 10, 3)), (2, (1, 7, 5)), (3, (1, 4)), (1, ()), (2, ())]
+    ("position", "shape"), [(1, (1, 10, INPUTS)), (2, (1, 7, 5)), (3, (1, 4)), (1, ()), (2, ())]
 )
 def test_weights_of_another_shape_are_left_to_onnxruntime(kind, position, shape, tmp_path):
     model = layer(kind, "forward", has_states=False)

@@ -210,7 +210,7 @@ class Inference:
             self._checker.check(node, name, inputs)
             # Operators defined as functions of others are expanded; some definitions are loose.
             is_strict = schema.has_type_and_shape_inference_function
-            # Without the elements of its shape, inference takes any shape for one that fits; scales
+            # Without the elements of its shape, inference takes any for one that fits; scales
             # without elements stand beside sizes only where inference sees that there are none.
             given = self._constants(inputs) if op_type(node) in ("Expand", "Resize") else {}
             if complete(self._infer(node, name, inputs, given, is_strict)):
