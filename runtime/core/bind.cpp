@@ -8,6 +8,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,9 +33,6 @@ namespace arenite {
 
 namespace {
 
-// Name, tensor, and the stored place of each axis.
-using PortInfo = std::tuple<std::string, int, std::vector<int>>;
-
 nb::dlpack::dtype dtype_of(program::Type type) {
   switch (type) {
     case program::Type::float32: return nb::dtype<float>();
@@ -55,9 +54,9 @@ const TensorView& checked(const Session& session, std::size_t index) {
   return session.tensor(index);
 }
 
-nb::object view(nb::handle self, std::size_t index) {
-  const auto& session = nb::cast<const Session&>(self);
-  const auto& tensor = checked(session, index);
+// Returns an array over a tensor, of this shape, read-only if it is constant.
+nb::object array_over(nb::handle self, const TensorView& tensor, const std::size_t* shape,
+                      const std::int64_t* strides = nullptr) {
   if (tensor.coded_size != 0) {
     throw nb::value_error("the tensor is a coded constant and not in memory");
   }
@@ -68,11 +67,40 @@ nb::object view(nb::handle self, std::size_t index) {
     throw nb::value_error("the rows of the tensor are not contiguous");
   }
   if (tensor.is_constant) {
-    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(tensor.data, tensor.rank(), tensor.shape.data(),
-                                                   self, nullptr, dtype_of(tensor.type)));
+    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(tensor.data, tensor.rank(), shape, self, strides,
+                                                   dtype_of(tensor.type)));
   }
-  return nb::cast(nb::ndarray<nb::numpy>(tensor.data, tensor.rank(), tensor.shape.data(), self,
-                                         nullptr, dtype_of(tensor.type)));
+  return nb::cast(nb::ndarray<nb::numpy>(tensor.data, tensor.rank(), shape, self, strides,
+                                         dtype_of(tensor.type)));
+}
+
+nb::object view(nb::handle self, std::size_t index) {
+  const auto& tensor = checked(nb::cast<const Session&>(self), index);
+  return array_over(self, tensor, tensor.shape.data());
+}
+
+using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
+
+// Returns the name of each port and an array over its tensor, of the shape in the model. Each
+// time sizes are set all are made again.
+nb::list ports(nb::handle self, const Ports& stated) {
+  const auto& session = nb::cast<const Session&>(self);
+  nb::list found;
+  for (const auto* port : stated) {
+    const auto& tensor = checked(session, static_cast<std::size_t>(port->tensor()));
+    std::array<std::size_t, kMaxRank> shape;
+    std::array<std::int64_t, kMaxRank> strides;
+    std::int64_t stride = 1;
+    for (std::size_t stored = tensor.rank(); stored-- > 0;) {
+      const auto axis = port->permutation()->Get(static_cast<flatbuffers::uoffset_t>(stored));
+      shape[axis] = tensor.shape[stored];
+      strides[axis] = stride;
+      stride *= static_cast<std::int64_t>(tensor.shape[stored]);
+    }
+    found.append(nb::make_tuple(port->name()->c_str(),
+                                array_over(self, tensor, shape.data(), strides.data())));
+  }
+  return found;
 }
 
 // The caller keeps the array until the run has ended.
@@ -104,23 +132,6 @@ nb::bytes save(const Session& session) {
 
 void load(Session& session, const nb::bytes& saved) {
   session.load(static_cast<const std::byte*>(saved.data()), saved.size());
-}
-
-using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
-
-std::vector<PortInfo> ports(const Ports& stated) {
-  std::vector<PortInfo> found;
-  for (const auto* port : stated) {
-    std::vector<int> axes;
-    if (port->permutation() != nullptr) {
-      axes.resize(port->permutation()->size());
-      for (int place = 0; const auto axis : *port->permutation()) {
-        axes[static_cast<std::size_t>(axis)] = place++;
-      }
-    }
-    found.emplace_back(port->name()->str(), port->tensor(), std::move(axes));
-  }
-  return found;
 }
 
 // Names and tensors of what is kept from one run to the next, and the dimension that counts rows.
@@ -340,8 +351,14 @@ NB_MODULE(_core, module) {
       .def("sizes_of", &Session::sizes_of, "shapes"_a)
       .def("resize", &Session::resize, "sizes"_a)
       .def("view", &view, "tensor"_a)
-      .def("inputs", [](const Session& self) { return ports(*self.program().inputs()); })
-      .def("outputs", [](const Session& self) { return ports(*self.program().outputs()); })
+      .def("inputs",
+           [](nb::handle self) {
+             return ports(self, *nb::cast<const Session&>(self).program().inputs());
+           })
+      .def("outputs",
+           [](nb::handle self) {
+             return ports(self, *nb::cast<const Session&>(self).program().outputs());
+           })
       .def("states", &states)
       .def("external_steps", &external_steps)
       .def("stages", &stages)

@@ -240,9 +240,9 @@ class Session(Closing):
         self._parts = self._stages or (SessionStage(self._label, *map(range, counts)),)
 
     def _find_ports(self) -> None:
-        self._inputs = ports_of(self._native, self._native.inputs())
+        self._inputs = ports_of(self._native.inputs())
         self._inputs_by_name = {port.name: port for port in self._inputs}
-        self._outputs = ports_of(self._native, self._native.outputs())
+        self._outputs = ports_of(self._native.outputs())
 
     @classmethod
     def of_pieces(

@@ -1,7 +1,7 @@
 """Inputs, outputs, profile, memories and processor of a session."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -47,12 +47,9 @@ class SessionStage:
     outputs: range
 
 
-def ports_of(
-    native: _core.Session, stated: Sequence[tuple[str, int, Sequence[int]]]
-) -> tuple[SessionPort, ...]:
-    """Return ports from the core's statements: name, tensor, and the stored place of each axis."""
-    views = [(name, native.view(tensor).transpose(axes)) for name, tensor, axes in stated]
-    return tuple(SessionPort(name, view.dtype, view.shape, view) for name, view in views)
+def ports_of(stated: Iterable[tuple[str, Array]]) -> tuple[SessionPort, ...]:
+    """Return ports from the core's names and views."""
+    return tuple(SessionPort(name, view.dtype, view.shape, view) for name, view in stated)
 
 
 def require_inputs(inputs: Mapping[str, Array], ports: Mapping[str, SessionPort]) -> None:
