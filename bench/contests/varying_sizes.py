@@ -80,7 +80,7 @@ for number, shapes in enumerate(given):
     }
     run(feeds)
     if number in (len(given) // 4, len(given) - 1):
-        marks.append(resident("VmRSS:"))
+        marks.append(resident("RssAnon:"))  # without code, which is mapped when it first runs
 json.dump({"before": before, "peak": resident("VmHWM:"), "marks": marks}, sys.stdout)
 """
 
@@ -134,7 +134,7 @@ def varying_sizes(asked: Asked) -> Iterator[Row]:
     """One program for a range of sizes: outputs, bytes and latency.
 
     Each model is built once for its range, and runs at random sizes in a fresh process, as ONNX
-    Runtime does at the same sizes; resident memory is compared after a quarter of the runs and
+    Runtime does at the same sizes; anonymous memory is compared after a quarter of the runs and
     after all of them. In another process, requests to the heap are counted while a session takes
     these sizes and runs. At some random sizes, the lowest and the highest, outputs must equal
     those of the program that is built for this size alone, bit for bit; both have direct kernels
