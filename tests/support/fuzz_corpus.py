@@ -11,6 +11,8 @@ import tarfile
 from pathlib import Path
 from typing import Final
 
+from support.archives import unpack
+
 CORPUS: Final = Path(__file__).resolve().parents[1] / "hostile" / "corpus.tar.xz"
 KINDS: Final = ("programs", "weights", "onnx", "tflite", "plan", "csv")
 MOST_BYTES: Final = 64 << 10
@@ -21,10 +23,7 @@ def corpus(folder: Path, kind: str) -> list[Path]:
     """Unpack the files of a kind into a folder."""
     with tarfile.open(CORPUS) as archive:
         members = [each for each in archive if each.isfile() and each.name.startswith(f"{kind}/")]
-        if hasattr(tarfile, "data_filter"):
-            archive.extractall(folder, members, filter="data")
-        else:  # Python 3.11.2, which Debian 12 has
-            archive.extractall(folder, members)
+        unpack(archive, folder, members)
     return sorted(folder / each.name for each in members)
 
 
