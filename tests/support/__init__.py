@@ -35,5 +35,5 @@ beside the checkout, the `contests` of bench, `wide_registers` of AVX-512 in use
 interpreters of TensorFlow Lite Micro.
 
 Beside them: `command` to call as a user types it, `documentation` with the blocks of the pages,
-`entry_points` of the checkout.
+`entry_points` of the checkout, `archives` unpacked.
 """
