@@ -17,7 +17,7 @@ from arenite.planner.errors import ModelError, OrderError
 from arenite.planner.operators.operator import Operands, Operator
 from arenite.planner.programs.system import System
 from arenite.planner.sizes import Dimension
-from arenite.planner.tensors import Memory, Tensor, TensorKind
+from arenite.planner.tensors import Alias, Memory, Tensor, TensorKind
 
 
 class Names:
@@ -177,7 +177,8 @@ class Program:
                 raise ModelError(f"tensor {name!r} lies in an unknown memory, {tensor.memory!r}")
             if tensor.alias is None:
                 self._places[name] = (name, 0)
-            else:
+        for name in self.tensors:
+            if name not in self._places:
                 self._place(name)
         self._check_lanes()
         self._check_spans()
@@ -301,16 +302,15 @@ class Program:
                 )
 
     def _check_steps(self) -> None:
-        tensors = self.tensors
         ready = set(self.input_tensors)
         ready.update(
             tensor.name
-            for tensor in tensors.values()
+            for tensor in self.tensors.values()
             if tensor.kind in (TensorKind.CONSTANT, TensorKind.STATE)
         )
         seen: set[str] = set()
         written = set(ready)
-        parts = _WrittenParts(tensors)
+        parts = _WrittenParts(self.tensors)
         for name in sorted(ready):
             ready.update(parts.completed_by(name))
         for step in self.steps:
@@ -318,20 +318,19 @@ class Program:
                 raise ModelError(f"program {self.name!r}: two steps are named {step.name!r}")
             seen.add(step.name)
             for name in (*step.reads, *step.writes):
-                if name not in tensors:
+                if name not in self.tensors:
                     raise ModelError(f"step {step.name!r}: tensor {name!r} is not in the program")
             for name in step.reads:
-                if name not in ready and not self._is_ready(name, ready):
+                if not self._is_ready(name, ready):
                     raise ModelError(f"step {step.name!r} reads {name!r} before it is written")
             for name in step.writes:
-                if name in written and tensors[name].kind is not TensorKind.STATE:
+                if name in written and self.tensors[name].kind is not TensorKind.STATE:
                     raise ModelError(
                         f"step {step.name!r} writes {name!r}, which is written already"
                     )
                 written.add(name)
                 ready.add(name)
-                if tensors[name].alias is not None:
-                    ready.update(parts.completed_by(name))
+                ready.update(parts.completed_by(name))
         for name in self.output_tensors:
             if not self._is_ready(name, ready):
                 raise ModelError(f"program {self.name!r}: output {name!r} is never written")
@@ -386,34 +385,31 @@ class Program:
     def _place(self, name: str) -> None:
         """Record in whose storage a tensor and all tensors along its chain of aliases lie.
 
+        Tensors that lie in their own storage are recorded already.
+
         Cost: O(1) for each tensor not yet recorded.
         """
-        chain: list[Tensor] = []
-        known = set()
+        chain: dict[str, Alias] = {}
         while name not in self._places:
             tensor = self.tensors[name]
-            chain.append(tensor)
-            known.add(name)
-            if tensor.alias is None:
-                self._places[name] = (name, 0)
-                break
-            inner, target = tensor.alias, self.tensors.get(tensor.alias.tensor)
-            if target is None or target.name in known:
+            alias = tensor.alias
+            assert alias is not None
+            chain[name] = alias
+            target = self.tensors.get(alias.tensor)
+            if target is None or target.name in chain:
                 raise ModelError(
-                    f"tensor {chain[0].name!r}: its alias leads to {inner.tensor!r}, which is "
+                    f"tensor {next(iter(chain))!r}: its alias leads to {alias.tensor!r}, which is "
                     "not another tensor of the program"
                 )
-            if inner.offset < 0 or inner.offset + tensor.size > target.size:
+            if alias.offset < 0 or alias.offset + tensor.size > target.size:
                 raise ModelError(
-                    f"tensor {tensor.name!r}: bytes {inner.offset} to "
-                    f"{inner.offset + tensor.size} are not inside {target.name!r} "
-                    f"({target.size} B)"
+                    f"tensor {name!r}: bytes {alias.offset} to {alias.offset + tensor.size} are "
+                    f"not inside {target.name!r} ({target.size} B)"
                 )
             name = target.name
-        for tensor in reversed(chain):
-            if tensor.alias is not None:
-                root, offset = self._places[tensor.alias.tensor]
-                self._places[tensor.name] = (root, offset + tensor.alias.offset)
+        for name, alias in reversed(chain.items()):
+            root, offset = self._places[alias.tensor]
+            self._places[name] = (root, offset + alias.offset)
 
 
 class _WrittenParts:
