@@ -79,14 +79,13 @@ nb::object view(nb::handle self, std::size_t index) {
   return array_over(self, tensor, tensor.shape.data());
 }
 
-using Ports = flatbuffers::Vector<flatbuffers::Offset<program::Port>>;
-
 // Returns the name of each port and an array over its tensor, of the shape in the model. Each
 // time sizes are set all are made again.
-nb::list ports(nb::handle self, const Ports& stated) {
+template <auto Stated>
+nb::list ports(nb::handle self) {
   const auto& session = nb::cast<const Session&>(self);
   nb::list found;
-  for (const auto* port : stated) {
+  for (const auto* port : *(session.program().*Stated)()) {
     const auto& tensor = checked(session, static_cast<std::size_t>(port->tensor()));
     std::array<std::size_t, kMaxRank> shape;
     std::array<std::int64_t, kMaxRank> strides;
@@ -351,14 +350,8 @@ NB_MODULE(_core, module) {
       .def("sizes_of", &Session::sizes_of, "shapes"_a)
       .def("resize", &Session::resize, "sizes"_a)
       .def("view", &view, "tensor"_a)
-      .def("inputs",
-           [](nb::handle self) {
-             return ports(self, *nb::cast<const Session&>(self).program().inputs());
-           })
-      .def("outputs",
-           [](nb::handle self) {
-             return ports(self, *nb::cast<const Session&>(self).program().outputs());
-           })
+      .def("inputs", &ports<&program::Program::inputs>)
+      .def("outputs", &ports<&program::Program::outputs>)
       .def("states", &states)
       .def("external_steps", &external_steps)
       .def("stages", &stages)

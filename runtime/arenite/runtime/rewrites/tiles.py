@@ -275,7 +275,8 @@ def _at_each_size(program: Program, step: Step, operator: Conv2D, scratch: int) 
     """Return the operator with the tiles of each size of a range.
 
     They are those that the program for a size alone has, if working memory is enough. Where rows
-    and columns depend on different dimensions, an image is taken for a square of its shorter side.
+    and columns depend on different dimensions, an image is taken for a square of its shorter side,
+    with working memory for the longest other side.
 
     Args:
         program: The program.
@@ -295,24 +296,24 @@ def _at_each_size(program: Program, step: Step, operator: Conv2D, scratch: int) 
         variable, values = used[0].size, used[0].values
         points = every_value(used)
         images = list(zip(_lengths(rows, points), _lengths(columns, points), strict=True))
+        largest = {image: [image] for image in images}
     else:
         variable = smallest(rows, columns)
         low, high = bounds(variable, used)
         values = range(low, high + 1)
         images = [(length, length) for length in values]
-    longest = bounds(rows, used)[1], bounds(columns, used)[1]
+        longest = bounds(rows, used)[1], bounds(columns, used)[1]
+        largest = {(each, each): [(longest[0], each), (each, longest[1])] for each in values}
 
     def has_room(tile: int, image: tuple[int, int], threads: int) -> bool:
         taken = Winograd.each(tile, inputs, outputs, *image)
         return all(each.least_scratch(threads) <= scratch for each in taken)
 
     def quickest(image: tuple[int, int], threads: int) -> int:
-        # Of a shorter side, the other may be as long as it gets.
-        largest = [image] if len(used) == 1 else [(longest[0], image[1]), (image[0], longest[1])]
         for tile in quickest_first(inputs, outputs, *image):
             if tile == DIRECT:
                 break
-            if all(has_room(tile, each, threads) for each in largest):
+            if all(has_room(tile, each, threads) for each in largest[image]):
                 return tile
         return DIRECT
 

@@ -12,26 +12,32 @@ from arenite.runtime.lowering.onnx.translation import OnnxTranslation, attribute
 from arenite.runtime.operators.elementwise import BinaryFunction, Unary, UnaryFunction
 from arenite.runtime.operators.normalisation import LayerNorm
 
+_A_SIXTH: Final = {"Div": 6.0, "Mul": 1 / 6}
+
 
 def translate_activation(t: OnnxTranslation) -> bool:
     """Translate a Mul or Div that is the end of an activation: x * sigmoid(x) and the like."""
     if t.dtype is not DType.FLOAT32:
         return False
-    if _translate_sixth(t):
+    if t.step.operator.label == "Mul" and (_translate_gated(t) or _translate_gelu(t)):
         return True
-    if t.step.operator.label != "Mul":
-        return False
-    for position in (0, 1):
-        source = t.source(position)
-        other = t.producers.get(t.source(1 - position))
-        if other is None:
-            continue
-        found = _gate(t, source, other)
+    return _translate_sixth(t)
+
+
+def _finish(t: OnnxTranslation, operator: Unary, source: str) -> bool:
+    """Make the result a function of the elements of a tensor."""
+    value = t.builder.value(source)
+    t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
+    return True
+
+
+def _translate_gated(t: OnnxTranslation) -> bool:
+    for source, name in (t.step.inputs, t.step.inputs[::-1]):
+        gate = t.producers.get(name)
+        found = _gate(t, source, gate) if gate is not None else None
         if found is not None:
-            value = t.value(position)
-            t.finish(t.emit(found, [value], shape=value.shape, order=value.order))
-            return True
-    return _translate_gelu(t)
+            return _finish(t, found, source)
+    return False
 
 
 def _gate(t: OnnxTranslation, source: str, gate: Step) -> Unary | None:
@@ -57,9 +63,6 @@ def _is_hard_sigmoid(t: OnnxTranslation, source: str, operator: Step) -> bool:
     return scaled is not None and _is_clipped(t, source, scaled)
 
 
-_A_SIXTH: Final = {"Div": 6.0, "Mul": 1 / 6}
-
-
 def _is_clipped(t: OnnxTranslation, source: str, name: str) -> bool:
     """Tell whether a tensor is clip(source + 3, 0, 6)."""
     clip = t.producers.get(name)
@@ -76,10 +79,7 @@ def _translate_sixth(t: OnnxTranslation) -> bool:
         return False
     for source, gate in (product.inputs, product.inputs[::-1]):
         if _is_clipped(t, source, gate):
-            value = t.builder.value(source)
-            operator = Unary(function=UnaryFunction.HARD_SWISH)
-            t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
-            return True
+            return _finish(t, Unary(function=UnaryFunction.HARD_SWISH), source)
     return False
 
 
@@ -105,10 +105,7 @@ def _translate_gelu(t: OnnxTranslation) -> bool:
         gate = t.producers.get(name) if name is not None else None
         function = _gelu(t, source, gate) if gate is not None else None
         if function is not None:
-            value = t.builder.value(source)
-            operator = Unary(function=function)
-            t.finish(t.emit(operator, [value], shape=value.shape, order=value.order))
-            return True
+            return _finish(t, Unary(function=function), source)
     return False
 
 
