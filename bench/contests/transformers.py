@@ -51,6 +51,8 @@ _BYTES = 166_912
 """Arena of the encoder as C: with 192 B more than tokens, results of a head, keys and values of
 another, bands are of single rows."""
 _CHUNK = 16
+_KEPT = ("fp16", "int8")
+"""Types of caches that are timed beside 32-bit floats."""
 _LLAMA, _CPP = "SmolLM-135M", "llama.cpp"
 """The decoder that llama.cpp takes."""
 _MOST_SLOWER = 0.03
@@ -66,8 +68,14 @@ _AS_STOCK, _RIGHT = 1e-5, 1e-3
         "decoder": "", "weights": "", "cache": "", "beside ONNX Runtime": ".2f",
         "beside llama.cpp": ".2f", "ours, ms": ".2f", "ONNX Runtime, ms": ".2f",
         "llama.cpp, ms": ".2f", "arena, B": "", "difference": ".0e",
-        "16-bit cache, of 32": ".2f", "16-bit cache beside llama.cpp": ".2f",
-        "its arena, B": "", "its difference": ".0e",
+        **{
+            f"{kind}: {column}": form
+            for kind in _KEPT
+            for column, form in (
+                ("of fp32", ".2f"), ("beside llama.cpp", ".2f"), ("arena, B", ""),
+                ("difference", ".0e"),
+            )
+        },
     }, _ARENAS: {
         "tokens": "", "arena": "", "bytes": "", "times less": ".2f", "latency": ".2f",
         "predicted": ".2f",
@@ -88,7 +96,7 @@ def transformers(asked: Asked) -> Iterator[Row]:
 
     Times are of the processor, one thread, engines in turn; below 1 ours is faster. A decoder has
     a full cache and computes one token: in our sessions the cache is a state, ONNX Runtime takes
-    and returns it; ours is timed with a cache of 16 bits, too. Weights of 4 bits are those of
+    and returns it; ours is timed with caches of 16 and 8 bits, too. Weights of 4 bits are those of
     `arenite compress --bits 4 --block 32`, and of the same file; llama.cpp, where it is installed,
     has its own `Q4_0`. BERT-mini in bands is compared with itself whole. The encoder of 8-bit
     integers has BERT-tiny's shape and 512 tokens, int8 in and out; its C source runs on emulated
@@ -174,9 +182,11 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
     with ExitStack() as stack:
         dims = decoder_dims(path, length, _CHUNK, {})
         session = stack.enter_context(Session(path, dims=dims))
-        halved = stack.enter_context(Session(path, dims=dims, cache="fp16"))
+        kept = {
+            kind: stack.enter_context(Session(path, dims=dims, cache=kind)) for kind in _KEPT
+        }
         for first in range(0, past, _CHUNK):
-            for each in (session, halved):
+            for each in (session, *kept.values()):
                 each.run(_fed(tokens, first, min(first + _CHUNK, past)))
         feeds = _fed(tokens, past, length)
         caches = {
@@ -195,12 +205,11 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
 
         logits = np.array(ours(session)["logits"])
         off = difference([logits], theirs()[:1])
-        off_by_halves = difference([np.array(ours(halved)["logits"])], [logits])
         asked.require(off <= _AS_STOCK, f"{path.name} with {length} tokens: outputs")
         measure = partial(mean_processor_seconds, at_least_s=asked.given.seconds)
         runs = {
             "ours": partial(measure, partial(ours, session)),
-            "halved": partial(measure, partial(ours, halved)),
+            **{kind: partial(measure, partial(ours, each)) for kind, each in kept.items()},
             "theirs": partial(measure, theirs),
         }
         if peer is not None:
@@ -216,17 +225,22 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
         if peer is not None:
             beside = {
                 f"beside {_CPP}": paired_ratios(seconds["ours"], seconds[_CPP]),
-                f"16-bit cache beside {_CPP}": paired_ratios(seconds["halved"], seconds[_CPP]),
                 f"{_CPP}, ms": 1e3 * statistics.median(seconds[_CPP]),
             }
+        for kind, each in kept.items():
+            off_by_rounding = difference([np.array(ours(each)["logits"])], [logits])
+            beside |= {
+                f"{kind}: of fp32": paired_ratios(seconds[kind], seconds["ours"]),
+                f"{kind}: arena, B": each.arena_bytes, f"{kind}: difference": off_by_rounding,
+            }  # fmt: skip
+            if peer is not None:
+                beside[f"{kind}: beside {_CPP}"] = paired_ratios(seconds[kind], seconds[_CPP])
         return {
             **beside,
             "cache": length, "beside ONNX Runtime": ratio,
             "ours, ms": 1e3 * statistics.median(seconds["ours"]),
             "ONNX Runtime, ms": 1e3 * statistics.median(seconds["theirs"]),
             "arena, B": session.arena_bytes, "difference": off,
-            "16-bit cache, of 32": paired_ratios(seconds["halved"], seconds["ours"]),
-            "its arena, B": halved.arena_bytes, "its difference": off_by_halves,
         }  # fmt: skip
 
 

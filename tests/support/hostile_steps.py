@@ -125,6 +125,8 @@ SOUND = {
         "Attention",
         (f32(2, 3, 8), f32(2, 5, 4), f32(2, 5, 6), f32(2, 3, 4, 5), i32(2)), (f32(2, 3, 12),),
         {"heads": 4, "key_heads": 2, "scale": 1.0, "causal": True}),
+    "cache rows": OneStep(
+        "CacheRows", (f32(2, 3, 16),), (i8(2, 3, 20),), {"width": 8}),
     "rotary": OneStep(
         "Rotary", (f32(2, 3, 16), f32(1, 3, 2), f32(1, 3, 2)), (f32(2, 3, 16),), {"heads": 4}),
     "layer norm": OneStep("LayerNorm", (f32(2, 4), f32(4), f32(4)), (f32(2, 4),)),
@@ -340,13 +342,28 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "attention to heads that are cut": (
         "attention", {"in": {2: f32(2, 5, 7)}}, "another number of heads"),
     "attention to longer keys": (
-        "attention", {"in": {1: f32(2, 5, 6)}}, "its queries and keys differ in length"),
+        "attention", {"in": {1: f32(2, 5, 6)}}, "keys or values differ in length from its queries"),
     "attention to fewer values": ("attention", {"in": {2: f32(2, 4, 6)}}, "more keys than values"),
+    "attention to rows of 8 bits that are cut": (
+        "attention", {"in": {1: i8(2, 5, 4)}}, "keys or values differ in length from its queries"),
+    "rows of a cache of no width": (
+        "cache rows", {"told": {"width": 0}}, "its width does not divide its rows"),
+    "rows of a cache that are cut": (
+        "cache rows", {"told": {"width": 5}}, "its width does not divide its rows"),
+    "rows of a cache without scales": (
+        "cache rows", {"out": {0: i8(2, 3, 16)}}, "not have the bytes of its rows"),
+    "more rows of a cache": ("cache rows", {"out": {0: i8(2, 4, 20)}}, "differ in their rows"),
+    "rows of a cache of another rank": (
+        "cache rows", {"out": {0: i8(6, 20)}}, "differ in rank"),
+    "rows of a cache of bytes": ("cache rows", {"in": {0: i8(2, 3, 16)}}, "plain int8 of float32"),
+    "rows of a cache with one scale": (
+        "cache rows", {"out": {0: i8(2, 3, 20, scales=(1.0,))}}, "plain int8 of float32"),
     "attention of large heads": (
         "attention", {"in": {0: f32(2, 3, 1028), 1: f32(2, 5, 514)}}, "more than 256 elements"),
     "attention for fewer queries": (
         "attention", {"out": {0: f32(2, 2, 12)}}, "another number of queries"),
-    "attention into other columns": ("attention", {"out": {0: f32(2, 3, 8)}}, "another width"),
+    "attention into other columns": (
+        "attention", {"out": {0: f32(2, 3, 8)}}, "differ in length from its queries or its output"),
     "attention with an addend of other keys": (
         "attention", {"in": {3: f32(2, 3, 4, 4)}}, "a number for each key"),
     "attention with an addend of other heads": (

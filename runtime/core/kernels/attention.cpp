@@ -335,7 +335,7 @@ void attend(const AttentionKeys& keys, const AttentionQuery* queries, std::size_
   }
 }
 
-[[gnu::noinline]] void attend_to_halves(const AttentionKeys& keys, const AttentionQuery* queries,
+[[gnu::noinline]] void attend_to_converted(const AttentionKeys& keys, const AttentionQuery* queries,
                                         std::size_t count, bool one_by_one) {
   alignas(64) float converted[kConvertedFloats];
   attend(keys, queries, count, one_by_one, converted);
@@ -345,8 +345,8 @@ void attend(const AttentionKeys& keys, const AttentionQuery* queries, std::size_
 
 void attend(const AttentionKeys& keys, const AttentionQuery* queries, std::size_t count,
             bool one_by_one) {
-  if (keys.keys.are_halves || keys.values.are_halves) {
-    attend_to_halves(keys, queries, count, one_by_one);
+  if (keys.keys.kind != RowKind::floats || keys.values.kind != RowKind::floats) {
+    attend_to_converted(keys, queries, count, one_by_one);
   } else {
     attend(keys, queries, count, one_by_one, nullptr);
   }

@@ -110,7 +110,7 @@ class AttentionStep final : public Step {
   }
 
   static AttentionRows rows_of(const Heads& heads, std::size_t batch, std::size_t head) {
-    return {heads.head(batch, head), heads.element == sizeof(Half), heads.stride, heads.width};
+    return {heads.head(batch, head), heads.kind, heads.stride, heads.width};
   }
 
   // A number that is out of range is the nearest: a run cannot fail.
@@ -166,8 +166,10 @@ std::unique_ptr<Step> make_attention(const Operands& operands) {
   }
   for (const std::size_t i : {kKeys, kValues}) {
     const auto type = operands.inputs[i]->type;
-    require(operands, type == program::Type::float32 || type == program::Type::float16,
-            "its keys and values must be floats of 32 or 16 bits");
+    require(operands,
+            type == program::Type::float32 || type == program::Type::float16 ||
+                type == program::Type::int8,
+            "its keys and values must be floats of 32 or 16 bits, or a cache of 8");
   }
   const AttentionShapes shapes(operands);
   require(operands,

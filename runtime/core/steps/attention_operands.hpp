@@ -27,21 +27,24 @@ inline bool is_of_bytes(const Operands& operands) {
   return operands.inputs[kQueries]->type == program::Type::int8;
 }
 
-// Where the heads of keys or of values lie.
+// Where the heads of keys or of values lie; strides in bytes.
 struct Heads {
   const std::byte* data = nullptr;
-  std::size_t element = 1;  // bytes of an element
+  RowKind kind = RowKind::floats;
   std::size_t batch_stride = 0;
   std::size_t head_stride = 0;
   std::size_t stride = 0;  // from one key to the next
   std::size_t count = 0;   // keys
   std::size_t width = 0;   // elements of one
 
-  // Of B, T, heads * width, or by heads B, heads, T, width.
-  Heads(const Operands& operands, std::size_t position, std::size_t batches, std::size_t heads) {
+  // Of B, T, heads * width, or by heads B, heads, T, width. A row of a cache of 8 bits takes the
+  // place of `width` elements.
+  Heads(const Operands& operands, std::size_t position, std::size_t batches, std::size_t heads,
+        std::size_t elements)
+      : width(elements) {
     const auto& view = *operands.inputs[position];
+    const std::size_t element = element_size(view.type);
     data = view.data;
-    element = element_size(view.type);
     require(operands, view.rank() == 3 || view.rank() == 4,
             "its keys and values must have 3 axes, or 4 by heads");
     require(operands, view.shape[0] == batches, "the batches of queries and keys differ");
@@ -49,15 +52,19 @@ struct Heads {
     const std::size_t columns = view.shape.back();
     require(operands, is_by_heads ? view.shape[1] == heads : columns % heads == 0,
             "its keys or values have another number of heads");
+    const std::size_t row = is_by_heads ? columns : columns / heads;
+    if (view.type == program::Type::float16) { kind = RowKind::halves; }
+    if (view.type == program::Type::int8 && !is_of_bytes(operands)) { kind = RowKind::bytes; }
+    require(operands, row == (kind == RowKind::bytes ? cache_row_bytes(width) : width),
+            "its keys or values differ in length from its queries or its output");
     count = view.shape[is_by_heads ? 2 : 1];
-    width = is_by_heads ? columns : columns / heads;
-    stride = columns;
-    head_stride = is_by_heads ? count * columns : columns / heads;
-    batch_stride = view.num_elements() / std::max<std::size_t>(batches, 1);
+    stride = element * columns;
+    head_stride = element * row * (is_by_heads ? count : 1);
+    batch_stride = view.size / std::max<std::size_t>(batches, 1);
   }
 
   const std::byte* head(std::size_t batch, std::size_t index) const {
-    return data + element * (batch * batch_stride + index * head_stride);
+    return data + batch * batch_stride + index * head_stride;
   }
 };
 
@@ -75,18 +82,17 @@ struct AttentionShapes {
         key_heads(operands.step.kernel_as_Attention()->key_heads()),
         batches(num_batches(operands, heads, key_heads)),
         depth(operands.inputs[kQueries]->shape[2] / heads),
-        keys(operands, kKeys, batches, key_heads),
-        values(operands, kValues, batches, key_heads) {
+        keys(operands, kKeys, batches, key_heads, depth),
+        values(operands, kValues, batches, key_heads, operands.outputs[0]->shape[2] / heads) {
     const auto& queries = *operands.inputs[kQueries];
     const auto& result = *operands.outputs[0];
     require(operands, queries.shape[0] == result.shape[0] && queries.shape[1] == result.shape[1],
             "its output has another number of queries");
     require(operands, queries.shape[2] % heads == 0, "its heads do not divide its queries");
-    require(operands, keys.width == depth, "its queries and keys differ in length");
+    require(operands, result.shape[2] % heads == 0, "its heads do not divide its output");
     require(operands, keys.count == values.count, "it has more keys than values, or fewer");
     require(operands, depth <= kLargestHead && values.width <= kLargestHead,
             "a head has more than 256 elements");
-    require(operands, result.shape[2] == heads * values.width, "its output has another width");
   }
 
  private:

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from arenite.runtime import Session
+from support.cache_rows import floats, rounded
 from support.one_step import Given, one_step
 from support.row_programs import assert_bands_make_the_whole
 
@@ -189,6 +191,29 @@ def test_keys_and_values_of_16_bits_are_what_they_are_in_32(case, positions):
         np.testing.assert_array_equal(made, expected)
 
 
+@pytest.mark.parametrize("positions", [(1, 2), (1,), (2,)], ids=["both", "keys", "values"])
+@pytest.mark.parametrize("case", HALVED)
+def test_attention_to_8_bits_is_that_to_what_they_stand_for(case, positions):
+    fields = CASES[case][0]
+    inputs, output = given(case)
+    feeds = feeds_of(inputs)
+    exact = dict(feeds)
+    for i in positions:
+        columns = feeds[f"i{i}"].shape[-1]
+        width = columns if feeds[f"i{i}"].ndim == 4 else columns // fields["key_heads"]
+        heads = feeds[f"i{i}"].reshape(*feeds[f"i{i}"].shape[:-1], columns // width, width)
+        kept = rounded(heads)
+        exact[f"i{i}"] = floats(kept, width).reshape(feeds[f"i{i}"].shape)
+        feeds[f"i{i}"] = kept.reshape(*feeds[f"i{i}"].shape[:-1], -1)
+        inputs[i] = Given(feeds[f"i{i}"].shape, "int8")
+    made = run(fields, inputs, output, feeds)
+    expected = run(fields, given(case)[0], output, exact)
+    if case == "large heads":  # sums of values begin anew where all do not fit the memory
+        np.testing.assert_allclose(made, expected, rtol=0, atol=1e-5)
+    else:
+        np.testing.assert_array_equal(made, expected)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "case", ["large heads", "causal", "causal behind earlier keys", "a window"]
@@ -202,9 +227,10 @@ def test_bands_give_the_bits_of_the_whole_on_16_bit_keys_and_values(case, thread
 
 @pytest.mark.parametrize("vectors", ["avx2", "any"])
 def test_every_kind_of_vectors_converts_keys_and_values(vectors):
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
+    files = [__file__, str(Path(__file__).with_name("test_cache_rows.py"))]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
     subprocess.run(
-        [*command, "-k", "what_they_are_in_32"],
+        [*command, "-k", "what_they_are_in_32 or stand_for or of_numpy"],
         env=os.environ | {"ARENITE_VECTORS": vectors}, check=True,
     )  # fmt: skip
 

@@ -231,8 +231,9 @@ cache_option = click.option(
     "--cache",
     type=click.Choice([str(each) for each in Caches]),
     callback=lambda _context, _parameter, name: None if name is None else Caches(name),
-    help="Type that caches of keys and values that grow are stored as: fp16 halves their bytes "
-    "and rounds each; attention computes with 32 bits.  [default: that of the model]",
+    help="Type that caches of keys and values that grow are stored as: fp16 takes half "
+    "the bytes, int8 a bit more than a quarter; attention computes with 32 bits.  [default: that "
+    "of the model]",
 )
 
 

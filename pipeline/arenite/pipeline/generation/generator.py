@@ -94,7 +94,7 @@ class Generator(Closing):
             on.
         chunk: Most tokens of a run over the prompt, of an ONNX model: more are quicker and take
             a larger arena.
-        cache: Type that the cache of an ONNX model is stored as: `fp16` or `fp32`.
+        cache: Type that the cache of an ONNX model is stored as: `fp16`, `int8` or `fp32`.
         dims: Values of free dimensions, in the place of those that the names suggest.
         inputs: Arrays for other inputs, by name, such as `encoder_hidden_states`; they are fed
             in each run.

@@ -40,6 +40,7 @@ _FIELDS = (
     "height", "lower_bound", "bound", "optimal", "strategy", "order", "records",
 )  # fmt: skip
 _MODEL_FIELDS = ("name", "sha256", "dims", "shapes")
+_STORED_TYPES = {"activations": ("fp16", "fp32"), "cache": ("fp16", "fp32", "int8")}
 _MEMORY_FIELDS = ("name", "capacity", "alignment", "writable", "height", "lower_bound")
 _RECORD_FIELDS = ("name", "offset", "size", "start", "end", "tensors")
 _RECORD_OPTIONS = ("memory", "alignment", "overlaps", "outline", "expression", "parts")
@@ -123,8 +124,8 @@ def _model(model: Object) -> ModelReference:
         budget,
         _fixed(values.member(model, "values") if "values" in model else {}),
         *(
-            values.choice(model, field, ("fp16", "fp32")) if field in model else ""
-            for field in ("activations", "cache")
+            values.choice(model, field, choices) if field in model else ""
+            for field, choices in _STORED_TYPES.items()
         ),
     )
 

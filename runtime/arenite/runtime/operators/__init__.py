@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from arenite.planner.lazy import lazily
 
 if TYPE_CHECKING:
-    from arenite.runtime.operators.attention import LARGEST_HEAD, Attention, Rotary
+    from arenite.runtime.operators.attention import LARGEST_HEAD, Attention, CacheRows, Rotary
     from arenite.runtime.operators.base import (
         FLOAT_BYTES,
         NO_PADDING,
@@ -92,7 +92,7 @@ else:
 __all__ = [
     "FLOAT_BYTES", "LARGEST_HEAD", "NO_PADDING", "PANEL", "UNSTORED",
     "AlongLastAxes", "Append", "ArgReduce", "Attention", "Binary", "BinaryFunction",
-    "BlockGather", "BlockProduct", "Clamped", "Conv2D", "Convert", "Convolution", "Copy",
+    "BlockGather", "BlockProduct", "CacheRows", "Clamped", "Conv2D", "Convert", "Convolution", "Copy",
     "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess", "DynamicLstm", "DynamicQuantise",
     "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax", "InstanceNorm", "L2Norm",
     "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",

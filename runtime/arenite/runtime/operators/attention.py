@@ -10,6 +10,9 @@ from arenite.runtime.operators.base import RuntimeOperator, makes_one_image
 
 LARGEST_HEAD = 256
 """Most elements of a key or of a value in one head."""
+_CACHE_BLOCK = 32
+"""Elements of a row of a cache of 8 bits that share a scale."""
+_SCALE_BYTES = 2
 _BYTE_QUERIES = 16
 """Queries of bytes whose scores exist at a time, of each head."""
 
@@ -21,7 +24,8 @@ class Attention(Normalising, RuntimeOperator):
     Reads queries: B, S, heads * D; keys and values: B, T, key_heads * D and B, T, key_heads * Dv,
     or by heads B, key_heads, T, D and B, key_heads, T, Dv; an optional addend of the scores
     B or 1, S or 1, heads or 1, T; and an optional number of keys that count, of each batch, int32.
-    Keys and values may be of 16-bit floats beside others of 32.
+    Keys and values may be of 16-bit floats beside others of 32, or of 8 bits as CacheRows makes
+    them: then the rows of a head have the bytes of D or Dv elements.
     Makes B, S, heads * Dv. The scores of a query exist for a block of keys at a time. A query that
     sees no key gives zeros.
 
@@ -102,6 +106,25 @@ class Attention(Normalising, RuntimeOperator):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CacheRows(RuntimeOperator):
+    """Rounds rows of floats to integers of 8 bits, as attention reads them from a cache.
+
+    Reads x: ..., heads * width, float32. Makes as many rows of bytes, int8: of each head its
+    `width` integers, then a scale, float16, for each block of 32 of them. An element is the
+    integer times the scale of its block, of which the element furthest from 0 is 127 or -127.
+    """
+
+    number: ClassVar[int] = 66
+
+    width: int
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a head."""
+        return self.width + _SCALE_BYTES * -(-self.width // _CACHE_BLOCK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rotary(Normalising, RuntimeOperator):
     """Rotates pairs of elements of each head by the angle of their place.
 
@@ -130,8 +153,10 @@ class Rotary(Normalising, RuntimeOperator):
 
 def num_byte_scores(operands: Operands) -> int:
     """Return the scores of a query in one head of attention, 0 if they are not bytes."""
-    keys = operands.input(Attention.KEYS)
-    return _num_keys(keys) if keys is not None and keys.dtype is DType.INT8 else 0
+    queries, keys = operands.source, operands.input(Attention.KEYS)
+    if queries is None or keys is None or queries.dtype is not DType.INT8:
+        return 0
+    return _num_keys(keys)
 
 
 def _num_keys(keys: Tensor) -> int:
