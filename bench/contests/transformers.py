@@ -182,9 +182,7 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
     with ExitStack() as stack:
         dims = decoder_dims(path, length, _CHUNK, {})
         session = stack.enter_context(Session(path, dims=dims))
-        kept = {
-            kind: stack.enter_context(Session(path, dims=dims, cache=kind)) for kind in _KEPT
-        }
+        kept = {kind: stack.enter_context(Session(path, dims=dims, cache=kind)) for kind in _KEPT}
         for first in range(0, past, _CHUNK):
             for each in (session, *kept.values()):
                 each.run(_fed(tokens, first, min(first + _CHUNK, past)))

@@ -24,7 +24,7 @@
 static_assert(ARENITE_ALIGNMENT == arenite::MappedFile::kAlignment);
 static_assert(ARENITE_ALIGNMENT == arenite::Arena::kMinAlignment);
 static_assert(ARENITE_BOOLEAN == static_cast<int>(arenite::program::Type::boolean));
-static_assert(ARENITE_FLOAT64 == static_cast<int>(arenite::program::Type::MAX));
+static_assert(ARENITE_FLOAT64 == static_cast<int>(arenite::program::Type::float64));
 
 using arenite::capi::check_runs;
 using arenite::capi::fail;

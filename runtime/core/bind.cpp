@@ -45,6 +45,7 @@ nb::dlpack::dtype dtype_of(program::Type type) {
     case program::Type::int64: return nb::dtype<std::int64_t>();
     case program::Type::boolean: return nb::dtype<bool>();
     case program::Type::float64: return nb::dtype<double>();
+    case program::Type::bfloat16: break;  // of no port and no state
   }
   return nb::dtype<std::uint8_t>();
 }

@@ -9,21 +9,21 @@
 #include "kernels/convolution/convolve.hpp"
 #include "operand_checks.hpp"
 #include "sliding_window.hpp"
+#include "validation.hpp"
 
 namespace arenite {
 
 inline bool is_packed(const TensorView& filter) {
-  return filter.type == program::Type::float32 || filter.type == program::Type::float16;
+  return filter.type == program::Type::float32 || is_short_float(filter.type);
 }
 
-// Whether the filter of a convolution or product is kept as 16-bit floats.
-inline bool has_half_filter(const Operands& operands) {
+// Whether the filter of a convolution or product is kept as 16-bit floats, which the kernel reads.
+inline bool has_short_filter(const Operands& operands) {
   const auto kind = operands.step.kernel_type();
   const bool is_convolution =
       kind == program::Operator::Conv2D || kind == program::Operator::FullyConnected;
   const auto* filter = optional_input(operands, 1);
-  return is_convolution && filter != nullptr && filter->is_constant &&
-         filter->type == program::Type::float16;
+  return is_convolution && filter != nullptr && is_short_float(filter->type);
 }
 
 // Whether a packed filter has exactly the panels of so many outputs.

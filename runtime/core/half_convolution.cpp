@@ -128,7 +128,7 @@ std::unique_ptr<Step> dense(const Operands& operands, Rounded& rounded) {
     return nullptr;
   }
   HalfConvolution kernel{};
-  if (has_half_filter(operands)) {
+  if (is_half(operands.inputs[1])) {
     kernel.filter = operands.inputs[1]->as<Half>();
   } else {
     kernel.filter = round_filter(operands, rounded);

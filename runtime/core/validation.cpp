@@ -224,6 +224,7 @@ class Checker {
       require_plain(port->tensor(), label);
       require_contiguous(port->tensor(), label);
       require_unspilled(port->tensor(), label);
+      require_type(view, label);
       if (what == "input" && view.is_constant) { refuse(label + " is a constant"); }
       if (what == "input") { require_writable(port->tensor(), label); }
       const std::size_t rank = view.rank();
@@ -242,6 +243,12 @@ class Checker {
     }
   }
 
+  static void require_type(const TensorView& view, const std::string& label) {
+    if (view.type == program::Type::bfloat16) {
+      refuse(label + " is of bfloat16, which is supported for weights alone");
+    }
+  }
+
   const program::Tensor& stated(std::int64_t index) const {
     return *program_.tensors()->Get(static_cast<flatbuffers::uoffset_t>(index));
   }
@@ -257,6 +264,7 @@ class Checker {
       const std::string label = "state " + quoted(tensor.name());
       require_contiguous(state.tensor(), label);
       require_unspilled(state.tensor(), label);
+      require_type(view, label);
       require_writable(state.tensor(), label);
       if (view.size != 0 && !records_.hold_throughout(
                                 {tensor.memory(), tensor.offset(), tensor.offset() + view.size})) {

@@ -26,6 +26,10 @@ constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << (sizeof(std::size_t) > 4
 std::vector<TensorView> validated_tensors(const program::Program& program,
                                           std::vector<Room>& rooms);
 
+inline bool is_short_float(program::Type type) {
+  return type == program::Type::float16 || type == program::Type::bfloat16;
+}
+
 // Bytes of an element.
 inline std::size_t element_size(program::Type type) {
   switch (type) {
@@ -33,6 +37,7 @@ inline std::size_t element_size(program::Type type) {
     case program::Type::uint8:
     case program::Type::boolean: return 1;
     case program::Type::float16:
+    case program::Type::bfloat16:
     case program::Type::int16: return 2;
     case program::Type::float32:
     case program::Type::int32: return 4;

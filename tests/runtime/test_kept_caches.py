@@ -209,7 +209,9 @@ def test_what_cannot_be_kept_so_is_refused(kind, tmp_path):
     refused = rf"'past': cannot be kept as {kind}.*no attention"
     with pytest.raises(UnsupportedModelError, match=refused):
         compiled(path, DIMS, kind)
-    with pytest.raises(UnsupportedModelError, match=f"no cache of 32-bit floats to keep as {kind}"):
+    with pytest.raises(
+        UnsupportedModelError, match=f"no cache of 32-bit floats to keep as {kind}"
+    ):
         compiled(path, {"s": 4, "p": 5}, kind)
 
 

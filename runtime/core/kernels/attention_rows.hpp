@@ -36,8 +36,8 @@ void with_floats(const AttentionRows& rows, std::size_t first, std::size_t total
     const std::size_t count = std::min(most, total - done);
     const std::byte* const some = from + done * rows.stride;
     if (rows.kind == RowKind::halves) {
-      widen_rows(reinterpret_cast<const Half*>(some), rows.stride / sizeof(Half), count,
-                 rows.width, memory);
+      widen_rows(reinterpret_cast<const Half*>(some), rows.stride / sizeof(Half), count, rows.width,
+                 memory);
     } else {
       read_cache_rows(some, rows.stride, count, rows.width, memory);
     }

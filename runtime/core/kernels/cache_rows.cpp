@@ -18,8 +18,8 @@ constexpr float kMost = 127.0f;
 constexpr float kRounding = 0x1.8p23f;
 
 // Rounds a block. Loops have one length and no branches, so that they become vectors.
-ARENITE_INLINE void round_block(const float (&block)[kCacheBlock], std::int8_t (&codes)[kCacheBlock],
-                                Half& scale) {
+ARENITE_INLINE void round_block(const float (&block)[kCacheBlock],
+                                std::int8_t (&codes)[kCacheBlock], Half& scale) {
   constexpr std::size_t kLanes = 16;
   float lanes[kLanes] = {};
   for (std::size_t first = 0; first < kCacheBlock; first += kLanes) {

@@ -14,8 +14,7 @@ constexpr std::size_t cache_row_bytes(std::size_t width) {
 
 // Rounds `count` rows of `width` floats that follow one another. The element of a block that is
 // furthest from 0 becomes 127 or -127.
-void write_cache_rows(const float* source, std::size_t count, std::size_t width,
-                      std::byte* target);
+void write_cache_rows(const float* source, std::size_t count, std::size_t width, std::byte* target);
 
 // Writes the floats of rows that begin `stride` bytes apart one behind the other.
 void read_cache_rows(const std::byte* source, std::size_t stride, std::size_t count,

@@ -96,15 +96,9 @@ __attribute__((target("avx,f16c"))) void narrow_by_f16c(const float* source, Hal
   }
 }
 
-bool has_f16c() {
-  static const bool found =
-      vectors() != Vectors::any && static_cast<bool>(__builtin_cpu_supports("f16c"));
-  return found;
-}
-
-Widen widen_kernel() { return has_f16c() ? widen_by_f16c : widen_for_any; }
-WidenRows widen_rows_kernel() { return has_f16c() ? widen_rows_by_f16c : widen_rows_for_any; }
-Narrow narrow_kernel() { return has_f16c() ? narrow_by_f16c : narrow_for_any; }
+Widen widen_kernel() { return vectors() != Vectors::any ? widen_by_f16c : widen_for_any; }
+WidenRows widen_rows_kernel() { return vectors() != Vectors::any ? widen_rows_by_f16c : widen_rows_for_any; }
+Narrow narrow_kernel() { return vectors() != Vectors::any ? narrow_by_f16c : narrow_for_any; }
 
 #else
 
@@ -132,6 +126,12 @@ void convert(const Source* source, Target* target, std::size_t count,
 
 void widen(const Half* source, float* target, std::size_t count) {
   convert(source, target, count, widen_kernel());
+}
+
+void widen(const BFloat* source, float* target, std::size_t count) {
+  with_widest_vectors([=] {
+    for (std::size_t i = 0; i < count; ++i) { target[i] = widened(source[i]); }
+  });
 }
 
 void widen_rows(const Half* source, std::size_t stride, std::size_t rows, std::size_t width,

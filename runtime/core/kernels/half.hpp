@@ -12,7 +12,12 @@ struct Half {
   std::uint16_t bits;
 };
 
-// Both have no branches, so that loops of them become vectors.
+// The upper half of a 32-bit float.
+struct BFloat {
+  std::uint16_t bits;
+};
+
+// Widening and narrowing have no branches, so that loops of them become vectors.
 
 inline float widened(Half half) {
   const std::uint32_t magnitude = half.bits & 0x7fffu;
@@ -50,8 +55,16 @@ inline Half narrowed(float value) {
   return {static_cast<std::uint16_t>(sign | made)};
 }
 
+inline float widened(BFloat value) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(value.bits) << 16;
+  float result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
 // The same of many numbers, by the instructions of the processor.
 void widen(const Half* source, float* target, std::size_t count);
+void widen(const BFloat* source, float* target, std::size_t count);
 void narrow(const float* source, Half* target, std::size_t count);
 
 // Converts rows of `width` numbers, `stride` apart, to rows that follow one another.

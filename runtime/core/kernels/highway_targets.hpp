@@ -5,7 +5,6 @@
 
 // Unused, and not checked by vectors().
 #define HWY_DISABLE_PCLMUL_AES
-#define HWY_DISABLE_F16C
 
 // The lowest bits are extensions of AVX-512. Vectors whose length is unknown at compile time cannot
 // be kept in arrays.

@@ -39,7 +39,8 @@ inline Vectors vectors() {
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
       return Vectors::avx512;
     }
-    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                          __builtin_cpu_supports("f16c");
     return has_avx2 ? Vectors::avx2 : Vectors::any;
   }();
   return found;

@@ -34,6 +34,7 @@ bool with_type(Type type, const Use& use) {
     case Type::int64: return use(Tag<std::int64_t>{}), true;
     case Type::boolean: return use(Tag<bool>{}), true;
     case Type::float64: return use(Tag<double>{}), true;
+    case Type::bfloat16: break;
   }
   return false;
 }

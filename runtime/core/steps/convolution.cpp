@@ -6,7 +6,7 @@
 #include "convolution_step.hpp"
 #include "kernels/convolution/convolve.hpp"
 #include "kernels/convolution/depthwise.hpp"
-#include "kernels/convolution/half_filter.hpp"
+#include "kernels/convolution/short_filter.hpp"
 #include "kernels/convolution/strassen.hpp"
 #include "kernels/convolution/winograd.hpp"
 #include "registry.hpp"
@@ -19,9 +19,9 @@ constexpr std::size_t kMostThreads = 256;  // for which a program may state work
 
 // The filter may be of 16 bits.
 bool are_floats(const Operands& operands) {
-  const auto* half_filter = has_half_filter(operands) ? operands.inputs[1] : nullptr;
-  const auto is_float = [half_filter](const TensorView* view) {
-    return view == nullptr || view == half_filter || view->type == program::Type::float32;
+  const auto* short_filter = has_short_filter(operands) ? operands.inputs[1] : nullptr;
+  const auto is_float = [short_filter](const TensorView* view) {
+    return view == nullptr || view == short_filter || view->type == program::Type::float32;
   };
   return std::all_of(operands.inputs.begin(), operands.inputs.end(), is_float) &&
          is_float(operands.outputs[0]);
@@ -69,8 +69,9 @@ WinogradConvolution winograd(const Operands& operands, const Convolution& direct
 }
 
 // With as many panels of the filter at a time as working memory holds.
-HalfFilterConvolution of_half_filter(const Operands& operands, const SlidingWindow& window,
-                                     const FloatStore& store) {
+template <typename Short>
+ShortFilterConvolution<Short> of_short_filter(const Operands& operands, const SlidingWindow& window,
+                                              const FloatStore& store) {
   const auto& filter = *operands.inputs[1];
   const std::size_t panels = filter.shape[0];
   require(operands, panels > 0 && filter.size > 0, "its filter is empty");
@@ -78,7 +79,17 @@ HalfFilterConvolution of_half_filter(const Operands& operands, const SlidingWind
   const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
   const std::size_t held = std::min(panels, std::max<std::size_t>(given / panel_bytes, 1));
   auto* const working_memory = require_scratch(operands, held * panel_bytes);
-  return {window, filter.as<Half>(), reinterpret_cast<float*>(working_memory), held, store};
+  return {window, filter.as<Short>(), reinterpret_cast<float*>(working_memory), held, store};
+}
+
+// Returns what `make` makes of the kernel and its convolution.
+template <typename Make>
+std::unique_ptr<Step> with_short_filter(const Operands& operands, const SlidingWindow& window,
+                                        const FloatStore& store, const Make& make) {
+  if (operands.inputs[1]->type == program::Type::bfloat16) {
+    return make(convolve_short_filter<BFloat>, of_short_filter<BFloat>(operands, window, store));
+  }
+  return make(convolve_short_filter<Half>, of_short_filter<Half>(operands, window, store));
 }
 
 // With sums of panels of the filter, if there is working memory, however little: it says so.
@@ -99,12 +110,13 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   const auto& result = *operands.outputs[0];
   const SlidingWindow window = conv_window(operands, attributes);
   const FloatStore last = store(operands, attributes, result.shape[3]);
-  if (has_half_filter(operands)) {
+  if (has_short_filter(operands)) {
     require(operands,
             attributes.groups() == 1 && attributes.tile() == 0 && attributes.tuned_tile() == 0,
             "a filter of 16-bit floats has groups or Winograd tiles");
-    return image_step<float>(operands, convolve_half_filter,
-                             of_half_filter(operands, window, last));
+    return with_short_filter(operands, window, last, [&](auto run, const auto& kernel) {
+      return image_step<float>(operands, run, kernel);
+    });
   }
   const Convolution kernel{window, attributes.groups(), operands.inputs[1]->as<float>(), last};
   require(operands, operands.tuning != Tuning::none || attributes.tuned_tile() == 0,
@@ -139,9 +151,10 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   const MatrixProduct product(operands);
   const SlidingWindow window{{1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}};
   const FloatStore last = store(operands, attributes, product.num_outputs);
-  if (has_half_filter(operands)) {
-    return pixel_step<float>(operands, convolve_half_filter, of_half_filter(operands, window, last),
-                             product.rows);
+  if (has_short_filter(operands)) {
+    return with_short_filter(operands, window, last, [&](auto run, const auto& kernel) {
+      return pixel_step<float>(operands, run, kernel, product.rows);
+    });
   }
   const Convolution kernel{window, 1, operands.inputs[1]->as<float>(), last};
   if (const auto sums = by_sums(operands, kernel, product.num_inputs, product.num_outputs)) {

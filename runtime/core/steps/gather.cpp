@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/half.hpp"
 #include "kernels/parallel.hpp"
 #include "of_type.hpp"
 #include "operand_checks.hpp"
@@ -17,7 +18,7 @@ struct Extent {
   std::size_t batch = 1;     // axes that data and indices share
   std::size_t outer = 1;     // of the data, before the axes that are indexed
   std::size_t length = 1;    // of those axes together
-  std::size_t bytes = 1;     // of a slice behind them
+  std::size_t elements = 1;  // of a slice behind them
   std::size_t count = 1;     // places of a batch
   std::size_t num_axes = 1;  // that are indexed, and indices of a place
   std::array<std::int64_t, kMaxRank> lengths{};
@@ -32,7 +33,12 @@ class GatherStep final : public Step {
         indices_(operands.inputs[1]->as<Index>()),
         target_(operands.outputs[0]->data),
         extent_(extent),
-        num_slices_(operands.outputs[0]->size == 0 ? 0 : operands.outputs[0]->size / extent.bytes),
+        type_(operands.inputs[0]->type),
+        widens_(type_ != operands.outputs[0]->type),
+        bytes_(extent.elements * element_size(type_)),
+        num_slices_(operands.outputs[0]->size == 0
+                        ? 0
+                        : operands.outputs[0]->num_elements() / extent.elements),
         threads_(operands.threads) {}
 
   void check() const override {
@@ -43,18 +49,30 @@ class GatherStep final : public Step {
   }
 
   void run() override {
-    parallel(threads_, num_slices_, extent_.bytes, [this](std::size_t first, std::size_t n) {
+    parallel(threads_, num_slices_, bytes_, [this](std::size_t first, std::size_t n) {
       for (std::size_t i = first; i < first + n; ++i) {
         const std::size_t row = i / extent_.count;
         const std::size_t place = i % extent_.count;
         const std::size_t at = row / extent_.outer * extent_.count + place;
-        std::memcpy(target_ + i * extent_.bytes,
-                    data_ + (row * extent_.length + slice_at(at)) * extent_.bytes, extent_.bytes);
+        copy(data_ + (row * extent_.length + slice_at(at)) * bytes_, i);
       }
     });
   }
 
  private:
+  void copy(const std::byte* from, std::size_t slice) const {
+    if (!widens_) {
+      std::memcpy(target_ + slice * bytes_, from, bytes_);
+      return;
+    }
+    auto* const to = reinterpret_cast<float*>(target_) + slice * extent_.elements;
+    if (type_ == program::Type::float16) {
+      widen(reinterpret_cast<const Half*>(from), to, extent_.elements);
+    } else {
+      widen(reinterpret_cast<const BFloat*>(from), to, extent_.elements);
+    }
+  }
+
   std::size_t slice_at(std::size_t place) const {
     const Index* indices = indices_ + place * extent_.num_axes;
     std::size_t slice = inside(indices[0], extent_.lengths[0]);
@@ -76,6 +94,9 @@ class GatherStep final : public Step {
   const Index* indices_;
   std::byte* target_;
   Extent extent_;
+  program::Type type_;
+  bool widens_;        // 16-bit floats to those of 32 bits
+  std::size_t bytes_;  // of a slice
   std::size_t num_slices_;
   pthreadpool_t threads_;
 };
@@ -94,13 +115,12 @@ std::unique_ptr<Step> make_gather(const Operands& operands) {
               batch_axes <= axis && batch_axes <= indices.rank(),
           "the axis is out of range");
   Extent extent;
-  extent.bytes = element_size(data.type);
   extent.num_axes = num_axes;
   for (std::size_t i = 0; i < data.rank(); ++i) {
     (i < batch_axes        ? extent.batch
      : i < axis            ? extent.outer
      : i - axis < num_axes ? extent.length
-                           : extent.bytes) *= data.shape[i];
+                           : extent.elements) *= data.shape[i];
     if (i >= axis && i - axis < num_axes) {
       extent.lengths[i - axis] = static_cast<std::int64_t>(data.shape[i]);
     }
@@ -113,10 +133,12 @@ std::unique_ptr<Step> make_gather(const Operands& operands) {
             "its indices do not have one for each axis");
     extent.count = indices.num_elements() / num_axes / std::max<std::size_t>(extent.batch, 1);
   }
-  require(operands, data.type == target.type, "input and output differ in type");
+  const bool widens = is_short_float(data.type) && target.type == program::Type::float32;
+  require(operands, data.type == target.type || widens, "input and output differ in type");
   require(operands, extent.length > 0 || target.size == 0, "the axis has no elements");
   require(operands, extent.length < (1u << 31), "the axis has too many elements");
-  require(operands, target.size == extent.batch * extent.outer * extent.count * extent.bytes,
+  require(operands,
+          target.num_elements() == extent.batch * extent.outer * extent.count * extent.elements,
           "the output does not have one slice for each index");
   return of_index_type(indices.type, [&](auto index) -> std::unique_ptr<Step> {
     return std::make_unique<GatherStep<decltype(index)>>(operands, extent);

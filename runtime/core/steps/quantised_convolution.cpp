@@ -27,9 +27,8 @@ bool is_quantised(const Operands& operands) { return optional_input(operands, kS
 std::unique_ptr<Step> left_to_others(const Operands& operands) {
   using program::Type;
   const Type source = operands.inputs[0]->type;
-  const Type filter = operands.inputs[1]->type;
-  const auto is_float = [](Type type) { return type == Type::float32 || type == Type::float16; };
-  require(operands, is_float(source) == is_float(filter), "input and weights differ in type");
+  const bool is_float = source == Type::float32 || source == Type::float16;
+  require(operands, is_float == is_packed(*operands.inputs[1]), "input and weights differ in type");
   require(operands, source != Type::int8 && source != Type::uint8,
           "8-bit integers need a packed filter and scales of their sums");
   return nullptr;

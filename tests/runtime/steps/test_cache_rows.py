@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arenite.runtime import Session
-from support.cache_rows import floats, row_bytes, rounded
+from support.cache_rows import floats, rounded, row_bytes
 from support.one_step import Given, one_step
 
 

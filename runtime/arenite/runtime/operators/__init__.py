@@ -92,7 +92,8 @@ else:
 __all__ = [
     "FLOAT_BYTES", "LARGEST_HEAD", "NO_PADDING", "PANEL", "UNSTORED",
     "AlongLastAxes", "Append", "ArgReduce", "Attention", "Binary", "BinaryFunction",
-    "BlockGather", "BlockProduct", "CacheRows", "Clamped", "Conv2D", "Convert", "Convolution", "Copy",
+    "BlockGather", "BlockProduct", "CacheRows", "Clamped", "Conv2D", "Convert", "Convolution",
+    "Copy",
     "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess", "DynamicLstm", "DynamicQuantise",
     "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax", "InstanceNorm", "L2Norm",
     "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",

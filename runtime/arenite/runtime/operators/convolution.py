@@ -185,6 +185,7 @@ class Conv2D(Convolution):
     """
 
     number: ClassVar[int] = 1
+    widens_filter: ClassVar[bool] = True
 
     strides: Pair = (1, 1)
     dilations: Pair = (1, 1)

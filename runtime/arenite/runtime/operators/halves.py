@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from arenite.planner.tensors import has_rows, num_rows
 from arenite.planner.units import align_up
 
 IntArray: TypeAlias = NDArray[np.int64]
+
+SHORT_FLOATS = (DType.FLOAT16, DType.BFLOAT16)
+"""Floats of 16 bits: weights may be of either, what a run makes of the first."""
 
 _FLOAT_BYTES = 4
 _ALIGNMENT = 64
@@ -34,9 +37,16 @@ _LEAST_RANK = 3
 
 
 class KernelOperator(Operator):
-    """An operator that a kernel computes, which knows no 16-bit floats."""
+    """An operator that a kernel computes, which knows no 16-bit floats.
+
+    Attributes:
+        widens_filter: Whether its second input may be a filter of 16-bit floats, of which the
+            kernel converts some panels at a time.
+    """
 
     __slots__ = ()
+
+    widens_filter: ClassVar[bool] = False
 
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of working memory of its kernel."""
@@ -48,7 +58,7 @@ class KernelOperator(Operator):
 
     def takes_halves(self, position: int) -> bool:
         """Tell whether its kernel reads an input of 16-bit floats as it is."""
-        return False
+        return self.widens_filter and position == 1
 
 
 def is_half(tensor: Tensor | None) -> bool:
@@ -58,20 +68,25 @@ def is_half(tensor: Tensor | None) -> bool:
 
 def has_halves(operands: Operands) -> bool:
     """Tell whether some operand is of 16-bit floats."""
-    return any(map(is_half, (*operands.inputs, *operands.outputs)))
+    return any(
+        each is not None and _is_short(each) for each in (*operands.inputs, *operands.outputs)
+    )
 
 
 def converts_halves(operator: KernelOperator, operands: Operands) -> bool:
-    """Tell whether some operand is of 16-bit floats that the kernel does not read as they are."""
-    return any(map(is_half, (*_converted_inputs(operator, operands), *operands.outputs)))
+    """Tell whether some operand of 16-bit floats is converted in working memory."""
+    converted = (*_converted_inputs(operator, operands), *operands.outputs)
+    return any(map(is_half, converted)) or _short_filter(operator, operands) is not None
 
 
-def half_filter(operands: Operands) -> Tensor | None:
-    """Return the constant of 16-bit floats that a convolution or product multiplies by, if any."""
-    weights = operands.input(1)
-    if weights is None or not is_half(weights) or weights.kind is not TensorKind.CONSTANT:
-        return None
-    return weights
+def _short_filter(operator: KernelOperator, operands: Operands) -> Tensor | None:
+    """Return the filter of 16-bit floats of a convolution or product, if it has one."""
+    weights = operands.input(1) if operator.widens_filter else None
+    return weights if weights is not None and _is_short(weights) else None
+
+
+def _is_short(tensor: Tensor) -> bool:
+    return tensor.dtype in SHORT_FLOATS
 
 
 def scratch_of_all(operator: KernelOperator, operands: Operands, panels: int = _PANELS) -> int:
@@ -86,7 +101,7 @@ def scratch_of_all(operator: KernelOperator, operands: Operands, panels: int = _
     kept = [each for each in converted if each and _is_made(each)]
     images = sum(_image_bytes(each.num_elements) for each in kept)
     kernel = align_up(operator.kernel_scratch(_widened(operands)), _ALIGNMENT)
-    return images + kernel + _filter_bytes(operands, panels)
+    return images + kernel + _filter_bytes(operator, operands, panels)
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +110,7 @@ def scratch_of_rows(operator: KernelOperator, operands: Operands) -> int | None:
     images = _images(operator, operands)
     if images is None:
         return None
-    of_filter = _filter_bytes(operands, _PANELS)
+    of_filter = _filter_bytes(operator, operands, _PANELS)
     wanted = min(_CACHED, scratch_of_all(operator, operands) // _SHARE) + of_filter
     counts = range(1, images.num_rows + 1)
     fitting = bisect_right(counts, wanted, key=images.bytes_of)
@@ -153,7 +168,9 @@ def _images(operator: KernelOperator, operands: Operands) -> _Images | None:
         return None
     result = operands.result
     assert result is not None
-    fixed = _image_bytes(result.num_elements) if sums else _filter_bytes(operands, _PANELS)
+    fixed = (
+        _image_bytes(result.num_elements) if sums else _filter_bytes(operator, operands, _PANELS)
+    )
     found = _Images(num_rows(counted), fixed)
     each_row = [(row, row + 1) for row in range(num_rows(counted))]
     for position, tensor in enumerate(_converted_inputs(operator, operands)):
@@ -178,9 +195,9 @@ def _converted_inputs(operator: KernelOperator, operands: Operands) -> tuple[Ten
     )
 
 
-def _filter_bytes(operands: Operands, cached: int) -> int:
+def _filter_bytes(operator: KernelOperator, operands: Operands, cached: int) -> int:
     """Return the bytes of some panels of a filter of 16-bit floats, at least two."""
-    weights = half_filter(operands)
+    weights = _short_filter(operator, operands)
     if weights is None:
         return 0
     panel = _FLOAT_BYTES * weights.num_elements // weights.shape[0]

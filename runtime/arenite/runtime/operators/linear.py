@@ -27,6 +27,7 @@ class FullyConnected(Convolution):
     """
 
     number: ClassVar[int] = 4
+    widens_filter: ClassVar[bool] = True
 
     tile_scratch: int = field(default=0, metadata={UNSTORED: True})
 

@@ -207,7 +207,7 @@ class Gather(RuntimeOperator):
     """Reads data and indices: slices of the data along an axis.
 
     Of several axes, from `axis` on, each slice has one index for each: the last axis of the
-    indices.
+    indices. Of data of 16-bit floats the slices may be of 32.
     """
 
     number: ClassVar[int] = 19

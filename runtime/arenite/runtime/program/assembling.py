@@ -29,7 +29,7 @@ Code: TypeAlias = Callable[[Array], bytes | None]
 _TYPES = {
     DType.FLOAT32: "float32", DType.FLOAT16: "float16", DType.INT8: "int8", DType.UINT8: "uint8",
     DType.INT16: "int16", DType.INT32: "int32", DType.INT64: "int64", DType.BOOL: "boolean",
-    DType.FLOAT64: "float64",
+    DType.FLOAT64: "float64", DType.BFLOAT16: "bfloat16",
 }  # fmt: skip
 
 

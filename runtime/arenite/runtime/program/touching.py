@@ -34,7 +34,7 @@ _SUMS = ("sum", "mean")
 _NOT_FINITE = re.compile(r'^(\s*(?:"\w+": )?)(-?)(inf|nan)(?=,?$)', re.MULTILINE)
 _ITEM_BYTES = {
     "float32": 4, "float16": 2, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8,
-    "boolean": 1, "float64": 8,
+    "boolean": 1, "float64": 8, "bfloat16": 2,
 }  # fmt: skip
 _KEEPING = frozenset(
     {

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from arenite.runtime.rewrites.fusing import fold_pads, fuse_sums, without_unread
     from arenite.runtime.rewrites.halves import (
         Activations,
-        keep_half_weights,
         keep_halves,
+        keep_short_weights,
+        short_weights,
         with_room,
     )
     from arenite.runtime.rewrites.heads import split_heads
@@ -65,9 +66,10 @@ __all__ = [
     "Kernels", "Loading", "NoRestError", "NotStreamedError", "Padding", "Prefer", "Speeds",
     "Streamed", "Streaming", "WeightBudget", "WeightBudgetError", "WindowStep", "all_by",
     "by_table", "derive_ahead", "fold_pads", "fuse_attention", "fuse_sums", "grow_states",
-    "has_slower_tiles", "keep_caches", "keep_half_weights", "keep_halves", "load_ahead",
+    "has_slower_tiles", "keep_caches", "keep_halves", "keep_short_weights", "load_ahead",
     "loads_as_in", "loads_beside", "loads_in_turn", "lower_moves", "measured", "num_by_tile",
     "pack_filters", "packed_filter", "packed_integer_filter", "quickest_first", "resident_bytes",
+    "short_weights",
     "split_channels", "split_heads", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
     "weight_bytes", "with_room", "with_tiles", "without_unread",
 ]  # fmt: skip

@@ -9,10 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 from enum import StrEnum
+from typing import TypeAlias
 
 import numpy as np
 
-from arenite.planner import DType, Plan, Problem, Program, Step, Tensor, TensorKind
+from arenite.planner import Array, DType, Plan, Problem, Program, Step, Tensor, TensorKind
 from arenite.planner.operators import Operands
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import RuntimeOperator
@@ -21,7 +22,7 @@ from arenite.runtime.operators.convolution import Conv2D
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.halves import has_halves, is_half, scratch_of_all
 from arenite.runtime.operators.linear import FullyConnected
-from arenite.runtime.operators.movement import Copy
+from arenite.runtime.operators.movement import Copy, Gather
 from arenite.runtime.operators.reduction import CumulativeSum
 from arenite.runtime.operators.special import DetectionPostProcess, External, NonMaxSuppression
 from arenite.runtime.rewrites.tiles import largest_gap
@@ -40,6 +41,10 @@ _FEW_VALUES = 256
 """Values that a codebook holds."""
 _SAMPLE = 4096
 """Weights of which the values are counted."""
+_WORTH_A_RISE = 64
+"""Bytes that weights save for each one by which the largest load rises."""
+_LOWER_HALF = np.uint32(0xFFFF)
+_HALF_BITS = np.uint32(16)
 _WORTH_IT = 0.5
 """Most working memory of a step, over the bytes that its operands save."""
 
@@ -74,17 +79,48 @@ def keep_halves(program: Program, names: Collection[str] = ()) -> Program:
     )
 
 
-def keep_half_weights(program: Program, problem: Problem, *, may_round: bool) -> Program:
-    """Return the program with the weights of convolutions and products as 16-bit floats.
+ShortWeights: TypeAlias = dict[str, tuple[Array, DType]]
+"""Constants in 16 bits by name, and their types; bfloat16 as words of 16 bits."""
 
-    The core converts a few panels of them at a time. They stay as they are where the working
-    memory for that would raise the largest load, or one would become infinite, and if they have
-    so few values that coding stores them in less.
+
+def short_weights(
+    program: Program, *, may_round: bool = False, most_rows: int | None = None
+) -> ShortWeights:
+    """Return the weights of convolutions and products, and the tables, that can be of 16 bits.
+
+    Those that have so few values that coding stores them in less are not among them, nor those of
+    which one would become infinite.
+
+    Args:
+        program: A program.
+        may_round: Whether weights may be rounded to 16-bit floats of IEEE 754; otherwise only such
+            are returned that are these, or bfloat16.
+        most_rows: Rows of a product at most: weights that many rows share take longer to convert
+            than it saves to read them. None for any number, and for convolutions too.
+
+    Cost: O(weights).
+    """
+    names = {
+        step.inputs[0 if isinstance(step.operator, Gather) else 1]
+        for step in program.steps
+        if _looks_up_floats(program, step)
+        or (_may_have_short_filter(program, step) and _has_rows(program, step, most_rows))
+    }
+    found = ((name, _shortened(program.constants[name], may_round)) for name in sorted(names))
+    return {name: each for name, each in found if each is not None}
+
+
+def keep_short_weights(program: Program, problem: Problem, weights: ShortWeights) -> Program:
+    """Return the program with these weights in 16 bits.
+
+    The core converts a few panels of weights at a time, and the rows of a table that are looked
+    up. Weights stay as they are where the working memory for that would raise the largest load,
+    unless that is little of what they save.
 
     Args:
         program: A program.
         problem: Its records, in the same order.
-        may_round: Whether weights may be rounded, or only such be kept that are 16-bit floats.
+        weights: Some of its weights.
 
     Cost: O(weights + records x their steps).
     """
@@ -92,26 +128,44 @@ def keep_half_weights(program: Program, problem: Problem, *, may_round: bool) ->
     for record in problem.records:
         loads[record.start : record.end] += record.size
     uses = Counter(name for step in program.steps for name in step.inputs if name)
-    tensors, constants = dict(program.tensors), dict(program.constants)
     fitting: Counter[str] = Counter()
     most = int(loads.max())
     for step, load in zip(program.steps, map(int, loads), strict=False):
-        if _may_have_half_filter(program, step):
+        if step.inputs and step.inputs[0] in weights and _looks_up_floats(program, step):
+            fitting[step.inputs[0]] += 1
+        elif len(step.inputs) > 1 and step.inputs[1] in weights:
             name = step.inputs[1]
             filters = replace(program.tensors[name], dtype=DType.FLOAT16)
             halved = replace(program, tensors={**program.tensors, name: filters})
             more = _scratch(halved, step) - _scratch(program, step)
-            fitting[name] += load + align_up(more, _ALIGNMENT) <= most
-    for name, count in fitting.items():
-        weights = program.constants[name]
-        if count < uses[name] or np.unique(weights.ravel()[:_SAMPLE]).size <= _FEW_VALUES:
-            continue
+            rise = load + align_up(more, _ALIGNMENT) - most
+            fitting[name] += rise * _WORTH_A_RISE <= weights[name][0].nbytes
+    tensors, constants = dict(program.tensors), dict(program.constants)
+    for name, (array, dtype) in weights.items():
+        if fitting[name] == uses[name]:
+            constants[name], tensors[name] = array, replace(tensors[name], dtype=dtype)
+    return replace(program, tensors=tensors, constants=constants)
+
+
+def _shortened(weights: Array, may_round: bool) -> tuple[Array, DType] | None:
+    """Return weights in 16 bits and their type, None if they stay as they are."""
+    sample = weights.ravel()[:_SAMPLE]
+    if np.unique(sample).size <= _FEW_VALUES:
+        return None
+    if may_round or _are_halves(sample):
         with np.errstate(over="ignore"):
             rounded = weights.astype(np.float16)
         if np.isfinite(rounded).all() and (may_round or np.array_equal(rounded, weights)):
-            tensors[name] = replace(tensors[name], dtype=DType.FLOAT16)
-            constants[name] = rounded
-    return replace(program, tensors=tensors, constants=constants)
+            return rounded, DType.FLOAT16
+    upper = np.ascontiguousarray(weights).view(np.uint32)
+    if may_round or (sample.view(np.uint32) & _LOWER_HALF).any() or (upper & _LOWER_HALF).any():
+        return None
+    return (upper >> _HALF_BITS).astype(np.uint16), DType.BFLOAT16
+
+
+@np.errstate(over="ignore")
+def _are_halves(sample: Array) -> bool:
+    return np.array_equal(sample.astype(np.float16), sample)
 
 
 def with_room(program: Program, problem: Problem, plan: Plan) -> tuple[Problem, Plan]:
@@ -150,7 +204,21 @@ def with_room(program: Program, problem: Problem, plan: Plan) -> tuple[Problem, 
     return grown, replace(plan, offsets=tuple(offsets), lower_bounds=bounds)
 
 
-def _may_have_half_filter(program: Program, step: Step) -> bool:
+def _looks_up_floats(program: Program, step: Step) -> bool:
+    """Tell whether a step looks up rows of a constant, as floats of 32 bits."""
+    if not isinstance(step.operator, Gather):
+        return False
+    table = program.constants.get(step.inputs[0])
+    return (
+        table is not None
+        and program.tensors[step.inputs[0]].alias is None
+        and table.dtype == np.float32
+        and table.size >= _SAMPLE
+        and program.tensors[step.outputs[0]].dtype is DType.FLOAT32
+    )
+
+
+def _may_have_short_filter(program: Program, step: Step) -> bool:
     operator = step.operator
     if not isinstance(operator, Conv2D | FullyConnected) or getattr(operator, "groups", 1) != 1:
         return False
@@ -162,6 +230,16 @@ def _may_have_half_filter(program: Program, step: Step) -> bool:
         and weights.dtype == np.float32
         and weights.ndim == rank
         and weights.size > 0
+    )
+
+
+def _has_rows(program: Program, step: Step, most: int | None) -> bool:
+    """Tell whether a step is a product of so many rows at most."""
+    if most is None:
+        return True
+    result = program.tensors[step.outputs[0]]
+    return isinstance(step.operator, FullyConnected) and (
+        int(result.num_elements) <= most * result.shape[-1]
     )
 
 

@@ -8,10 +8,11 @@ values of the present ones. Every element is computed as before.
 
 from dataclasses import replace
 
-from arenite.planner import DType, Program, Step, TensorKind
+from arenite.planner import Program, Step, TensorKind
 from arenite.planner.sizes import depends
 from arenite.runtime.operators.attention import Attention, Rotary
 from arenite.runtime.operators.base import PANEL, RuntimeOperator
+from arenite.runtime.operators.halves import SHORT_FLOATS
 from arenite.runtime.operators.linear import FullyConnected
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.moves import Move
@@ -82,7 +83,7 @@ class _Splitting:
         weights, made = (self._old.tensors[each] for each in (maker.inputs[1], maker.outputs[0]))
         is_packed = len(weights.shape) == 3
         return (
-            (weights.dtype is made.dtype or weights.dtype is DType.FLOAT16)
+            (weights.dtype is made.dtype or weights.dtype in SHORT_FLOATS)
             and made.shape == tensor.shape
             and tensor.shape[2] % (groups * (PANEL if is_packed else 1)) == 0
         )

@@ -16,14 +16,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-import numpy as np
-
-from arenite.planner import AreniteError, Program, Step, Tensor, TensorKind
+from arenite.planner import AreniteError, DType, Program, Step, Tensor, TensorKind
 from arenite.planner.errors import BudgetError
 from arenite.planner.programs import Names
 from arenite.planner.units import parse_size
 from arenite.runtime.operators.base import PANEL, RuntimeOperator
 from arenite.runtime.operators.convolution import Convolution
+from arenite.runtime.operators.halves import SHORT_FLOATS
 from arenite.runtime.operators.movement import Copy, LoadWeights
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
@@ -311,7 +310,7 @@ def _layers(program: Program) -> list[_Layer]:
         weights = own[0] if loaded and all(array is not None for array in own) else None
         if (
             weights is None
-            or (len(loaded) == 1 and weights.dtype != np.float32)
+            or (len(loaded) == 1 and not _are_floats(program.tensors[step.inputs[loaded[0]]]))
             or weights.size < _FEWEST_WEIGHTS
             or any(uses[step.inputs[position]] > 1 for position in loaded)
         ):
@@ -321,6 +320,10 @@ def _layers(program: Program) -> list[_Layer]:
         results = program.tensors[step.outputs[0]].num_elements
         found.append(_Layer(step.name, panels, size // panels, results))
     return found
+
+
+def _are_floats(weights: Tensor) -> bool:
+    return weights.dtype in (DType.FLOAT32, *SHORT_FLOATS)
 
 
 def _loaded(step: Step) -> tuple[int, ...]:
