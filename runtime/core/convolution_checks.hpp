@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "kernels/convolution/convolve.hpp"
+#include "kernels/convolution/short_filter.hpp"
 #include "operand_checks.hpp"
 #include "sliding_window.hpp"
 #include "validation.hpp"
@@ -24,6 +25,13 @@ inline bool has_short_filter(const Operands& operands) {
       kind == program::Operator::Conv2D || kind == program::Operator::FullyConnected;
   const auto* filter = optional_input(operands, 1);
   return is_convolution && filter != nullptr && is_short_float(filter->type);
+}
+
+// Whether it needs no working memory: a product of few rows.
+inline bool reads_short_filter(const Operands& operands) {
+  const auto& result = *operands.outputs[0];
+  return operands.step.kernel_type() == program::Operator::FullyConnected && result.rank() > 0 &&
+         result.num_elements() <= kFewShortPixels * result.shape.back();
 }
 
 // Whether a packed filter has exactly the panels of so many outputs.

@@ -163,7 +163,7 @@ std::size_t lay_out(Halves& halves, std::size_t count) {
 std::size_t bytes_of_filter(const Operands& operands) {
   constexpr std::size_t kCached = std::size_t{1} << 14;
   constexpr std::size_t kFewest = 2;
-  if (!has_short_filter(operands)) { return 0; }
+  if (!has_short_filter(operands) || reads_short_filter(operands)) { return 0; }
   const auto& filter = *operands.inputs[1];
   const std::size_t panels = std::max<std::size_t>(filter.shape.empty() ? 0 : filter.shape[0], 1);
   const std::size_t panel = 2 * filter.size / panels;

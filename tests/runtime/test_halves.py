@@ -202,8 +202,9 @@ def test_a_filter_of_halves_is_converted_by_panels(name, with_images):
                 made = session.run({k: v.astype(dtype) for k, v in feeds.items()})["o0"]
                 assert session.memory().weights_resident < 1.2 * halved.nbytes + 1024
             np.testing.assert_array_equal(made, exact.astype(dtype))
-    with pytest.raises(ProgramError, match="its working memory has 0 B"):
-        Session.of_pieces(one_step(kind, kernel, kept, [output]), kind)
+    if with_images or name != "FullyConnected of one row":  # which is read where it lies
+        with pytest.raises(ProgramError, match="its working memory has 0 B"):
+            Session.of_pieces(one_step(kind, kernel, kept, [output]), kind)
 
 
 def test_a_filter_of_halves_in_groups_or_tiles_is_refused():

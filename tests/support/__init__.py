@@ -13,7 +13,7 @@ Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
 `small_systems`, `operator_models`, `sixteen_bits`, `onnx_cases` of the onnx package,
 `tiny_programs`,
 `banded_programs`, `row_programs`, `coded_programs`, `detectors` that count their boxes,
-`caches` and `decoders` with states that grow, `cache_rows` of 8 bits,
+`caches` and `decoders` with states that grow, `cache_rows` of 8 bits, weights of `short_floats`,
 `two_memories`, `training_programs` that are also run here; for a range of sizes `sized_graphs`,
 `sized_programs`, and `ranged_programs` made of programs for fixed ones.
 

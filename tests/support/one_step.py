@@ -40,7 +40,7 @@ class Given:
     @property
     def size(self) -> int:
         """Bytes."""
-        return math.prod(self.shape) * np.dtype(self.type).itemsize
+        return self.dtype.num_bytes(math.prod(self.shape))
 
 
 def constant(array: np.ndarray, **quantisation: Any) -> Given:

@@ -75,6 +75,7 @@ ShortFilterConvolution<Short> of_short_filter(const Operands& operands, const Sl
   const auto& filter = *operands.inputs[1];
   const std::size_t panels = filter.shape[0];
   require(operands, panels > 0 && filter.size > 0, "its filter is empty");
+  if (reads_short_filter(operands)) { return {window, filter.as<Short>(), nullptr, 0, store}; }
   const std::size_t panel_bytes = filter.num_elements() / panels * sizeof(float);
   const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
   const std::size_t held = std::min(panels, std::max<std::size_t>(given / panel_bytes, 1));

@@ -46,6 +46,7 @@ from arenite.runtime.rewrites import (
     streamed,
     with_room,
     with_tiles,
+    without_rise,
 )
 
 ALIGNMENT = 64
@@ -242,8 +243,9 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
         weights = short_weights(
             program, may_round=is_asked_for, most_rows=None if takes_all else _FEW_ROWS
         )
-        if weights:
-            program = keep_short_weights(program, derive(program, rules()).problem, weights)
+        if weights and budget is None:
+            weights = without_rise(program, derive(program, rules()).problem, weights)
+        program = keep_short_weights(program, weights)
     if budget is not None:
         streaming = stream_weights(program, budget.bytes_of(program), budget.loading)
         program = streaming.program

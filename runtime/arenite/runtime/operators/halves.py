@@ -48,6 +48,10 @@ class KernelOperator(Operator):
 
     widens_filter: ClassVar[bool] = False
 
+    def widens_panels(self, operands: Operands) -> bool:
+        """Tell whether it needs working memory for such a filter."""
+        return self.widens_filter
+
     def kernel_scratch(self, operands: Operands) -> int:
         """Return the bytes of working memory of its kernel."""
         return 0
@@ -198,7 +202,7 @@ def _converted_inputs(operator: KernelOperator, operands: Operands) -> tuple[Ten
 def _filter_bytes(operator: KernelOperator, operands: Operands, cached: int) -> int:
     """Return the bytes of some panels of a filter of 16-bit floats, at least two."""
     weights = _short_filter(operator, operands)
-    if weights is None:
+    if weights is None or not operator.widens_panels(operands):
         return 0
     panel = _FLOAT_BYTES * weights.num_elements // weights.shape[0]
     panels = min(max(cached // panel, _FEWEST_PANELS), weights.shape[0])

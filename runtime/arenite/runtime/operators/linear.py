@@ -14,6 +14,9 @@ from arenite.runtime.operators.base import (
 )
 from arenite.runtime.operators.convolution import Convolution, filter_of
 
+_FEW_ROWS = 4
+"""Rows that are multiplied with weights of 16-bit floats where these lie."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullyConnected(Convolution):
@@ -30,6 +33,11 @@ class FullyConnected(Convolution):
     widens_filter: ClassVar[bool] = True
 
     tile_scratch: int = field(default=0, metadata={UNSTORED: True})
+
+    def widens_panels(self, operands: Operands) -> bool:
+        """Tell whether there are more rows than the kernel multiplies with weights as they lie."""
+        result = operands.result
+        return result is not None and int(result.num_elements) > _FEW_ROWS * result.shape[-1]
 
     def loaded_inputs(self) -> tuple[int, ...]:
         return (1,)

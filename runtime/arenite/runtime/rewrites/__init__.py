@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         keep_short_weights,
         short_weights,
         with_room,
+        without_rise,
     )
     from arenite.runtime.rewrites.heads import split_heads
     from arenite.runtime.rewrites.hop_program import Streamed, streamed
@@ -71,5 +72,5 @@ __all__ = [
     "pack_filters", "packed_filter", "packed_integer_filter", "quickest_first", "resident_bytes",
     "short_weights",
     "split_channels", "split_heads", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
-    "weight_bytes", "with_room", "with_tiles", "without_unread",
+    "weight_bytes", "with_room", "with_tiles", "without_rise", "without_unread",
 ]  # fmt: skip

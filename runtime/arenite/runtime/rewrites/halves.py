@@ -41,7 +41,7 @@ _FEW_VALUES = 256
 """Values that a codebook holds."""
 _SAMPLE = 4096
 """Weights of which the values are counted."""
-_WORTH_A_RISE = 64
+_WORTH_A_RISE = 16
 """Bytes that weights save for each one by which the largest load rises."""
 _LOWER_HALF = np.uint32(0xFFFF)
 _HALF_BITS = np.uint32(16)
@@ -100,51 +100,67 @@ def short_weights(
 
     Cost: O(weights).
     """
-    names = {
+    uses = Counter(name for step in program.steps for name in step.inputs if name)
+    taken = Counter(
         step.inputs[0 if isinstance(step.operator, Gather) else 1]
         for step in program.steps
         if _looks_up_floats(program, step)
         or (_may_have_short_filter(program, step) and _has_rows(program, step, most_rows))
+    )
+    found = {
+        name: _shortened(program.constants[name], may_round)
+        for name, count in taken.items()
+        if count == uses[name]
     }
-    found = ((name, _shortened(program.constants[name], may_round)) for name in sorted(names))
-    return {name: each for name, each in found if each is not None}
+    return {name: each for name, each in found.items() if each is not None}
 
 
-def keep_short_weights(program: Program, problem: Problem, weights: ShortWeights) -> Program:
+def keep_short_weights(program: Program, weights: ShortWeights) -> Program:
     """Return the program with these weights in 16 bits.
 
     The core converts a few panels of weights at a time, and the rows of a table that are looked
-    up. Weights stay as they are where the working memory for that would raise the largest load,
-    unless that is little of what they save.
+    up.
+
+    Args:
+        program: A program.
+        weights: Some of its weights.
+
+    Cost: O(tensors).
+    """
+    types = {
+        name: replace(program.tensors[name], dtype=dtype) for name, (_, dtype) in weights.items()
+    }
+    arrays = {name: array for name, (array, _) in weights.items()}
+    return replace(
+        program, tensors={**program.tensors, **types}, constants={**program.constants, **arrays}
+    )
+
+
+def without_rise(program: Program, problem: Problem, weights: ShortWeights) -> ShortWeights:
+    """Return the weights whose conversion does not raise the largest load.
+
+    Those are among them for which it rises by little of what they save.
 
     Args:
         program: A program.
         problem: Its records, in the same order.
-        weights: Some of its weights.
+        weights: Some of its weights in 16 bits.
 
-    Cost: O(weights + records x their steps).
+    Cost: O(records x their steps).
     """
     loads = np.zeros(len(program.steps) + 1, np.int64)
     for record in problem.records:
         loads[record.start : record.end] += record.size
-    uses = Counter(name for step in program.steps for name in step.inputs if name)
-    fitting: Counter[str] = Counter()
     most = int(loads.max())
+    halved = keep_short_weights(program, weights)
+    raising: set[str] = set()
     for step, load in zip(program.steps, map(int, loads), strict=False):
-        if step.inputs and step.inputs[0] in weights and _looks_up_floats(program, step):
-            fitting[step.inputs[0]] += 1
-        elif len(step.inputs) > 1 and step.inputs[1] in weights:
-            name = step.inputs[1]
-            filters = replace(program.tensors[name], dtype=DType.FLOAT16)
-            halved = replace(program, tensors={**program.tensors, name: filters})
+        for name in weights.keys() & {*step.inputs}:
             more = _scratch(halved, step) - _scratch(program, step)
             rise = load + align_up(more, _ALIGNMENT) - most
-            fitting[name] += rise * _WORTH_A_RISE <= weights[name][0].nbytes
-    tensors, constants = dict(program.tensors), dict(program.constants)
-    for name, (array, dtype) in weights.items():
-        if fitting[name] == uses[name]:
-            constants[name], tensors[name] = array, replace(tensors[name], dtype=dtype)
-    return replace(program, tensors=tensors, constants=constants)
+            if rise * _WORTH_A_RISE > weights[name][0].nbytes:
+                raising.add(name)
+    return {name: each for name, each in weights.items() if name not in raising}
 
 
 def _shortened(weights: Array, may_round: bool) -> tuple[Array, DType] | None:

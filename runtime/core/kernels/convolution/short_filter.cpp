@@ -10,9 +10,7 @@ namespace arenite {
 
 namespace {
 
-// Up to so many pixels are multiplied one by one: the panels are then in the second cache.
-constexpr std::size_t kFewPixels = 4;
-// Panels that are multiplied with all of them before others are.
+// Panels that are multiplied with all of a few pixels before others are: they stay in the cache.
 constexpr std::size_t kPanelsTogether = 8;
 
 // Some channels of an image.
@@ -63,7 +61,7 @@ template <typename Short>
 void convolve_short_filter(const ShortFilterConvolution<Short>& convolution,
                            const Image<const float>& source, const Image<float>& result,
                            RowRange rows, pthreadpool_t threads) {
-  if (is_pointwise(convolution.window) && rows.count * result.columns <= kFewPixels) {
+  if (is_pointwise(convolution.window) && rows.count * result.columns <= kFewShortPixels) {
     multiply_pixels(convolution, source, result, rows, threads);
     return;
   }

@@ -10,13 +10,16 @@
 
 namespace arenite {
 
+// Up to so many pixels, each made from one, are multiplied with the filter where it lies.
+constexpr std::size_t kFewShortPixels = 4;
+
 // A convolution of one group. Its filter, of Half or BFloat, is packed as that of a Convolution.
 template <typename Short>
 struct ShortFilterConvolution {
   SlidingWindow window;
   const Short* filter;
   float* panels;           // working memory: panels of the filter as 32-bit floats
-  std::size_t num_panels;  // that it holds, at least one
+  std::size_t num_panels;  // that it holds, at least one unless there are few pixels
   FloatStore store;
 };
 
