@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 
 from arenite.compression.blocks import with_blocks
 from arenite.compression.onnx_model import OnnxModel
-from arenite.pipeline.base.reading import Reading
+from arenite.pipeline.base.reading import Reading, StatedDims, lengths_of
 from arenite.pipeline.generation.lengths import decoder_dims
 from arenite.pipeline.making.fitting import Fitting
 from arenite.pipeline.making.programs import random_inputs
 from arenite.pipeline.session import Session
+from arenite.pipeline.targets.compiling import lower_model
+from arenite.planner import TensorKind
+from arenite.runtime.operators import BlockGather, Gather
 from arenite.runtime.targets.onnxruntime import stock_options, stock_session
 from bench.boards import run as running
 from bench.boards.board import board
@@ -32,12 +35,14 @@ from bench.harness.engines import OURS, compiled_entry, converted_peers, race
 from bench.harness.inputs import zoo_file
 from bench.harness.llama_cpp import LlamaCpp
 from bench.harness.measuring import interleaved, mean_processor_seconds, paired_ratios
+from bench.short_weights import with_short_weights
 from bench.zoo.decoders import language_model
 from bench.zoo.edge import bert_layers
 from bench.zoo.llama import smollm
 
 Array = NDArray[Any]
 _ENCODERS, _DECODING, _ARENAS = "Encoders", "One token of a decoder", "Arenas in bands"
+_CACHED = "Caches of 16 and 8 bits"
 _AS_C = "An encoder of 8-bit integers as C source"
 _PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "mnn": "MNN", "ncnn": "ncnn"}
 ENCODERS = ("bert-mini", "minilm-layers", "deit-tiny", "vit-tiny")
@@ -51,6 +56,7 @@ _BYTES = 166_912
 """Arena of the encoder as C: with 192 B more than tokens, results of a head, keys and values of
 another, bands are of single rows."""
 _CHUNK = 16
+_WEIGHTS = {32: "32-bit floats", 16: "16-bit floats", 4: "4 bits"}
 _KEPT = ("fp16", "int8")
 """Types of caches that are timed beside 32-bit floats."""
 _LLAMA, _CPP = "SmolLM-135M", "llama.cpp"
@@ -65,17 +71,13 @@ _AS_STOCK, _RIGHT = 1e-5, 1e-3
         "network": "", **dict.fromkeys(_PEERS.values(), ".2f"), "of the best": ".2f",
         "ours, ms": ".2f", "arena, B": "",
     }, _DECODING: {
-        "decoder": "", "weights": "", "cache": "", "beside ONNX Runtime": ".2f",
+        "decoder": "", "weights": "", "cache": "", "of reading": ".2f",
+        "beside ONNX Runtime": ".2f",
         "beside llama.cpp": ".2f", "ours, ms": ".2f", "ONNX Runtime, ms": ".2f",
         "llama.cpp, ms": ".2f", "arena, B": "", "difference": ".0e",
-        **{
-            f"{kind}: {column}": form
-            for kind in _KEPT
-            for column, form in (
-                ("of fp32", ".2f"), ("beside llama.cpp", ".2f"), ("arena, B", ""),
-                ("difference", ".0e"),
-            )
-        },
+    }, _CACHED: {
+        "decoder": "", "weights": "", "tokens": "", "cache": "", "of 32 bits": ".2f",
+        "beside llama.cpp": ".2f", "arena, B": "", "difference": ".0e",
     }, _ARENAS: {
         "tokens": "", "arena": "", "bytes": "", "times less": ".2f", "latency": ".2f",
         "predicted": ".2f",
@@ -96,11 +98,12 @@ def transformers(asked: Asked) -> Iterator[Row]:
 
     Times are of the processor, one thread, engines in turn; below 1 ours is faster. A decoder has
     a full cache and computes one token: in our sessions the cache is a state, ONNX Runtime takes
-    and returns it; ours is timed with caches of 16 and 8 bits, too. Weights of 4 bits are those of
-    `arenite compress --bits 4 --block 32`, and of the same file; llama.cpp, where it is installed,
-    has its own `Q4_0`. BERT-mini in bands is compared with itself whole. The encoder of 8-bit
-    integers has BERT-tiny's shape and 512 tokens, int8 in and out; its C source runs on emulated
-    boards and gives the bits of our runtime.
+    and returns it; ours is timed with caches of 16 and 8 bits, too. Weights of 16 bits have a Cast
+    behind them, those of 4 bits are of `arenite compress --bits 4 --block 32`, and of the same
+    file; llama.cpp, where it is installed, has its own `Q4_0`. Reading is NumPy's search for the
+    largest of as many bytes as a token has to read: weights and cache, once. BERT-mini in bands is
+    compared with itself whole. The encoder of 8-bit integers has BERT-tiny's shape and 512 tokens,
+    int8 in and out; its C source runs on emulated boards and gives the bits of our runtime.
     """
     tables = {"encoders": _encoders, "decoding": _decoding, "arenas": _arenas, "c": _as_c}
     for name in chosen(asked.given.tables, tables, "table"):
@@ -135,17 +138,17 @@ def _encoders(asked: Asked) -> Iterator[Row]:
 
 def _decoding(asked: Asked) -> Iterator[Row]:
     for name in chosen(asked.given.decoders, DECODERS, "decoder"):
-        for bits in (32, 4):
+        for bits, weights in _WEIGHTS.items():
             path = asked.folder / "decoder.onnx"
             model = DECODERS[name]()
             peer = _for_llama_cpp(model, asked.folder, bits) if name == _LLAMA else None
-            onnx.save(_with_matrices(model), path)
+            model = _with_matrices(model)
+            onnx.save(with_short_weights(model) if bits == 16 else model, path)
             if bits == 4:
                 onnx.save(with_blocks(OnnxModel(path), bits, 32)[0], path)
             for length in CACHES:
-                row = _token(asked, path, length, peer)
-                weights = "32-bit floats" if bits == 32 else "4 bits"
-                yield {TABLE: _DECODING, "decoder": name, "weights": weights, **row}
+                for row in _token(asked, path, length, peer):
+                    yield {"decoder": name, "weights": weights, **row}
 
 
 def _for_llama_cpp(model: onnx.ModelProto, folder: Path, bits: int) -> Path | None:
@@ -169,8 +172,8 @@ def _with_matrices(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
-    """Return how long the last token takes that a cache has room for.
+def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Iterator[Row]:
+    """Yield how long the last token takes that a cache has room for, of each type of cache.
 
     Args:
         peer: The model for llama.cpp; None to leave that out.
@@ -205,7 +208,9 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
         off = difference([logits], theirs()[:1])
         asked.require(off <= _AS_STOCK, f"{path.name} with {length} tokens: outputs")
         measure = partial(mean_processor_seconds, at_least_s=asked.given.seconds)
+        read = np.ones(_bytes_read(path, dims) // 8, np.int64)
         runs = {
+            "reading": partial(measure, read.max),
             "ours": partial(measure, partial(ours, session)),
             **{kind: partial(measure, partial(ours, each)) for kind, each in kept.items()},
             "theirs": partial(measure, theirs),
@@ -219,27 +224,41 @@ def _token(asked: Asked, path: Path, length: int, peer: Path | None) -> Row:
         seconds = interleaved(runs, asked.rounds)
         ratio = paired_ratios(seconds["ours"], seconds["theirs"])
         note(f"cache of {length}: {ratio.median:.2f} of onnxruntime, off by {off:.0e}")
-        beside: Row = {}
-        if peer is not None:
-            beside = {
-                f"beside {_CPP}": paired_ratios(seconds["ours"], seconds[_CPP]),
-                f"{_CPP}, ms": 1e3 * statistics.median(seconds[_CPP]),
-            }
-        for kind, each in kept.items():
-            off_by_rounding = difference([np.array(ours(each)["logits"])], [logits])
-            beside |= {
-                f"{kind}: of fp32": paired_ratios(seconds[kind], seconds["ours"]),
-                f"{kind}: arena, B": each.arena_bytes, f"{kind}: difference": off_by_rounding,
-            }  # fmt: skip
-            if peer is not None:
-                beside[f"{kind}: beside {_CPP}"] = paired_ratios(seconds[kind], seconds[_CPP])
-        return {
-            **beside,
-            "cache": length, "beside ONNX Runtime": ratio,
+        row: Row = {
+            TABLE: _DECODING, "cache": length, "beside ONNX Runtime": ratio,
             "ours, ms": 1e3 * statistics.median(seconds["ours"]),
             "ONNX Runtime, ms": 1e3 * statistics.median(seconds["theirs"]),
+            "of reading": paired_ratios(seconds["ours"], seconds["reading"]),
             "arena, B": session.arena_bytes, "difference": off,
         }  # fmt: skip
+        rows = {"ours": row}
+        for kind, each in kept.items():
+            off_by_rounding = difference([np.array(ours(each)["logits"])], [logits])
+            rows[kind] = {
+                TABLE: _CACHED, "tokens": length, "cache": kind,
+                "of 32 bits": paired_ratios(seconds[kind], seconds["ours"]),
+                "arena, B": each.arena_bytes, "difference": off_by_rounding,
+            }  # fmt: skip
+        if peer is not None:
+            row[f"{_CPP}, ms"] = 1e3 * statistics.median(seconds[_CPP])
+            for kind, stated in rows.items():
+                stated[f"beside {_CPP}"] = paired_ratios(seconds[kind], seconds[_CPP])
+        yield from rows.values()
+
+
+def _bytes_read(path: Path, dims: StatedDims) -> int:
+    """Return the bytes that a token reads at least: all weights but tables, and the states."""
+    program = lower_model(path, Reading(*lengths_of(dims, None))).program
+    weights = {
+        name
+        for step in program.steps
+        if not isinstance(step.operator, Gather | BlockGather)
+        for name in step.inputs
+        if name in program.constants
+    }
+    states = [each for each in program.tensors.values() if each.kind is TensorKind.STATE]
+    read = sum(program.constants[name].nbytes for name in weights)
+    return read + sum(int(each.size) for each in states)
 
 
 def _fed(tokens: Array, first: int, end: int) -> dict[str, Array]:

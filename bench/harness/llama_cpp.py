@@ -36,7 +36,7 @@ def write_gguf(
         heads: Of the queries.
         key_heads: Of keys and values.
         most: Most tokens of a text.
-        bits: 32 for floats, 4 for `Q4_0`: blocks of 32 with one scale each.
+        bits: 32 or 16 for floats, 4 for `Q4_0`: blocks of 32 with one scale each.
     """
     import gguf
 
@@ -62,11 +62,11 @@ def write_gguf(
     writer.add_rope_freq_base(10000.0)
     writer.add_vocab_size(len(words))
     writer.add_tokenizer_model("no_vocab")
-    kind = gguf.GGMLQuantizationType.F32 if bits == 32 else gguf.GGMLQuantizationType.Q4_0
+    kinds = gguf.GGMLQuantizationType
+    kind = {32: kinds.F32, 16: kinds.F16, 4: kinds.Q4_0}[bits]
 
     def add(name: str, matrix: NDArray[np.float32]) -> None:
-        matrix = np.ascontiguousarray(matrix)
-        stored = matrix if bits == 32 else gguf.quants.quantize(matrix, kind)
+        stored = gguf.quants.quantize(np.ascontiguousarray(matrix), kind)
         writer.add_tensor(f"{name}.weight", stored, raw_dtype=kind)
 
     ones = np.ones(features, np.float32)

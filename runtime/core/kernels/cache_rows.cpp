@@ -1,12 +1,73 @@
-#include "cache_rows.hpp"
+#include "kernels/highway_targets.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cache_rows.cpp"
+#include "hwy/foreach_target.h"
+// After them: compiled for each kind of processor.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cache_rows.hpp"
 #include "kernels/half.hpp"
-#include "kernels/processor.hpp"
+#include "kernels/lanes.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace arenite {
+namespace HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+ARENITE_LANE Lanes load_codes(const std::int8_t* from) {
+  return Lanes{static_cast<float>(from[0]), static_cast<float>(from[1]),
+               static_cast<float>(from[2]), static_cast<float>(from[3])};
+}
+#else
+namespace hn = hwy::HWY_NAMESPACE;
+
+ARENITE_LANE Lanes load_codes(const std::int8_t* from) {
+  const hn::Rebind<std::int8_t, LaneTag> bytes;
+  const hn::RebindToSigned<LaneTag> integers;
+  return hn::ConvertTo(LaneTag(), hn::PromoteTo(integers, hn::LoadU(bytes, from)));
+}
+#endif
+
+ARENITE_LANE void read_row(const std::byte* source, std::size_t width, float* target) {
+  const auto* codes = reinterpret_cast<const std::int8_t*>(source);
+  const std::byte* scales = source + width;
+  for (std::size_t first = 0; first < width; first += kCacheBlock) {
+    Half scale;
+    std::memcpy(&scale, scales, sizeof scale);
+    scales += sizeof scale;
+    const float unit = widened(scale);
+    if (first + kCacheBlock <= width) {
+      const Lanes units = all_lanes(unit);
+#pragma GCC unroll 8
+      for (std::size_t i = first; i < first + kCacheBlock; i += kLanes) {
+        store(multiply(units, load_codes(codes + i)), target + i);
+      }
+    } else {
+      for (std::size_t i = first; i < width; ++i) {
+        target[i] = unit * static_cast<float>(codes[i]);
+      }
+    }
+  }
+}
+
+void read_rows(const std::byte* source, std::size_t stride, std::size_t count, std::size_t width,
+               float* target) {
+  for (std::size_t row = 0; row < count; ++row) {
+    read_row(source + row * stride, width, target + row * width);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace arenite
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 
 namespace arenite {
 
@@ -54,23 +115,6 @@ ARENITE_INLINE void write_row(const float* row, std::size_t width, std::byte* ta
   }
 }
 
-ARENITE_INLINE void read_row(const std::byte* source, std::size_t width, float* target) {
-  const auto* codes = reinterpret_cast<const std::int8_t*>(source);
-  const std::byte* scales = source + width;
-  for (std::size_t first = 0; first < width; first += kCacheBlock) {
-    Half scale;
-    std::memcpy(&scale, scales, sizeof scale);
-    scales += sizeof scale;
-    const float unit = widened(scale);
-    float* const to = target + first;
-    if (first + kCacheBlock <= width) {
-      for (std::size_t i = 0; i < kCacheBlock; ++i) { to[i] = unit * codes[first + i]; }
-    } else {
-      for (std::size_t i = 0; i < width - first; ++i) { to[i] = unit * codes[first + i]; }
-    }
-  }
-}
-
 }  // namespace
 
 void write_cache_rows(const float* source, std::size_t count, std::size_t width,
@@ -84,11 +128,10 @@ void write_cache_rows(const float* source, std::size_t count, std::size_t width,
 
 void read_cache_rows(const std::byte* source, std::size_t stride, std::size_t count,
                      std::size_t width, float* target) {
-  with_widest_vectors([=] {
-    for (std::size_t row = 0; row < count; ++row) {
-      read_row(source + row * stride, width, target + row * width);
-    }
-  });
+  static const auto read = ARENITE_COPY(read_rows);
+  read(source, stride, count, width, target);
 }
 
 }  // namespace arenite
+
+#endif  // HWY_ONCE

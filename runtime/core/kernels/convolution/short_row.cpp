@@ -56,17 +56,29 @@ ARENITE_LANE void multiply_panels(const ShortRow<Short>& product, std::size_t ch
 #pragma GCC unroll 8
   for (std::size_t v = 0; v < Panels * kParts; ++v) { sums[v] = load(totals + v * kLanes); }
   const Short* from = product.filter + channel / kPanel * stride;
-  for (std::size_t k = 0; k < product.depth; ++k, from += kPanel) {
+  const auto add = [&](std::size_t k) {
     const Lanes factor = all_lanes(product.row[k]);
 #pragma GCC unroll 8
     for (std::size_t p = 0; p < Panels; ++p) {
 #pragma GCC unroll 4
       for (std::size_t part = 0; part < kParts; ++part) {
         Lanes& sum = sums[p * kParts + part];
-        sum = multiply_add(factor, load_widened(from + p * stride + part * kLanes), sum);
+        const Short* const weights = from + k * kPanel + p * stride + part * kLanes;
+        sum = multiply_add(factor, load_widened(weights), sum);
       }
     }
+  };
+  std::size_t k = 0;
+  for (; k + 2 <= product.depth; k += 2) {
+    // The line of the panels that come next: each panel is too short to be seen as a stream.
+#pragma GCC unroll 8
+    for (std::size_t p = 0; p < Panels; ++p) {
+      __builtin_prefetch(from + k * kPanel + (Panels + p) * stride);
+    }
+    add(k);
+    add(k + 1);
   }
+  if (k < product.depth) { add(k); }
   const Lanes min = all_lanes(product.min);
   const Lanes max = all_lanes(product.max);
 #pragma GCC unroll 8
