@@ -14,6 +14,7 @@ from arenite.planner.sizes import Dimension
 from arenite.runtime import ProgramError, Session, SizeRangeError
 from arenite.runtime.program import program_pieces
 from arenite.runtime.rewrites import Kernels
+from bench.short_weights import with_short_weights
 from support.edited_programs import edited
 from support.running import PoisonedSession
 from support.tiny_onnx import parse, save, with_random_weights
@@ -77,6 +78,22 @@ def test_a_range_may_be_that_of_a_shape(model, built):
     shapes = {"x": (1, 3, *size)}
     found = build_model(model, Reading(shapes=shapes), kernels=Kernels.DIRECT)
     assert found.parts == built.parts != []
+
+
+def test_weights_of_16_bits_are_in_the_file_once(tmp_path):
+    text = CHAIN.replace("x) => (y) <", "x, float[1,h,96] t) => (y, z) <float[96,96] d, ")
+    text = text.replace(
+        "y = Conv(s, c)",
+        "y = Conv(s, c) f = Constant<value = int64[1] {0}>() k = Constant<value = int64[1] {6}>()"
+        "e = Constant<value = int64[1] {9999}>() o = Constant<value = int64[1] {1}>()"
+        "u = Slice(t, f, e, o, k) z = MatMul(u, d)",  # few rows in the part, more in all
+    )
+    path = save(tmp_path, with_short_weights(with_random_weights(parse(text))))
+    found = build_model(path, Reading(dims={"h": RANGE}), kernels=Kernels.DIRECT)
+    assert found.parts
+    assert found.assemble().weights_size == found.compiled.assemble(found.plan).weights_size
+    few = build_model(path, Reading(dims={"h": Dimension("h", 8, 64, 8)}))
+    assert np.dtype(np.float16) in {each.dtype for each in few.compiled.program.constants.values()}
 
 
 def test_subranges_add_no_weights_and_little_memory(built, tmp_path):

@@ -193,7 +193,8 @@ def _with_subranges(
     part_reading = narrowed(reading, banded.program, middle) if middle > index else None
     if part_reading is not None:
         other, _ = _build(
-            lower_model(model, part_reading), part_reading, strategy=strategy, capacity=None,
+            lower_model(model, part_reading, part_of=banded.program), part_reading,
+            strategy=strategy, capacity=None,
             kernels=kernels, tune=None if tuning is None else lambda _: tuning, is_whole=False,
         )  # fmt: skip
         if other.arena_bytes <= room:

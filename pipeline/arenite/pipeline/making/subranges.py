@@ -73,8 +73,9 @@ def whole_within(
         if part is None:
             break
         compiled, outcome = _placed(
-            lower_model(model, part), part.limits, part.order_name, strategy
-        )
+            lower_model(model, part, part_of=banded.program), part.limits, part.order_name,
+            strategy,
+        )  # fmt: skip
         if outcome.plan.height > room:
             continue
         compiled = replace(compiled, kernels=kernels, tuning=banded.tuning, room=room)

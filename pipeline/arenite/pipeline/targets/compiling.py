@@ -26,7 +26,7 @@ from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.planner.placement import verify_sizes
 from arenite.planner.programs import OperatorSet, RowStep
-from arenite.runtime.operators import RuntimeOperator
+from arenite.runtime.operators import SHORT_FLOATS, RuntimeOperator
 from arenite.runtime.program import Assembly, Code, Weights, assemble
 from arenite.runtime.rewrites import (
     Activations,
@@ -220,10 +220,16 @@ def compile_model(
     return replace(lowered.compiled(found), kernels=kernels, tuning=tuning)
 
 
-def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
+def lower_model(
+    path: Path, reading: Reading | None = None, *, part_of: Program | None = None
+) -> Lowered:
     """Lower a model, for rewrites to change and `derive` to derive its records.
 
-    Args and errors are those of `compile_model`.
+    Other args and errors are those of `compile_model`.
+
+    Args:
+        part_of: A program of it for more sizes, which has weights in common with this one: they
+            have 16 bits where they have them there.
     """
     reading = reading or Reading()
     with about_file(path):
@@ -239,11 +245,17 @@ def lower_model(path: Path, reading: Reading | None = None) -> Lowered:
         program = keep_halves(program, narrow)
     streaming, budget = None, reading.weight_budget
     if reading.activations is not Activations.FP32:
-        takes_all = is_asked_for or narrow or budget is not None
+        takes_all = is_asked_for or narrow or budget is not None or part_of is not None
         weights = short_weights(
             program, may_round=is_asked_for, most_rows=None if takes_all else _FEW_ROWS
         )
-        if weights and budget is None:
+        if part_of is not None:
+            weights = {
+                name: each
+                for name, each in weights.items()
+                if name in part_of.tensors and part_of.tensors[name].dtype in SHORT_FLOATS
+            }
+        elif weights and budget is None:
             weights = without_rise(program, derive(program, rules()).problem, weights)
         program = keep_short_weights(program, weights)
     if budget is not None:

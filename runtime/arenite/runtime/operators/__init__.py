@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Unary,
         UnaryFunction,
     )
+    from arenite.runtime.operators.halves import SHORT_FLOATS
     from arenite.runtime.operators.linear import FullyConnected, MatMul
     from arenite.runtime.operators.movement import (
         Append,
@@ -90,7 +91,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "FLOAT_BYTES", "LARGEST_HEAD", "NO_PADDING", "PANEL", "UNSTORED",
+    "FLOAT_BYTES", "LARGEST_HEAD", "NO_PADDING", "PANEL", "SHORT_FLOATS", "UNSTORED",
     "AlongLastAxes", "Append", "ArgReduce", "Attention", "Binary", "BinaryFunction",
     "BlockGather", "BlockProduct", "CacheRows", "Clamped", "Conv2D", "Convert", "Convolution",
     "Copy",
