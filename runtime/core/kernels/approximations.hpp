@@ -21,6 +21,7 @@ struct Bounds {
   float error_end;  // erf is 1 from there on
   float ten;
   float lowest_less_one;  // e^x - 1 is -1 below it
+  float closed_gate;      // the sigmoid of -x for a gate that is closed
 };
 extern const Bounds kBounds;
 

@@ -23,18 +23,19 @@ namespace {
 using program::ReduceFunction;
 using program::Type;
 
-// Each function has an initial value, adds an element, and finishes the result. If each result has
-// one element, the output may be the input.
-template <typename T, typename Accumulate, typename Finish>
+// Each function has an initial value, adds an element, joins what was made of some elements and of
+// others, and finishes the result. If each result has one element, the output may be the input.
+template <typename T, typename Accumulate, typename Join, typename Finish>
 class ReduceStep final : public Step {
  public:
   ReduceStep(const Operands& operands, const ReduceLayout& layout, T start, Accumulate accumulate,
-             Finish finish)
+             Join join, Finish finish)
       : source_(operands.inputs[0]->as<T>()),
         target_(operands.outputs[0]->as<T>()),
         layout_(layout),
         initial_(start),
         accumulate_(accumulate),
+        join_(join),
         finish_(finish),
         threads_(operands.threads) {}
 
@@ -97,8 +98,24 @@ class ReduceStep final : public Step {
     target_[index] = finish_(total);
   }
 
+  // Of floats in several lanes, which is quicker and more exact.
   T accumulated(T total, const T* source, std::size_t run) const {
-    for (std::size_t i = 0; i < run; ++i) { total = accumulate_(total, source[i]); }
+    std::size_t done = 0;
+    if constexpr (std::is_same_v<T, float>) {
+      constexpr std::size_t kLanes = 16;
+      if (run >= 2 * kLanes) {
+        float lanes[kLanes];
+        for (float& lane : lanes) { lane = initial_; }
+        for (; done + kLanes <= run; done += kLanes) {
+#pragma GCC unroll 1
+          for (std::size_t lane = 0; lane < kLanes; ++lane) {
+            lanes[lane] = accumulate_(lanes[lane], source[done + lane]);
+          }
+        }
+        for (const float lane : lanes) { total = join_(total, lane); }
+      }
+    }
+    for (; done < run; ++done) { total = accumulate_(total, source[done]); }
     return total;
   }
 
@@ -107,17 +124,19 @@ class ReduceStep final : public Step {
   ReduceLayout layout_;
   T initial_;
   Accumulate accumulate_;
+  Join join_;
   Finish finish_;
   pthreadpool_t threads_;
 };
 
-template <typename T, typename Accumulate, typename Finish>
+template <typename T, typename Accumulate, typename Join, typename Finish>
 std::unique_ptr<Step> make(const Operands& operands, const ReduceLayout& layout, T start,
-                           Accumulate accumulate, Finish finish) {
+                           Accumulate accumulate, Join join, Finish finish) {
   // Networks spend no time on reductions of integers: they are compiled once for all functions.
   using Called = std::conditional_t<std::is_integral_v<T>, T (*)(T, T), Accumulate>;
-  return std::make_unique<ReduceStep<T, Called, Finish>>(operands, layout, start, accumulate,
-                                                         finish);
+  using Joined = std::conditional_t<std::is_integral_v<T>, T (*)(T, T), Join>;
+  return std::make_unique<ReduceStep<T, Called, Joined, Finish>>(operands, layout, start,
+                                                                 accumulate, join, finish);
 }
 
 template <typename T>
@@ -134,48 +153,46 @@ std::unique_ptr<Step> make_of(const Operands& operands, ReduceFunction function,
                               const ReduceLayout& layout, std::size_t count) {
   const auto same = [](T x) { return x; };
   const auto add = [](T a, T b) { return sum(a, b); };
+  const auto multiply = [](T a, T b) { return product(a, b); };
+  const auto larger = [](T a, T b) { return a > b ? a : b; };
+  const auto smaller = [](T a, T b) { return a < b ? a : b; };
   switch (function) {
-    case ReduceFunction::sum: return make<T>(operands, layout, T{0}, add, same);
+    case ReduceFunction::sum: return make<T>(operands, layout, T{0}, add, add, same);
     case ReduceFunction::mean:
-      return make<T>(operands, layout, T{0}, add, [count](T x) { return quotient(x, count); });
+      return make<T>(operands, layout, T{0}, add, add, [count](T x) { return quotient(x, count); });
     case ReduceFunction::maximum:
-      return make<T>(
-          operands, layout, std::numeric_limits<T>::lowest(),
-          [](T a, T b) { return a > b ? a : b; }, same);
+      return make<T>(operands, layout, std::numeric_limits<T>::lowest(), larger, larger, same);
     case ReduceFunction::minimum:
-      return make<T>(
-          operands, layout, std::numeric_limits<T>::max(), [](T a, T b) { return a < b ? a : b; },
-          same);
-    case ReduceFunction::product:
-      return make<T>(operands, layout, T{1}, [](T a, T b) { return product(a, b); }, same);
+      return make<T>(operands, layout, std::numeric_limits<T>::max(), smaller, smaller, same);
+    case ReduceFunction::product: return make<T>(operands, layout, T{1}, multiply, multiply, same);
     case ReduceFunction::l1:
-      return make<T>(operands, layout, T{0}, [](T a, T b) { return sum(a, magnitude(b)); }, same);
+      return make<T>(
+          operands, layout, T{0}, [](T a, T b) { return sum(a, magnitude(b)); }, add, same);
     case ReduceFunction::sum_square:
-      return make<T>(operands, layout, T{0}, [](T a, T b) { return sum(a, product(b, b)); }, same);
+      return make<T>(
+          operands, layout, T{0}, [](T a, T b) { return sum(a, product(b, b)); }, add, same);
     default: return nullptr;
   }
 }
 
 std::unique_ptr<Step> make_of_floats(const Operands& operands, ReduceFunction function,
                                      const ReduceLayout& layout, std::size_t count) {
+  const auto add = [](float a, float b) { return a + b; };
+  // log(e^a + e^b), one element after the other: no sum overflows.
+  const auto add_powers = [](float a, float b) {
+    const float top = std::max(a, b);
+    return std::isinf(top) ? top : top + std::log1p(std::exp(std::min(a, b) - top));
+  };
   switch (function) {
     case ReduceFunction::l2:
       return make<float>(
-          operands, layout, 0.0f, [](float a, float b) { return a + b * b; },
+          operands, layout, 0.0f, [](float a, float b) { return a + b * b; }, add,
           [](float x) { return std::sqrt(x); });
     case ReduceFunction::log_sum:
-      return make<float>(
-          operands, layout, 0.0f, [](float a, float b) { return a + b; },
-          [](float x) { return std::log(x); });
+      return make<float>(operands, layout, 0.0f, add, add, [](float x) { return std::log(x); });
     case ReduceFunction::log_sum_exp:
-      // log(e^a + e^b), one element after the other: no sum overflows.
-      return make<float>(
-          operands, layout, -std::numeric_limits<float>::infinity(),
-          [](float a, float b) {
-            const float top = std::max(a, b);
-            return std::isinf(top) ? top : top + std::log1p(std::exp(std::min(a, b) - top));
-          },
-          [](float x) { return x; });
+      return make<float>(operands, layout, -std::numeric_limits<float>::infinity(), add_powers,
+                         add_powers, [](float x) { return x; });
     default: return make_of<float>(operands, function, layout, count);
   }
 }

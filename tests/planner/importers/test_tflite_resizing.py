@@ -68,6 +68,9 @@ RIGHT: Mapping[str, tuple[str, Resized, list[Shape]]] = {
         "BATCH_MATMUL", asked([(4, 3), (5, 4)], {}, {"AdjX": True, "AdjY": True}, 1), [(3, 5)],
     ),
     "spectrum": ("RFFT2D", asked([(2, 1, 9), (2,)], {1: [1, 8]}, {}, 1), [(2, 1, 5)]),
+    "sizes of complex numbers": ("COMPLEX_ABS", asked([(2, 1, 5)], {}, {}, 1), [(2, 1, 5)]),
+    "real parts": ("REAL", asked([(2, 1, 5)], {}, {}, 1), [(2, 1, 5)]),
+    "imaginary parts": ("IMAG", asked([(2, 1, 5)], {}, {}, 1), [(2, 1, 5)]),
     "reshape by option": ("RESHAPE", asked([(4, 6)], {}, {"NewShape": (3, -1)}, 1), [(3, 8)]),
     "variable": ("READ_VARIABLE", asked([(1,)], {}, {}, 1), [(1,)]),
 }  # fmt: skip

@@ -169,6 +169,36 @@ def test_what_attention_is_made_of_becomes_one_step(name, tmp_path):
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
 
 
+ALL_HIDDEN = {
+    "by one condition": ("o = Where(h, l, p) ", "", "float[1] l = {-1e9}"),
+    "by a smaller number": ("o = Where(h, l, p) ", "", "float[1] l = {-1e4}"),
+    "by two conditions": (
+        "n = Where(h, l, p) o = Where(g, l, n) ", ", bool[6,6] g", "float[1] l = {-1e9}"),
+    "by a condition and an addend": (
+        "n = Where(h, l, p) o = Add(n, g) ", ", float[6,6] g", "float[1] l = {-1e9}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALL_HIDDEN)
+def test_keys_that_are_all_hidden_by_a_finite_score_weigh_the_same(name, tmp_path):
+    hidden, inputs, constants = ALL_HIDDEN[name]
+    text = decomposed(
+        f"p = MatMul(qt, kt) {hidden} w = Softmax<axis=-1>(o) ",
+        inputs=f", bool[2,1,6,6] h{inputs}", constants=constants,
+    )  # fmt: skip
+    path = save(tmp_path, parse(text))
+    assert "Softmax" not in {each.operator.label for each in lower_model(path).program.steps}
+    with PoisonedSession(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        feeds["a"] *= 30  # scores in hundreds, which would not vanish beside 1e9
+        feeds["h"] = np.random.default_rng(0).random((2, 1, 6, 6)) < 0.5
+        feeds["h"][0, 0, 3] = True
+        if "g" in feeds:
+            second = ~feeds["h"][1, 0]  # each key of the second batch is hidden once
+            feeds["g"] = np.where(second, np.float32(-3.4e38), 0).astype(feeds["g"].dtype)
+        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
+
+
 GUARDED = {
     "what is not a number": "n = IsNaN(w0) w = Where(n, zero, w0) ",
     "all scores are minus infinity": "e = Equal(o, none) i = Cast<to=7>(e) "

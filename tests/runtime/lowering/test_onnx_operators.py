@@ -252,6 +252,18 @@ CASES = {
     "float r = {0.7978845608}, float o = {1}, float h = {0.5}> {x = Mul(w, w) b = Mul(x, x) "
     "u = Mul(b, c) p = Add(u, o) n = Mul(x, p) q = Mul(n, r) e = Tanh(q) a = Add(e, o) "
     "k = Mul(a, h) y = Mul(x, k)}",
+    "cumulative sum of a constant along a list of one axis": "(float[4] x) => (y) "
+    "<float[4] k = {2,3,4,5}, int64[1] a = {0}> {c = CumSum(k, a) y = Mul(x, c)}",
+    "gelu of a product": "(float[2,6] w, float[2,6] z) => (y) <float r = {1.41421356}, "
+    "float o = {1}, float h = {0.5}> {x = Mul(w, z) d = Div(x, r) e = Erf(d) a = Add(e, o) "
+    "m = Mul(x, h) y = Mul(m, a)}",
+    "gelu of a scaled input": "(float[2,6] w) => (y) <float r = {1.41421356}, float o = {1}, "
+    "float h = {0.5}, float k = {0.7}> {x = Mul(w, k) d = Div(x, r) e = Erf(d) a = Add(e, o) "
+    "m = Mul(x, a) y = Mul(m, h)}",
+    "gelu by tanh of a half": "(float[2,6] w) => (y) <float c = {0.044715}, "
+    "float r = {0.7978845608}, float o = {1}, float h = {0.5}, float t = {3}, float d = {2}> "
+    "{x = Div(w, d) b = Pow(x, t) u = Mul(b, c) p = Add(x, u) q = Mul(p, r) e = Tanh(q) "
+    "a = Add(e, o) m = Mul(x, h) y = Mul(m, a)}",
     "what is nearly a gelu": "(float[2,6] x, float[2,6] z) => (y) <float c = {0.044715}, "
     "float r = {0.7978845608}, float o = {1}, float h = {0.5}> {b = Mul(c, x) s = Mul(z, b) "
     "u = Mul(x, s) p = Add(x, u) q = Mul(r, p) e = Tanh(q) a = Add(o, e) m = Mul(h, a) "

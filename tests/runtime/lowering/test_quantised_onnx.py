@@ -7,11 +7,12 @@ import onnx
 import onnxruntime
 import pytest
 
+import arenite
 from arenite.pipeline.targets.compiling import lower
 from arenite.planner.importers import load
 from arenite.runtime.operators import Convert
 from support.quantised_onnx import FORMS, quantised
-from support.running import PoisonedSession, build
+from support.running import PoisonedSession, build, reference_outputs
 from support.tiny_onnx import parse, save
 
 IMAGE = "(float[1,6,12,10] x) => (y)"
@@ -108,6 +109,19 @@ def test_a_filter_of_a_strange_scale_is_computed_or_left_to_onnxruntime(tmp_path
     own, expected, backends = outputs(save(tmp_path, model), tmp_path)
     assert backends[1] == backend
     np.testing.assert_allclose(own, expected, rtol=1e-6)
+
+
+def test_rows_of_a_table_have_the_scale_of_what_they_are_moved_to(tmp_path):
+    table = ",".join(map(str, range(24)))
+    text = (
+        f"(int64[1,5] i) => (y) <uint8[6,4] w = {{{table}}}, float s = {{0.5}}, uint8 z = {{3}}>"
+        "{ g = Gather(w, i) t = Transpose<perm=[1,0,2]>(g) y = DequantizeLinear(t, s, z) }"
+    )
+    path = save(tmp_path, parse(text, opset=17))
+    with arenite.Session(path) as session:
+        feeds = {"i": np.array([[0, 1, 2, 5, 3]])}
+        assert set(session.backends()) == {"arenite"}
+        np.testing.assert_array_equal(session.run(feeds)["y"], reference_outputs(path, feeds)["y"])
 
 
 def test_what_has_no_kernel_for_integers_is_computed_on_numbers(tmp_path):

@@ -71,6 +71,23 @@ def check(model: onnx.ModelProto, folder):
         assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-5)
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_closed_gates_leave_no_subnormal_states(kind, tmp_path):
+    model = layer(kind, "forward", has_states=False)
+    for tensor in model.graph.initializer:
+        if tensor.name == "B":
+            closed = np.full(tensor.dims, -88 if kind == "LSTM" else 88, np.float32)
+            tensor.CopyFrom(numpy_helper.from_array(closed, "B"))
+    path = save(tmp_path, model)
+    with PoisonedSession(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        made = session.run(feeds)
+    assert_same(made, reference_outputs(path, feeds), 1e-5)
+    for array in made.values():
+        sizes = np.abs(array)
+        assert not ((sizes > 0) & (sizes < np.finfo(np.float32).tiny)).any()
+
+
 @pytest.mark.parametrize("has_states", [False, True])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_an_lstm_gives_what_onnxruntime_gives(direction, has_states, tmp_path):

@@ -114,6 +114,13 @@ def test_a_constant_that_has_no_front_is_filled_in_the_run():
     assert added["kernel_type"] == "Binary"
 
 
+def test_a_constant_that_is_no_number_at_any_size_is_filled_in_the_run():
+    text = """(float[2,$n,4] x, bool[2,$n,4] m) => (y) <float zero = {0}> {
+        a = Shape(x) none = Div(zero, zero) b = Expand(none, a) y = Where(m, x, b) }"""
+    root = root_at(assembled(ranged(text, N)).root, {"n": 5})
+    assert [each["kernel_type"] for each in root["steps"]] == ["Copy", "Select"]
+
+
 def compared(root):
     """Return what does not depend on the plan; a pool with one position needs no strides."""
     for step in root["steps"]:

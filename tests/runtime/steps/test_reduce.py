@@ -56,6 +56,16 @@ def test_floats_are_reduced_over_any_axes(shape, function):
         np.testing.assert_allclose(reduce(array, function, axes), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("length", [31, 32, 33, 47, 48, 1000])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_long_runs_are_reduced_in_lanes(function, length):
+    array = GENERATOR.uniform(0.9, 1.1, (3, 2, length)).astype(np.float32)
+    for axes in ((2,), (1, 2), (0, 2)):
+        expected = FUNCTIONS[function](array.astype(np.float64), axes)
+        most = 1e-5 if function == "product" else 2e-6
+        np.testing.assert_allclose(reduce(array, function, axes), expected, rtol=most)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_one_element_is_reduced_to_one_where_it_lies(shape, function):

@@ -42,7 +42,7 @@ class Masks:
         self._makers = makers
         self._lengths = (batch, heads, num_queries, num_keys)
         self._scores = scores
-        self._constants: list[tuple[Array, Shape]] = []
+        self._constants: list[tuple[Array, Shape, bool]] = []
         self._made: list[tuple[str | Hidden, Shape]] = []
         self.is_causal = False
 
@@ -64,7 +64,7 @@ class Masks:
         if _is_causal(array, *self._lengths[2:]):
             self.is_causal = True
         elif array.any():
-            self._constants.append((array, shape))
+            self._constants.append((array, shape, isinstance(addend, Hidden)))
         return True
 
     def _four_axes(self, shape: Shape) -> Shape | None:
@@ -87,12 +87,10 @@ class Masks:
 
     def emitted(self, draft: ProgramDraft, hint: str) -> str:
         """Add the steps that make the addend of the operator; return its name, "" for none."""
-        parts = [
-            draft.constant(
-                np.ascontiguousarray(array.reshape(shape).transpose(0, 2, 1, 3)), f"{hint}/mask"
-            )
-            for array, shape in self._constants
-        ]
+        hiding, added = list[str](), list[str]()
+        for array, shape, hides in self._constants:
+            stored = np.ascontiguousarray(array.reshape(shape).transpose(0, 2, 1, 3))
+            (hiding if hides else added).append(draft.constant(stored, f"{hint}/mask"))
         for addend, shape in self._made:
             if isinstance(addend, Hidden):
                 condition = _by_tokens(draft, self._makers, addend.condition, shape, hint)
@@ -104,18 +102,24 @@ class Masks:
                 made = draft.emit(
                     Select(), (condition, *chosen), f"{hint}/mask", draft.shape(condition)
                 )
-                parts.append(made)
+                hiding.append(made)
             else:
-                parts.append(_by_tokens(draft, self._makers, addend, shape, hint))
-        if not parts:
-            return ""
-        total = parts[0]
-        for part in parts[1:]:
-            shape = tuple(map(largest, draft.shape(total), draft.shape(part)))
-            total = draft.emit(
-                Binary(function=BinaryFunction.ADD), (total, part), f"{hint}/masks", shape
-            )
-        return total
+                added.append(_by_tokens(draft, self._makers, addend, shape, hint))
+        # A key that two conditions hide is hidden as one that a single one does.
+        hidden = _joined(draft, hiding, BinaryFunction.MINIMUM, hint)
+        parts = [each for each in (hidden, *added) if each]
+        return _joined(draft, parts, BinaryFunction.ADD, hint)
+
+
+def _joined(draft: ProgramDraft, parts: Sequence[str], function: BinaryFunction, hint: str) -> str:
+    """Return what a function makes of masks, "" of none."""
+    if not parts:
+        return ""
+    total = parts[0]
+    for part in parts[1:]:
+        shape = tuple(map(largest, draft.shape(total), draft.shape(part)))
+        total = draft.emit(Binary(function=function), (total, part), f"{hint}/masks", shape)
+    return total
 
 
 def _by_tokens(

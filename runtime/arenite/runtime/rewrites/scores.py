@@ -1,5 +1,6 @@
 """Recognise the scores of attention: what a softmax reads that is made of queries and keys."""
 
+import math
 from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, replace
@@ -20,8 +21,10 @@ from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 
-_REPLACES = -1e8
-"""A score that is replaced by at most this is that plus the score."""
+_HIDES = -1e4
+"""A score that is replaced by at most this has the weight 0 beside one that is not."""
+_HIDDEN = -1e30
+"""An addend that leaves nothing of the score, so that keys that are all hidden weigh the same."""
 
 
 class Makers:
@@ -109,7 +112,7 @@ class Hidden:
     Attributes:
         condition: The tensor that decides.
         where: Value of the condition where scores are replaced.
-        score: What replaces them.
+        score: An addend that has the effect of what replaces them.
     """
 
     condition: str
@@ -281,11 +284,12 @@ class ScoreFinder:
         condition = step.inputs[0]
         for position in (1, 2):
             score = self._makers.scalar(step.inputs[3 - position])
-            if score is None or score > _REPLACES:
+            if score is None or not score <= _HIDES:
                 continue
             scores = self._below(step, position)
             if scores is not None:
-                return self._added(scores, step, Hidden(condition, position == 2, score))
+                addend = score if math.isinf(score) else _HIDDEN
+                return self._added(scores, step, Hidden(condition, position == 2, addend))
         return None
 
     def _below(self, step: Step, position: int) -> Scores | None:

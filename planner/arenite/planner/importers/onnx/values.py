@@ -234,6 +234,8 @@ class Values:
         try:
             if node.op_type == "DequantizeLinear" and feeds[input_name(1)].ndim < 2:
                 return [_dequantised(node, list(feeds.values()))]
+            if node.op_type == "CumSum":  # runtimes take an axis of one element, too
+                feeds[input_name(1)] = feeds[input_name(1)].reshape(())
             model = single_node_model(node, self._dialect, inputs, {})
             with np.errstate(all="ignore"):
                 return [

@@ -179,7 +179,7 @@ def _multiply_instead(t: OnnxTranslation) -> bool:
 
 
 def _power(t: OnnxTranslation) -> bool:
-    """Translate a power that is a square or a square root."""
+    """Translate a power that is a square, a square root or a reciprocal."""
     exponent = t.builder.array(t.source(1))
     if exponent is None or exponent.size != 1:
         return False

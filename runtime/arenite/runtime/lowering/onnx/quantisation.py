@@ -115,6 +115,14 @@ def _stated(model: Program) -> dict[str, Quantisation]:
             is_scale = 0 < scale < math.inf  # integer kernels and the program file need one
             if not is_scale or found.setdefault(name, quantisation) != quantisation:
                 doubtful.add(name)
+    for step in reversed(model.steps):  # what is moved has the scale of where it is moved to
+        is_move = step.operator.label in MOVES and step.outputs[0] not in doubtful
+        moved = found.get(step.outputs[0]) if is_move else None
+        source = step.inputs[0] if step.inputs else ""
+        if moved is None or model.tensors[source].dtype not in (DType.INT8, DType.UINT8):
+            continue
+        if found.setdefault(source, moved) != moved:
+            doubtful.add(source)
     return {name: each for name, each in found.items() if name not in doubtful}
 
 

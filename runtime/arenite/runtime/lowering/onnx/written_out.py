@@ -96,17 +96,30 @@ def _bounds(t: OnnxTranslation, clip: Step) -> tuple[float, float]:
 
 def _translate_gelu(t: OnnxTranslation) -> bool:
     """Translate half of x * (1 + gate(x)), in whichever order it is multiplied."""
-    names, number = _split(_factors(t, t.step, 2))
-    if len(names) != 2 or not _near(number, 0.5):
-        return False
-    for source, shifted in (names, names[::-1]):
-        sum_of_one = t.producers.get(shifted)
-        name = _operand(t, sum_of_one, {"Add": 1.0}) if sum_of_one is not None else None
-        gate = t.producers.get(name) if name is not None else None
-        function = _gelu(t, source, gate) if gate is not None else None
-        if function is not None:
-            return _finish(t, Unary(function=function), source)
+    for whole in ("", *_products(t, t.step, 2)):  # x may be a product itself
+        names, number = _split(_factors(t, t.step, 2, whole))
+        if len(names) != 2 or not _near(number, 0.5):
+            continue
+        for source, shifted in (names, names[::-1]):
+            sum_of_one = t.producers.get(shifted)
+            name = _operand(t, sum_of_one, {"Add": 1.0}) if sum_of_one is not None else None
+            gate = t.producers.get(name) if name is not None else None
+            function = _gelu(t, source, gate) if gate is not None else None
+            if function is not None:
+                return _finish(t, Unary(function=function), source)
     return False
+
+
+def _products(t: OnnxTranslation, product: Step, depth: int) -> list[str]:
+    """Return the products and quotients in a tree of Mul, of so many levels before the last."""
+    found: list[str] = []
+    for name in product.inputs:
+        producer = t.producers.get(name)
+        label = "" if producer is None else producer.operator.label
+        if producer is not None and depth > 0 and label in ("Mul", "Div"):
+            found.append(name)
+            found += _products(t, producer, depth - 1) if label == "Mul" else []
+    return found
 
 
 def _gelu(t: OnnxTranslation, source: str, gate: Step) -> UnaryFunction | None:
@@ -251,14 +264,11 @@ def _factors(t: OnnxTranslation, product: Step, depth: int, whole: str = "") -> 
         producer = t.producers.get(name)
         if array is not None and array.size == 1:
             found.append(float(array.reshape(-1)[0]))
-        elif (
-            producer is not None
-            and producer.operator.label == "Mul"
-            and depth > 0
-            and name != whole
-        ):
+        elif producer is None or depth == 0 or name == whole:
+            found.append(name)
+        elif producer.operator.label == "Mul":
             found.extend(_factors(t, producer, depth - 1, whole))
-        elif producer is not None and producer.operator.label == "Div" and depth > 0:
+        elif producer.operator.label == "Div":
             inner = _operand(t, producer, {"Div": 2.0})
             found.extend([name] if inner is None else [inner, 0.5])
         else:
