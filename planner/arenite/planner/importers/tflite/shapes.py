@@ -141,7 +141,8 @@ ELEMENTWISE: ShapesByCode = {
         ("ABS", "CAST", "CEIL", "COMPLEX_ABS", "COS", "DENSIFY", "DEQUANTIZE", "ELU", "EXP",
          "FLOOR", "GELU", "HARD_SWISH", "IMAG", "L2_NORMALIZATION", "LEAKY_RELU", "LOG",
          "LOGICAL_NOT", "LOGISTIC", "LOG_SOFTMAX", "NEG", "QUANTIZE", "REAL", "RELU", "RELU6",
-         "RELU_0_TO_1", "RELU_N1_TO_1", "REVERSE_V2", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT", "SQUARE", "TANH"),
+         "RELU_0_TO_1", "RELU_N1_TO_1", "REVERSE_V2", "ROUND", "RSQRT", "SIN", "SOFTMAX", "SQRT",
+         "SQUARE", "TANH"),
         _kept,
     ),
     **dict.fromkeys(
