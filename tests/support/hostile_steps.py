@@ -54,7 +54,7 @@ SOUND = {
         "Conv2D", (f16(1, 4, 4, 2), weights(1, 3, 3, 2, 16, dtype="float16"), weights(3)),
         (f16(1, 2, 2, 3),), scratch=4 * 16 * 2 * 9 + 192),
     "product of halves": OneStep(
-        "FullyConnected", (f32(2, 8), weights(1, 8, 16, dtype="float16")), (f32(2, 3),),
+        "FullyConnected", (f32(5, 8), weights(1, 8, 16, dtype="float16")), (f32(5, 3),),
         scratch=4 * 16 * 8),
     "gates of halves": OneStep(
         "Svdf", (f16(1, 2), weights(4, 2), weights(4, 3), None, f32(1, 4, 3)), (f16(1, 4),),

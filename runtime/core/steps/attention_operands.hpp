@@ -88,8 +88,6 @@ struct AttentionShapes {
     const auto& result = *operands.outputs[0];
     require(operands, queries.shape[0] == result.shape[0] && queries.shape[1] == result.shape[1],
             "its output has another number of queries");
-    require(operands, queries.shape[2] % heads == 0, "its heads do not divide its queries");
-    require(operands, result.shape[2] % heads == 0, "its heads do not divide its output");
     require(operands, keys.count == values.count, "it has more keys than values, or fewer");
     require(operands, depth <= kLargestHead && values.width <= kLargestHead,
             "a head has more than 256 elements");
@@ -102,6 +100,10 @@ struct AttentionShapes {
             "its heads are no multiple of those of its keys");
     require(operands, operands.inputs[kQueries]->rank() == 3 && operands.outputs[0]->rank() == 3,
             "its queries and its output must have 3 axes");
+    require(operands, operands.inputs[kQueries]->shape[2] % heads == 0,
+            "its heads do not divide its queries");
+    require(operands, operands.outputs[0]->shape[2] % heads == 0,
+            "its heads do not divide its output");
     return operands.inputs[kQueries]->shape[0];
   }
 };
