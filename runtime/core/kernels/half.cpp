@@ -97,7 +97,9 @@ __attribute__((target("avx,f16c"))) void narrow_by_f16c(const float* source, Hal
 }
 
 Widen widen_kernel() { return vectors() != Vectors::any ? widen_by_f16c : widen_for_any; }
-WidenRows widen_rows_kernel() { return vectors() != Vectors::any ? widen_rows_by_f16c : widen_rows_for_any; }
+WidenRows widen_rows_kernel() {
+  return vectors() != Vectors::any ? widen_rows_by_f16c : widen_rows_for_any;
+}
 Narrow narrow_kernel() { return vectors() != Vectors::any ? narrow_by_f16c : narrow_for_any; }
 
 #else

@@ -11,32 +11,11 @@ namespace arenite {
 
 namespace {
 
-// `Parts` vectors of channels of each pixel.
+// Adds all products of some pixels to their sums.
 template <typename Vectors, std::size_t Pixels, std::size_t Parts>
-ARENITE_FOR_VECTORS void make_pixels(const Int8Tile& tile, std::size_t pixel) {
+ARENITE_FOR_VECTORS ARENITE_INLINE void add_all(const Int8Tile& tile, std::size_t pixel,
+                                                typename Vectors::Vector (&sums)[Pixels * Parts]) {
   using Vector = typename Vectors::Vector;
-  constexpr std::size_t kLanes = Vectors::kLanes;
-  constexpr std::size_t kCount = Pixels * Parts;
-  Vector sums[kCount];
-  if (tile.is_first) {
-#pragma GCC unroll 28
-    for (std::size_t v = 0; v < kCount; ++v) {
-      sums[v] = Vectors::load(tile.start + v % Parts * kLanes);
-    }
-  } else {
-    const std::int32_t* from = tile.sums_of(pixel);
-    const std::size_t step_sums = tile.step_sums;
-#pragma GCC unroll 28
-    for (std::size_t v = 0; v < kCount; ++v) {
-      sums[v] = Vectors::load(from + v / Parts * step_sums + v % Parts * kLanes);
-    }
-  }
-  if (tile.addends != nullptr) {
-#pragma GCC unroll 28
-    for (std::size_t v = 0; v < kCount; ++v) {
-      sums[v] = Vectors::add(sums[v], Vectors::all(tile.addends[pixel + v / Parts]));
-    }
-  }
   // An address is one of two pixels and a register, scaled by 1, 2, 4 or 8.
   const std::size_t step = tile.step;
   const std::size_t three = opaque(3 * step);
@@ -74,6 +53,93 @@ ARENITE_FOR_VECTORS void make_pixels(const Int8Tile& tile, std::size_t pixel) {
       from += Vectors::kQuadBytes;
       weights += kInt8Panel * kInt8Quad;
     } while (from < end);
+  }
+}
+
+// Adds the products of one quad of the depth.
+template <typename Vectors, std::size_t Pixels, std::size_t Parts>
+ARENITE_FOR_VECTORS ARENITE_INLINE void add_quad(const Int8Tile& tile, const std::uint8_t* from,
+                                                 const std::int8_t* weights, std::size_t quad,
+                                                 typename Vectors::Vector* sums) {
+#pragma GCC unroll 4
+  for (std::size_t p = 0; p < Pixels; ++p) {
+    const auto source = Vectors::source(from + p * tile.step + quad * Vectors::kQuadBytes, 0);
+#pragma GCC unroll 2
+    for (std::size_t j = 0; j < Parts; ++j) {
+      const std::int8_t* const part = weights + j * Vectors::part_bytes(tile.panel_bytes);
+      Vectors::add_products(sums[p * Parts + j], source,
+                            Vectors::factors(part + quad * kInt8Panel * kInt8Quad, 0));
+    }
+  }
+}
+
+// Adds all products of few pixels, to `Chains` sums each in turn: a sum alone would wait for the
+// product before it.
+template <typename Vectors, std::size_t Pixels, std::size_t Parts, std::size_t Chains>
+ARENITE_FOR_VECTORS ARENITE_INLINE void add_in_chains(const Int8Tile& tile, std::size_t pixel,
+                                                      typename Vectors::Vector* sums) {
+  constexpr std::size_t kCount = Pixels * Parts;
+  typename Vectors::Vector chains[Chains * kCount];
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < Chains * kCount; ++v) {
+    chains[v] = v < kCount ? sums[v] : Vectors::all(0);
+  }
+  const std::int8_t* weights = tile.weights;
+  for (std::size_t run = 0; run < tile.num_runs; ++run) {
+    const std::uint8_t* from = tile.runs[run] + pixel * tile.step;
+    std::size_t quad = 0;
+    for (; quad + Chains <= tile.quads; quad += Chains) {
+#pragma GCC unroll 4
+      for (std::size_t c = 0; c < Chains; ++c) {
+        add_quad<Vectors, Pixels, Parts>(tile, from, weights, quad + c, chains + c * kCount);
+      }
+    }
+    for (; quad < tile.quads; ++quad) {
+      add_quad<Vectors, Pixels, Parts>(tile, from, weights, quad, chains);
+    }
+    weights += tile.quads * kInt8Panel * kInt8Quad;
+  }
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < kCount; ++v) {
+    sums[v] = chains[v];
+#pragma GCC unroll 4
+    for (std::size_t c = 1; c < Chains; ++c) {
+      sums[v] = Vectors::add(sums[v], chains[c * kCount + v]);
+    }
+  }
+}
+
+// `Parts` vectors of channels of each pixel.
+template <typename Vectors, std::size_t Pixels, std::size_t Parts>
+ARENITE_FOR_VECTORS void make_pixels(const Int8Tile& tile, std::size_t pixel) {
+  using Vector = typename Vectors::Vector;
+  constexpr std::size_t kLanes = Vectors::kLanes;
+  constexpr std::size_t kCount = Pixels * Parts;
+  Vector sums[kCount];
+  if (tile.is_first) {
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      sums[v] = Vectors::load(tile.start + v % Parts * kLanes);
+    }
+  } else {
+    const std::int32_t* from = tile.sums_of(pixel);
+    const std::size_t step_sums = tile.step_sums;
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      sums[v] = Vectors::load(from + v / Parts * step_sums + v % Parts * kLanes);
+    }
+  }
+  if (tile.addends != nullptr) {
+#pragma GCC unroll 28
+    for (std::size_t v = 0; v < kCount; ++v) {
+      sums[v] = Vectors::add(sums[v], Vectors::all(tile.addends[pixel + v / Parts]));
+    }
+  }
+  constexpr std::size_t kChains = Vectors::kPasses == 1 && kCount <= 4 ? (kCount < 4 ? 4 : 2) : 1;
+  if constexpr (kChains > 1) {
+    add_in_chains<Vectors, Pixels, Parts, kChains>(tile, pixel, sums);
+  } else {
+    add_all<Vectors, Pixels, Parts>(tile, pixel, sums);
   }
   if (!tile.is_last) {
     std::int32_t* to = tile.sums_of(pixel);
