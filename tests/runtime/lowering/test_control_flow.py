@@ -169,3 +169,59 @@ def test_what_is_known_inside_a_branch_is_still_asked_of_the_run(tmp_path: Path)
         }
     """
     compare(tmp_path, text, {"c": True}, {"c": False})
+
+
+COUNTED = """
+    (float[7, 3] x, float[3] start) => (float[N, 3] y)
+    <int64 most = {9}, bool go = {1}, int32 zero = {0}, int64[1] three = {3}, float[1,3] w> {
+        counted, last, rows = Loop (most, go, zero, start) <
+            body = b (int64 i, bool again, int32 c, float[3] s) => (more, c1, s1, o) {
+                one = Constant<value = int32 {1}> ()
+                seven = Constant<value = float {7.0}> ()
+                c1 = Add(c, one)
+                row = Gather<axis=0>(x, c)
+                s1 = Add(s, row)
+                o = Identity(s1)
+                f = Cast<to=1>(c1)
+                more = Less(f, seven)
+            }>
+        shape = Shape(rows)
+        axis = Constant<value = int64[1] {0}> ()
+        count = Gather<axis=0>(shape, axis)
+        both = Concat<axis=0>(count, three)
+        spread = Expand(w, both)
+        y = Add(rows, spread)
+    }
+"""
+FOR_EVER = COUNTED.replace("most = {9}", "most = {2}")
+
+
+@pytest.mark.parametrize(("text", "times"), [(COUNTED, 7), (FOR_EVER, 2)], ids=["cond", "most"])
+def test_a_loop_that_counts_is_counted_before_the_run(
+    text: str, times: int, tmp_path: Path
+) -> None:
+    path = save(tmp_path, with_random_weights(parse(text)))
+    with PoisonedSession(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        made = session.run(feeds)
+        assert made["y"].shape == (times, 3)
+        assert_same(made, reference_outputs(path, feeds), 1e-6)
+
+
+def test_a_loop_beside_results_of_16_bits_is_lowered(tmp_path: Path) -> None:
+    text = """
+        (float[8] x, bool go) => (float[8] y) <int64 most = {3}> {
+            half = Cast<to=10>(x)
+            wide = Add(half, half)
+            last = Loop (most, go, wide) <
+                body = b (int64 i, bool again, float16[8] s) => (again1, s1) {
+                    again1 = Identity(again)
+                    s1 = Add(s, wide)
+                }>
+            y = Cast<to=1>(last)
+        }
+    """
+    path = save(tmp_path, parse(text))
+    with PoisonedSession(build(path, tmp_path)) as session:
+        feeds = random_feeds(session)
+        assert_same(session.run(feeds), reference_outputs(path, feeds), 1e-3)

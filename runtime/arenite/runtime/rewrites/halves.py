@@ -307,8 +307,8 @@ class _Halves:
             for step in self._program.steps:
                 if self._has_halves(step) and not self._runs(step):
                     roots = {self._program.root(name)[0] for name in (*step.reads, *step.writes)}
+                    left = left or not self._kept.isdisjoint(roots)
                     self._kept -= roots
-                    left = True
 
     def _has_halves(self, step: Step) -> bool:
         return any(is_half(self.tensor(name)) for name in (*step.reads, *step.writes))

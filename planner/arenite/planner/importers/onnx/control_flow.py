@@ -18,6 +18,7 @@ from arenite.planner.importers.onnx.node import Operand, Origin, attributes
 from arenite.planner.importers.onnx.operators import onnx_operator
 from arenite.planner.importers.onnx.order import captures, live_steps, without_dead_nodes
 from arenite.planner.importers.onnx.types import TensorType
+from arenite.planner.importers.onnx.values import Values
 from arenite.planner.importers.onnx.walk import Scope, Walk
 from arenite.planner.placement.problem import Problem
 from arenite.planner.programs.program import Program, Step
@@ -309,6 +310,8 @@ def _inline(
 
 
 _FIRST_SCAN_WITHOUT_BATCH = 9
+_MOST_COUNTED = 10_000
+"""Iterations of a Loop that are counted before the run at most."""
 
 
 def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Step]:
@@ -336,6 +339,8 @@ def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
     is_bound = False
     if stacked:
         count = _num_iterations(walk, trip_count, condition, walked)
+        if count is None and walk.values.get(condition.name) is not None:
+            count = _counted(walk, body, inner, (inputs, operands[2:], walked.outputs), trip_count)
         if count is None:
             count, is_bound = _most_iterations(walk, trip_count), True
         if count is None:
@@ -423,6 +428,61 @@ def _most_iterations(walk: Walk, trip_count: Operand) -> int | None:
     """Return how often the body of a Loop runs at most, None if it may run for ever."""
     count = walk.values.get(trip_count.name)
     return None if count is None else max(0, int(count.item()))
+
+
+def _counted(
+    walk: Walk,
+    body: onnx.GraphProto,
+    scope: Scope,
+    names: tuple[Sequence[str], Sequence[Operand], Sequence[str]],
+    trip_count: Operand,
+) -> int | None:
+    """Return how often the body of a Loop runs whose condition is made of what is known.
+
+    Exporters of recurrent layers count in a carried value, and end where it has counted all times.
+
+    Args:
+        scope: That of the body, which has been walked.
+        names: Its inputs, the operands that the carried ones begin with, and its outputs.
+        trip_count: How often it runs at most.
+
+    Cost: O(iterations x operators of the body).
+    """
+    inputs, given, outputs = names
+    calls = [
+        (
+            node,
+            walk.operands(node, scope),
+            [Operand(name, walk.types[name]) for name in _found(walk, node.output, scope)],
+        )
+        for node in body.node
+        if not any(each.type == onnx.AttributeProto.GRAPH for each in node.attribute)
+    ]
+    own = {*inputs, *(operand.name for _, _, made in calls for operand in made)}
+    outer = {op.name for _, read, _ in calls for op in read if op.type and op.name not in own}
+    constants = {name: walk.values.get(name) for name in outer}
+    carried = [walk.values.get(operand.name) for operand in given]
+    most = _most_iterations(walk, trip_count)
+    for number in range(_MOST_COUNTED if most is None else min(most, _MOST_COUNTED)):
+        known = {**constants, **dict(zip(inputs[2:], carried, strict=True))}
+        known |= {inputs[0]: np.asarray(number, np.int64), inputs[1]: np.asarray(True)}
+        values = Values(walk.values.folder, walk.dialect)
+        for name, array in known.items():
+            if array is not None:
+                values.add_array(name, array)
+        for node, read, made in calls:
+            values.add_computation(node, read, made)
+        goes_on = values.get(outputs[0])
+        if goes_on is None:
+            return None
+        if not goes_on.all():
+            return number + 1
+        carried = [values.get(name) for name in outputs[1 : 1 + len(carried)]]
+    return most if most is not None and most <= _MOST_COUNTED else None
+
+
+def _found(walk: Walk, names: Iterable[str], scope: Scope) -> list[str]:
+    return [walk.find(scope, name) for name in names if name]
 
 
 def _num_iterations(walk: Walk, trip_count: Operand, condition: Operand, body: Body) -> int | None:
