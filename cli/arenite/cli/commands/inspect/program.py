@@ -162,7 +162,7 @@ def _binds(program: ProgramFile, turn: int) -> str:
     live = program.live_at(turn)
     largest = [Held(tensor, size) for tensor, size in list(live.items())[:_NAMED]]
     held = ", ".join(f"{each.called} {both(each.size)}" for each in largest)
-    more = plural(len(live) - _NAMED, "more") if len(live) > _NAMED else ""
+    more = f"{grouped(len(live) - _NAMED)} more" if len(live) > _NAMED else ""
     return (
         f"Binds at turn {grouped(turn)}, {_turn(program, turn)}: "
         f"{both(sum(live.values()))} are live: {held}{', and ' + more if more else ''}."
