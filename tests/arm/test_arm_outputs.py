@@ -22,12 +22,15 @@ from arenite.planner import DType
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Activations, Loading, WeightBudget
 from arenite.strategies import find
+from bench.short_weights import with_short_weights
 from bench.zoo import NETWORKS, SMALL
 from support import tflite_networks
 from support.archives import unpack
+from support.cache_rows import rounded, row_bytes
 from support.coded_programs import build_coded, network
 from support.command_models import EXCEEDS_A_CACHE
 from support.edited_programs import edited_file
+from support.one_step import Given, one_step
 from support.shared_material import shared
 from support.tiny_onnx import parse, save, with_random_integers, with_random_weights
 from support.tiny_programs import accumulator, classifier
@@ -199,6 +202,51 @@ OPERATORS = {
 def test_kernels_give_this_machines_outputs(root, machine, tmp_path, text):
     path = save(tmp_path, with_random_weights(parse(text)))
     assert_agrees(root, machine, built(path, tmp_path / "one.arena"), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_weights_of_16_bits_give_this_machines_outputs(root, machine, tmp_path, kind):
+    text = """(float[3,90] x, float[20,90] y) => (a, b, c)
+        <float[90,200] w, float[90,77] v, float[300,40] t> { a = MatMul(x, w) b = MatMul(y, v)
+        i = ArgMax<axis=1, keepdims=0>(y) c = Gather(t, i) }"""
+    model = with_random_weights(parse(text))
+    for tensor in model.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor).copy()
+        array.flat[0] = 2.0**-40 if kind == "bfloat16" else 1 + 2.0**-9  # not of the other kind
+        tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    path = save(tmp_path, with_short_weights(model, kind))
+    made = build_program(
+        path, tmp_path / "short.arena", reading=Reading(), strategy=find("greedy-by-size")
+    )
+    types = {made.program.tensors[name].dtype.label for name in made.program.constants}
+    assert types == {kind}
+    assert_agrees(root, machine, tmp_path / "short.arena", tmp_path)
+
+
+def test_rows_of_a_cache_give_this_machines_outputs(root, machine, tmp_path):
+    draw = np.random.default_rng(0)
+    rows = draw.normal(0, 3, (1, 70, 2 * 48)).astype(np.float32)
+    kept = Given((1, 70, 2 * row_bytes(48)), "int8")
+    made = tmp_path / "rows.arena"
+    made.write_bytes(b"".join(one_step("CacheRows", {"width": 48}, [Given(rows.shape)], [kept])))
+    raw = emulated_outputs(root, machine, made, [rows], tmp_path)
+    stored = rounded(rows.reshape(70, 2, 48))
+    assert raw == stored.tobytes()
+    reading = tmp_path / "attention.arena"
+    for queries in (1, 9):  # one by one, and side by side
+        asked = draw.normal(0, 1, (1, queries, 4 * 48)).astype(np.float32)
+        kernel = {"heads": 4, "key_heads": 2, "scale": 0.2, "causal": True}
+        step = one_step(
+            "Attention", kernel, [Given(asked.shape), kept, kept], [Given(asked.shape)]
+        )
+        reading.write_bytes(b"".join(step))
+        feeds = [asked, stored, stored]
+        with Session(reading) as session:
+            named = dict(zip(("i0", "i1", "i2"), feeds, strict=True))
+            named |= {name: named[name].reshape(kept.shape) for name in ("i1", "i2")}
+            expected = session.run(named)
+        raw = emulated_outputs(root, machine, reading, feeds, tmp_path)
+        assert_equal(f"{queries} queries on {machine.processor}", expected, raw)
 
 
 @pytest.mark.parametrize("name", ["tiles of six", "sums of weights"])
