@@ -8,6 +8,7 @@ from arenite.planner import TensorKind
 from arenite.planner.errors import SizeError
 from arenite.runtime import Session
 from arenite.runtime.operators.attention import Attention
+from arenite.runtime.rewrites import Caches
 from support.caches import compiled
 from support.edited_programs import apart, file_of
 from support.running import PoisonedSession
@@ -117,6 +118,23 @@ def test_forty_tokens_are_those_of_caches_fed_by_hand(name, chunk, tmp_path):
         for each, rows in past.items():
             right = np.moveaxis(rows, shapes[each].index("p"), 0)
             np.testing.assert_allclose(one.states[each], right, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "most"), [(Caches.FP16, 1e-3), (Caches.INT8, 2e-2)])
+@pytest.mark.parametrize("name", MODELS)
+def test_caches_of_fewer_bits_are_near(name, kind, most, tmp_path):
+    exact, kept = (
+        compiled(tmp_path, model=MODELS[name], dims=dims_of(MODELS[name]), cache=each)
+        for each in (None, kind)
+    )
+    with (
+        Session.of_pieces([file_of(apart(exact))], "exact") as wide,
+        PoisonedSession([file_of(apart(kept))], guard=True) as narrow,
+    ):
+        for begin in range(0, TOKENS, 3):
+            feeds = feeds_of(name, begin, min(begin + 3, TOKENS))
+            right = wide.run(feeds)["y"]
+            assert np.abs(narrow.run(feeds)["y"] - right).max() < most * np.abs(right).max()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import onnx
 from arenite.pipeline.base import Reading
 from arenite.pipeline.base.reading import StatedDims, lengths_of
 from arenite.pipeline.targets.compiling import Compiled, compile_model
+from arenite.runtime.rewrites import Caches
 from support.tiny_onnx import parse, save
 
 CACHE = """(float[1,s,4] x, float[1,2,p,2] past) => (float[1,2,2] y, float[1,2,t,2] present)
@@ -17,8 +18,12 @@ DIMS = {"s": "1..4", "p": "0..9+"}
 
 
 def compiled(
-    folder: Path, text: str = CACHE, dims: StatedDims = DIMS, model: onnx.ModelProto | None = None
+    folder: Path,
+    text: str = CACHE,
+    dims: StatedDims = DIMS,
+    model: onnx.ModelProto | None = None,
+    cache: Caches | None = None,
 ) -> Compiled:
     """Return the program of a model, by default of that one, whose cache grows up to 9 rows."""
     path = save(folder, parse(text) if model is None else model)
-    return compile_model(path, Reading(*lengths_of(dims, None)))
+    return compile_model(path, Reading(*lengths_of(dims, None), cache=cache))
