@@ -120,7 +120,7 @@ def test_forty_tokens_are_those_of_caches_fed_by_hand(name, chunk, tmp_path):
             np.testing.assert_allclose(one.states[each], right, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("kind", "most"), [(Caches.FP16, 1e-3), (Caches.INT8, 2e-2)])
+@pytest.mark.parametrize(("kind", "most"), [(Caches.FP16, 2e-3), (Caches.INT8, 3e-2)])
 @pytest.mark.parametrize("name", MODELS)
 def test_caches_of_fewer_bits_are_near(name, kind, most, tmp_path):
     exact, kept = (
