@@ -16,7 +16,10 @@ def rounded(rows: NDArray[np.float32]) -> NDArray[np.int8]:
     codes, scales = [], []
     for first in range(0, rows.shape[-1], BLOCK):
         block = rows[..., first : first + BLOCK]
-        scale = (np.abs(block).max(-1, keepdims=True) / np.float32(127)).astype(np.float16)
+        largest = np.abs(block).max(-1, keepdims=True)
+        scale = (largest / np.float32(127)).astype(np.float16)
+        is_low = scale.astype(np.float32) * np.float32(127) < largest
+        scale = np.where(is_low, np.nextafter(scale, np.float16(np.inf)), scale)
         unit = scale.astype(np.float32)
         with np.errstate(divide="ignore"):
             factor = np.where(unit > 0, np.float32(1) / unit, np.float32(0))

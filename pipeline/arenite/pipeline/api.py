@@ -58,7 +58,7 @@ def plan(
         shapes: Shapes of inputs by name, ranges among them: `(1, 3, "32..1080", "32..1920")`.
         values: Inputs fixed at a value, by name.
         capacity: Most bytes that the arena may take; None for no limit.
-        activations: Type that results and weights are stored as: `fp16`, `int8` or `fp32`.
+        activations: Type that results and weights are stored as: `fp16` or `fp32`.
         cache: Type that caches of keys and values that grow are stored as: `fp16`, `int8` or
             `fp32`.
         time_limit_s: Seconds after which a search keeps its best result; None for no limit.

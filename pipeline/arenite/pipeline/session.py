@@ -30,7 +30,7 @@ class Session(ProgramSession):
         dims: Values of free dimensions of a model by name, or ranges such as `"1..512"`.
         shapes: Shapes of a model's inputs by name, ranges among them.
         values: Inputs of a model fixed at a value, by name.
-        activations: Type that results and weights are stored as: `fp16`, `int8` or `fp32`.
+        activations: Type that results and weights are stored as: `fp16` or `fp32`.
         cache: Type that caches of keys and values that grow are stored as: `fp16`, `int8` or
             `fp32`.
         threads: Number of threads that run kernels, at most 256. More than 1 helps large models on

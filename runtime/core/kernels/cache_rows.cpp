@@ -83,13 +83,18 @@ ARENITE_INLINE void round_block(const float (&block)[kCacheBlock],
                                 std::int8_t (&codes)[kCacheBlock], Half& scale) {
   constexpr std::size_t kLanes = 16;
   float lanes[kLanes] = {};
+  float zeros[kLanes] = {};  // unless an element is no number, or infinite
   for (std::size_t first = 0; first < kCacheBlock; first += kLanes) {
     for (std::size_t i = 0; i < kLanes; ++i) {
       const float size = std::abs(block[first + i]);
       lanes[i] = size > lanes[i] ? size : lanes[i];
+      zeros[i] += 0.0f * size;
     }
   }
-  scale = narrowed(*std::max_element(lanes, lanes + kLanes) / kMost);
+  float largest = *std::max_element(lanes, lanes + kLanes);
+  for (const float zero : zeros) { largest += zero; }
+  scale = narrowed(largest / kMost);
+  if (widened(scale) * kMost < largest) { ++scale.bits; }  // rounded up, so that all of them fit
   const float unit = widened(scale);
   const float factor = unit > 0.0f ? 1.0f / unit : 0.0f;
   for (std::size_t i = 0; i < kCacheBlock; ++i) {

@@ -13,7 +13,8 @@ constexpr std::size_t cache_row_bytes(std::size_t width) {
 }
 
 // Rounds `count` rows of `width` floats that follow one another. The element of a block that is
-// furthest from 0 becomes 127 or -127.
+// furthest from 0 becomes 127 or -127, or less if its scale is subnormal. Blocks with an element
+// that is no number, or infinite, or beyond 8.3 million, are not numbers.
 void write_cache_rows(const float* source, std::size_t count, std::size_t width, std::byte* target);
 
 // Writes the floats of rows that begin `stride` bytes apart one behind the other.

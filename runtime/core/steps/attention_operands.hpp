@@ -55,6 +55,8 @@ struct Heads {
     const std::size_t row = is_by_heads ? columns : columns / heads;
     if (view.type == program::Type::float16) { kind = RowKind::halves; }
     if (view.type == program::Type::int8 && !is_of_bytes(operands)) { kind = RowKind::bytes; }
+    require(operands, kind != RowKind::bytes || !view.is_quantised(),
+            "its keys or values are integers with a scale of their own beside queries of floats");
     require(operands, row == (kind == RowKind::bytes ? cache_row_bytes(width) : width),
             "its keys or values differ in length from its queries or its output");
     count = view.shape[is_by_heads ? 2 : 1];

@@ -154,16 +154,18 @@ std::unique_ptr<Step> make_of(const Operands& operands, ReduceFunction function,
   const auto same = [](T x) { return x; };
   const auto add = [](T a, T b) { return sum(a, b); };
   const auto multiply = [](T a, T b) { return product(a, b); };
-  const auto larger = [](T a, T b) { return a > b ? a : b; };
-  const auto smaller = [](T a, T b) { return a < b ? a : b; };
+  // Of a number and one that is none, the number.
+  const auto larger = [](T a, T b) { return b > a ? b : a; };
+  const auto smaller = [](T a, T b) { return b < a ? b : a; };
+  using Limits = std::numeric_limits<T>;
+  const T least = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  const T most = Limits::has_infinity ? Limits::infinity() : Limits::max();
   switch (function) {
     case ReduceFunction::sum: return make<T>(operands, layout, T{0}, add, add, same);
     case ReduceFunction::mean:
       return make<T>(operands, layout, T{0}, add, add, [count](T x) { return quotient(x, count); });
-    case ReduceFunction::maximum:
-      return make<T>(operands, layout, std::numeric_limits<T>::lowest(), larger, larger, same);
-    case ReduceFunction::minimum:
-      return make<T>(operands, layout, std::numeric_limits<T>::max(), smaller, smaller, same);
+    case ReduceFunction::maximum: return make<T>(operands, layout, least, larger, larger, same);
+    case ReduceFunction::minimum: return make<T>(operands, layout, most, smaller, smaller, same);
     case ReduceFunction::product: return make<T>(operands, layout, T{1}, multiply, multiply, same);
     case ReduceFunction::l1:
       return make<T>(
@@ -180,7 +182,7 @@ std::unique_ptr<Step> make_of_floats(const Operands& operands, ReduceFunction fu
   const auto add = [](float a, float b) { return a + b; };
   // log(e^a + e^b), one element after the other: no sum overflows.
   const auto add_powers = [](float a, float b) {
-    const float top = std::max(a, b);
+    const float top = a > b ? a : b;  // b if it is no number
     return std::isinf(top) ? top : top + std::log1p(std::exp(std::min(a, b) - top));
   };
   switch (function) {

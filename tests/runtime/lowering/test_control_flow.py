@@ -193,10 +193,13 @@ COUNTED = """
         y = Add(rows, spread)
     }
 """
+DEAD = COUNTED.replace("f = Cast", "dead = Mul(s, s) f = Cast")
 FOR_EVER = COUNTED.replace("most = {9}", "most = {2}")
 
 
-@pytest.mark.parametrize(("text", "times"), [(COUNTED, 7), (FOR_EVER, 2)], ids=["cond", "most"])
+@pytest.mark.parametrize(
+    ("text", "times"), [(COUNTED, 7), (DEAD, 7), (FOR_EVER, 2)], ids=["cond", "dead", "most"]
+)
 def test_a_loop_that_counts_is_counted_before_the_run(
     text: str, times: int, tmp_path: Path
 ) -> None:

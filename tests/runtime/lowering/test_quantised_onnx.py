@@ -124,6 +124,31 @@ def test_rows_of_a_table_have_the_scale_of_what_they_are_moved_to(tmp_path):
         np.testing.assert_array_equal(session.run(feeds)["y"], reference_outputs(path, feeds)["y"])
 
 
+BY_HAND = {
+    "integers made by a cast": "(float[2,8] u) => (y) <uint8 z = {3}, float s = {0.05}, "
+    "int64[1] sh = {16}, float k = {20}, float lo = {0}, float hi = {255}> {b = Mul(u, k) "
+    "e = Round(b) f = Clip(e, lo, hi) x = Cast<to=2>(f) a = Reshape(x, sh) "
+    "c = DequantizeLinear(a, s, z) y = Relu(c)}",
+    "integers that are read as numbers": "(int64[1,5] i) => (y, w) <uint8[6,4] t = {"
+    + ",".join(map(str, range(100, 124))) + "}, float s = {0.5}, uint8 z = {3}> {x = Gather(t, i) "
+    "a = Transpose<perm=[1,0,2]>(x) c = DequantizeLinear(a, s, z) d = Cast<to=1>(x) y = Relu(c) "
+    "w = Relu(d)}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_moved_integers_are_still_numbers_to_a_cast(name, tmp_path):
+    path = save(tmp_path, parse(BY_HAND[name], opset=17))
+    draw = np.random.default_rng(0)
+    feeds = {"u": draw.random((2, 8), np.float32)} if "made" in name else {
+        "i": draw.integers(0, 6, (1, 5))
+    }  # fmt: skip
+    with arenite.Session(path) as session:
+        made = session.run(feeds)
+    for key, right in reference_outputs(path, feeds).items():
+        np.testing.assert_array_equal(made[key], right)
+
+
 def test_what_has_no_kernel_for_integers_is_computed_on_numbers(tmp_path):
     text = (
         "(float[1,4] x) => (y) <float s = {0.05}, int8 z = {3}> {"

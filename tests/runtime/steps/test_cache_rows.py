@@ -35,6 +35,24 @@ def test_an_element_is_half_a_unit_of_its_block_away_at_most():
     assert away[:, :32].max() < away[:, 32:].max() / 10
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_makes_its_block_none(bad):
+    rows = np.ones((2, 64), np.float32)
+    rows[1, 40] = bad
+    with np.errstate(invalid="ignore"):
+        back = floats(made_of(rows, 64), 64)
+    assert np.isnan(back[1, 32:]).all()
+    np.testing.assert_allclose(back[0], 1, rtol=1e-3)
+    np.testing.assert_allclose(back[1, :32], 1, rtol=1e-3)
+
+
+def test_elements_of_subnormal_scales_are_a_unit_away_at_most():
+    sizes = np.geomspace(1e-8, 1e-3, 200, dtype=np.float32)[:, None]
+    rows = sizes * np.random.default_rng(3).uniform(-1, 1, (200, 32)).astype(np.float32)
+    away = np.abs(floats(made_of(rows, 32), 32) - rows).max(-1)
+    assert (away <= 0.501 * np.abs(rows).max(-1) / 127 * (1 + 2**-10) + 2.0**-25).all()
+
+
 def test_heads_of_a_row_are_rounded_apart():
     rows = np.random.default_rng(0).normal(0, 3, (3, 48)).astype(np.float32)
     by_heads = rounded(rows.reshape(3, 3, 16)).reshape(3, -1)

@@ -66,6 +66,18 @@ def test_long_runs_are_reduced_in_lanes(function, length):
         np.testing.assert_allclose(reduce(array, function, axes), expected, rtol=most)
 
 
+@pytest.mark.parametrize("length", [5, 50])
+def test_extremes_and_powers_at_the_end_of_numbers(length):
+    array = np.full((2, length), -np.inf, np.float32)
+    np.testing.assert_array_equal(reduce(array, "maximum", (1,)), [-np.inf] * 2)
+    np.testing.assert_array_equal(reduce(-array, "minimum", (1,)), [np.inf] * 2)
+    array = GENERATOR.uniform(1, 2, (2, length)).astype(np.float32)
+    array[1, 4 * length // 5] = np.nan
+    for name, extreme in (("maximum", np.nanmax), ("minimum", np.nanmin)):
+        np.testing.assert_array_equal(reduce(array, name, (1,)), extreme(array, 1))
+    assert np.isnan(reduce(array, "log_sum_exp", (1,))).tolist() == [False, True]
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_one_element_is_reduced_to_one_where_it_lies(shape, function):

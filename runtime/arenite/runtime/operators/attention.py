@@ -111,7 +111,8 @@ class CacheRows(RuntimeOperator):
 
     Reads x: ..., heads * width, float32. Makes as many rows of bytes, int8: of each head its
     `width` integers, then a scale, float16, for each block of 32 of them. An element is the
-    integer times the scale of its block, of which the element furthest from 0 is 127 or -127.
+    integer times the scale of its block, of which the element furthest from 0 is 127 or -127, or
+    less if the scale is subnormal.
     """
 
     number: ClassVar[int] = 66

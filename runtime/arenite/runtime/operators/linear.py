@@ -14,7 +14,7 @@ from arenite.runtime.operators.base import (
 )
 from arenite.runtime.operators.convolution import Convolution, filter_of
 
-_FEW_ROWS = 4
+_ROWS_BY_ROW = 4
 """Rows that are multiplied with weights of 16-bit floats where these lie."""
 
 
@@ -37,7 +37,7 @@ class FullyConnected(Convolution):
     def widens_panels(self, operands: Operands) -> bool:
         """Tell whether there are more rows than the kernel multiplies with weights as they lie."""
         result = operands.result
-        return result is not None and int(result.num_elements) > _FEW_ROWS * result.shape[-1]
+        return result is not None and int(result.num_elements) > _ROWS_BY_ROW * result.shape[-1]
 
     def loaded_inputs(self) -> tuple[int, ...]:
         return (1,)

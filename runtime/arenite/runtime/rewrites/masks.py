@@ -15,6 +15,8 @@ from arenite.runtime.rewrites.scores import Hidden, Makers
 
 HIDES = -1e4
 """An addend that is at most this hides a key: its weight is 0."""
+_HIDDEN = -1e30
+"""An addend that leaves nothing of a score, so that keys that are all hidden weigh the same."""
 
 
 class Masks:
@@ -42,7 +44,8 @@ class Masks:
         self._makers = makers
         self._lengths = (batch, heads, num_queries, num_keys)
         self._scores = scores
-        self._constants: list[tuple[Array, Shape, bool]] = []
+        self._constants: list[tuple[Array, Shape]] = []
+        self._hidden: list[tuple[Array, Shape, float]] = []
         self._made: list[tuple[str | Hidden, Shape]] = []
         self.is_causal = False
 
@@ -58,13 +61,15 @@ class Masks:
         if array is None:
             self._made.append((addend, shape))
             return True
-        if isinstance(addend, Hidden):
-            hidden = array == addend.where
-            array = np.where(hidden, np.float32(addend.score), np.float32(0))
-        if _is_causal(array, *self._lengths[2:]):
+        hidden = array == addend.where if isinstance(addend, Hidden) else None
+        score = addend.score if isinstance(addend, Hidden) else 0.0
+        numbers = array if hidden is None else _chosen(hidden, score)
+        if _is_causal(numbers, *self._lengths[2:]):
             self.is_causal = True
-        elif array.any():
-            self._constants.append((array, shape, isinstance(addend, Hidden)))
+        elif hidden is not None and hidden.any():
+            self._hidden.append((hidden, shape, score))
+        elif hidden is None and array.any():
+            self._constants.append((array, shape))
         return True
 
     def _four_axes(self, shape: Shape) -> Shape | None:
@@ -88,15 +93,20 @@ class Masks:
     def emitted(self, draft: ProgramDraft, hint: str) -> str:
         """Add the steps that make the addend of the operator; return its name, "" for none."""
         hiding, added = list[str](), list[str]()
-        for array, shape, hides in self._constants:
+        least = self._least()
+        for array, shape in (
+            *((_chosen(hidden, least or score), shape) for hidden, shape, score in self._hidden),
+            *self._constants,
+        ):
             stored = np.ascontiguousarray(array.reshape(shape).transpose(0, 2, 1, 3))
-            (hiding if hides else added).append(draft.constant(stored, f"{hint}/mask"))
+            is_hiding = len(hiding) < len(self._hidden)
+            (hiding if is_hiding else added).append(draft.constant(stored, f"{hint}/mask"))
         for addend, shape in self._made:
             if isinstance(addend, Hidden):
                 condition = _by_tokens(draft, self._makers, addend.condition, shape, hint)
                 low, none = (
                     draft.constant(np.full((1, 1, 1, 1), each, np.float32), f"{hint}/hidden")
-                    for each in (addend.score, 0.0)
+                    for each in (least or addend.score, 0.0)
                 )
                 chosen = (low, none) if addend.where else (none, low)
                 made = draft.emit(
@@ -106,9 +116,24 @@ class Masks:
             else:
                 added.append(_by_tokens(draft, self._makers, addend, shape, hint))
         # A key that two conditions hide is hidden as one that a single one does.
-        hidden = _joined(draft, hiding, BinaryFunction.MINIMUM, hint)
-        parts = [each for each in (hidden, *added) if each]
+        hidden_by = _joined(draft, hiding, BinaryFunction.MINIMUM, hint)
+        parts = [each for each in (hidden_by, *added) if each]
         return _joined(draft, parts, BinaryFunction.ADD, hint)
+
+    def _least(self) -> float:
+        """Return what hides keys in the place of one finite score, 0 if there is another mask.
+
+        Beside others the score itself says which keys are hidden more.
+        """
+        made = [addend for addend, _ in self._made]
+        scores = {score for *_, score in self._hidden}
+        scores |= {each.score for each in made if isinstance(each, Hidden)}
+        is_alone = not self._constants and all(isinstance(each, Hidden) for each in made)
+        return _HIDDEN if is_alone and len(scores) == 1 and np.isfinite([*scores]).all() else 0.0
+
+
+def _chosen(hidden: Array, score: float) -> Array:
+    return np.where(hidden, np.float32(score), np.float32(0))
 
 
 def _joined(draft: ProgramDraft, parts: Sequence[str], function: BinaryFunction, hint: str) -> str:

@@ -1,6 +1,5 @@
 """Recognise the scores of attention: what a softmax reads that is made of queries and keys."""
 
-import math
 from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, replace
@@ -21,10 +20,8 @@ from arenite.runtime.operators.linear import MatMul
 from arenite.runtime.operators.normalisation import Softmax
 from arenite.runtime.operators.reduction import Reduce, ReduceFunction
 
-_HIDES = -1e4
+_REPLACES = -1e8
 """A score that is replaced by at most this has the weight 0 beside one that is not."""
-_HIDDEN = -1e30
-"""An addend that leaves nothing of the score, so that keys that are all hidden weigh the same."""
 
 
 class Makers:
@@ -112,7 +109,7 @@ class Hidden:
     Attributes:
         condition: The tensor that decides.
         where: Value of the condition where scores are replaced.
-        score: An addend that has the effect of what replaces them.
+        score: What replaces them.
     """
 
     condition: str
@@ -284,12 +281,11 @@ class ScoreFinder:
         condition = step.inputs[0]
         for position in (1, 2):
             score = self._makers.scalar(step.inputs[3 - position])
-            if score is None or not score <= _HIDES:
+            if score is None or not score <= _REPLACES:
                 continue
             scores = self._below(step, position)
             if scores is not None:
-                addend = score if math.isinf(score) else _HIDDEN
-                return self._added(scores, step, Hidden(condition, position == 2, addend))
+                return self._added(scores, step, Hidden(condition, position == 2, score))
         return None
 
     def _below(self, step: Step, position: int) -> Scores | None:

@@ -310,8 +310,9 @@ def _inline(
 
 
 _FIRST_SCAN_WITHOUT_BATCH = 9
-_MOST_COUNTED = 10_000
-"""Iterations of a Loop that are counted before the run at most."""
+_MOST_CALLS, _MOST_OPERATORS, _MOST_CARRIED = 20_000, 200, 1024
+"""What counts the iterations of Loops before the run: most computations of a model, operators of a
+body, and elements of a value that it carries."""
 
 
 def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Step]:
@@ -446,43 +447,92 @@ def _counted(
         names: Its inputs, the operands that the carried ones begin with, and its outputs.
         trip_count: How often it runs at most.
 
-    Cost: O(iterations x operators of the body).
+    Cost: O(_MOST_CALLS) for all Loops of a model.
     """
     inputs, given, outputs = names
-    calls = [
-        (
-            node,
-            walk.operands(node, scope),
-            [Operand(name, walk.types[name]) for name in _found(walk, node.output, scope)],
-        )
-        for node in body.node
-        if not any(each.type == onnx.AttributeProto.GRAPH for each in node.attribute)
-    ]
-    own = {*inputs, *(operand.name for _, _, made in calls for operand in made)}
-    outer = {op.name for _, read, _ in calls for op in read if op.type and op.name not in own}
-    constants = {name: walk.values.get(name) for name in outer}
-    carried = [walk.values.get(operand.name) for operand in given]
+    carried = dict(zip(inputs[2:], outputs[1:], strict=False))
+    needed = _leading_to(outputs[0], carried, _calls(walk, body, scope))
+    if needed is None:
+        return None
+    calls, read = needed
+    made = {operand.name for call in calls for operand in call.outputs}
+    constants = {name: walk.values.get(name) for name in read - made - {*inputs}}
+    known = {
+        name: walk.values.get(operand.name)
+        for name, operand in zip(inputs[2:], given, strict=True)
+        if name in read
+    }
+    if any(array is None or array.size > _MOST_CARRIED for array in known.values()):
+        return None
     most = _most_iterations(walk, trip_count)
-    for number in range(_MOST_COUNTED if most is None else min(most, _MOST_COUNTED)):
-        known = {**constants, **dict(zip(inputs[2:], carried, strict=True))}
-        known |= {inputs[0]: np.asarray(number, np.int64), inputs[1]: np.asarray(True)}
+    budget = (_MOST_CALLS - walk.num_counted) // max(len(calls), 1)
+    for number in range(budget if most is None else min(most, budget)):
+        walk.num_counted += len(calls)
         values = Values(walk.values.folder, walk.dialect)
-        for name, array in known.items():
+        known |= {inputs[0]: np.asarray(number, np.int64), inputs[1]: np.asarray(True)}
+        for name, array in {**constants, **known}.items():
             if array is not None:
                 values.add_array(name, array)
-        for node, read, made in calls:
-            values.add_computation(node, read, made)
+        for call in calls:
+            values.add_computation(call.node, call.inputs, call.outputs)
         goes_on = values.get(outputs[0])
         if goes_on is None:
             return None
         if not goes_on.all():
             return number + 1
-        carried = [values.get(name) for name in outputs[1 : 1 + len(carried)]]
-    return most if most is not None and most <= _MOST_COUNTED else None
+        known = {name: values.get(carried[name]) for name in known if name in carried}
+    return most if most is not None and most <= budget else None
 
 
-def _found(walk: Walk, names: Iterable[str], scope: Scope) -> list[str]:
-    return [walk.find(scope, name) for name in names if name]
+@dataclass(frozen=True, slots=True)
+class _Call:
+    node: onnx.NodeProto
+    inputs: list[Operand]
+    outputs: list[Operand]
+
+
+def _calls(walk: Walk, body: onnx.GraphProto, scope: Scope) -> dict[str, _Call]:
+    """Return the operators of a walked body by what they make, but those that were left out."""
+    found: dict[str, _Call] = {}
+    for node in body.node:
+        if any(each.type == onnx.AttributeProto.GRAPH for each in node.attribute):
+            continue
+        try:
+            names = [walk.find(scope, name) for name in node.output if name]
+            call = _Call(
+                node, walk.operands(node, scope), [Operand(n, walk.types[n]) for n in names]
+            )
+        except ModelFormatError:  # nothing reads what it makes
+            continue
+        found |= dict.fromkeys(names, call)
+    return found
+
+
+def _leading_to(
+    name: str, carried: Mapping[str, str], calls: Mapping[str, _Call]
+) -> tuple[list[_Call], set[str]] | None:
+    """Return the operators that make a tensor, the first one first, and all that they read.
+
+    Carried values are made by the iteration before. None if there are too many.
+    """
+    read: set[str] = set()
+    found: dict[int, _Call] = {}
+    left = [name]
+    while left:
+        each = left.pop()
+        if each in read:
+            continue
+        read.add(each)
+        if each in carried:
+            left.append(carried[each])
+        call = calls.get(each)
+        if call is not None and id(call) not in found:
+            found[id(call)] = call
+            left += [operand.name for operand in call.inputs if operand.type]
+        if len(found) > _MOST_OPERATORS:
+            return None
+    order = {id(call): number for number, call in enumerate(calls.values())}
+    return sorted(found.values(), key=lambda call: order[id(call)]), read
 
 
 def _num_iterations(walk: Walk, trip_count: Operand, condition: Operand, body: Body) -> int | None:

@@ -107,6 +107,7 @@ class Walk:
         self.types: dict[str, TensorType] = {}
         self.constants: set[str] = set()
         self.values = Values(folder, self.dialect, weights=weights)
+        self.num_counted = 0
         self.bounded: set[str] = set()
         self.ranged: Ranged | None = None
         self._store: Store | None = None

@@ -115,11 +115,24 @@ def _stated(model: Program) -> dict[str, Quantisation]:
             is_scale = 0 < scale < math.inf  # integer kernels and the program file need one
             if not is_scale or found.setdefault(name, quantisation) != quantisation:
                 doubtful.add(name)
-    for step in reversed(model.steps):  # what is moved has the scale of where it is moved to
+    makers = {name: step.operator.label for step in model.steps for name in step.outputs}
+    readers: dict[str, set[str]] = {}
+    for step in model.steps:
+        for name in step.inputs:
+            readers.setdefault(name, set()).add(step.operator.label)
+    # What a table gives and others only move has the scale of where it is moved to. Operators
+    # that take the integers as numbers would be misled by one.
+    for step in reversed(model.steps):
         is_move = step.operator.label in MOVES and step.outputs[0] not in doubtful
         moved = found.get(step.outputs[0]) if is_move else None
         source = step.inputs[0] if step.inputs else ""
-        if moved is None or model.tensors[source].dtype not in (DType.INT8, DType.UINT8):
+        if (
+            moved is None
+            or source in model.output_tensors
+            or model.tensors[source].dtype not in (DType.INT8, DType.UINT8)
+            or makers.get(source) not in {"Gather", *MOVES}
+            or not readers[source] <= {"DequantizeLinear", *MOVES}
+        ):
             continue
         if found.setdefault(source, moved) != moved:
             doubtful.add(source)
