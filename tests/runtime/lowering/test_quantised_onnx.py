@@ -124,6 +124,22 @@ def test_rows_of_a_table_have_the_scale_of_what_they_are_moved_to(tmp_path):
         np.testing.assert_array_equal(session.run(feeds)["y"], reference_outputs(path, feeds)["y"])
 
 
+def test_the_front_of_a_table_of_bytes_is_moved_over_a_range(tmp_path):
+    table = ",".join(map(str, range(60)))
+    text = (
+        f"(float[n,3] x) => (y) <uint8[20,3] t = {{{table}}}, float s = {{0.5}}, uint8 z = {{3}}, "
+        "int64 zero = {0}, int64 one = {1}> { a = Shape(x) c = Gather(a, zero) "
+        "r = Range(zero, c, one) g = Gather(t, r) u = Transpose<perm=[1,0]>(g) "
+        "d = DequantizeLinear(u, s, z) e = Transpose<perm=[1,0]>(d) y = Add(x, e) }"
+    )
+    path = save(tmp_path, parse(text, opset=17))
+    with arenite.Session(path, dims={"n": "1..20"}) as session:
+        for n in (1, 7, 20):
+            feeds = {"x": np.random.default_rng(n).random((n, 3), np.float32)}
+            right = reference_outputs(path, feeds)["y"]
+            np.testing.assert_array_equal(session.run(feeds)["y"], right)
+
+
 BY_HAND = {
     "integers made by a cast": "(float[2,8] u) => (y) <uint8 z = {3}, float s = {0.05}, "
     "int64[1] sh = {16}, float k = {20}, float lo = {0}, float hi = {255}> {b = Mul(u, k) "

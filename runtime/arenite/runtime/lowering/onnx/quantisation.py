@@ -126,11 +126,12 @@ def _stated(model: Program) -> dict[str, Quantisation]:
         is_move = step.operator.label in MOVES and step.outputs[0] not in doubtful
         moved = found.get(step.outputs[0]) if is_move else None
         source = step.inputs[0] if step.inputs else ""
+        is_constant = moved is not None and model.tensors[source].kind is TensorKind.CONSTANT
         if (
             moved is None
             or source in model.output_tensors
             or model.tensors[source].dtype not in (DType.INT8, DType.UINT8)
-            or makers.get(source) not in {"Gather", *MOVES}
+            or not (is_constant or makers.get(source) in {"Gather", *MOVES})
             or not readers[source] <= {"DequantizeLinear", *MOVES}
         ):
             continue
