@@ -207,7 +207,7 @@ def test_kernels_give_this_machines_outputs(root, machine, tmp_path, text):
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_weights_of_16_bits_give_this_machines_outputs(root, machine, tmp_path, kind):
     text = """(float[3,90] x, float[20,90] y) => (a, b, c)
-        <float[90,200] w, float[90,77] v, float[300,40] t> { a = MatMul(x, w) b = MatMul(y, v)
+        <float[90,200] w, float[90,1100] v, float[300,40] t> { a = MatMul(x, w) b = MatMul(y, v)
         i = ArgMax<axis=1, keepdims=0>(y) c = Gather(t, i) }"""
     model = with_random_weights(parse(text))
     for tensor in model.graph.initializer:
