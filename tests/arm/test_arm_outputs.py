@@ -22,7 +22,6 @@ from arenite.planner import DType
 from arenite.runtime import Session
 from arenite.runtime.rewrites import Activations, Loading, WeightBudget
 from arenite.strategies import find
-from bench.short_weights import with_short_weights
 from bench.zoo import NETWORKS, SMALL
 from support import tflite_networks
 from support.archives import unpack
@@ -32,6 +31,7 @@ from support.command_models import EXCEEDS_A_CACHE
 from support.edited_programs import edited_file
 from support.one_step import Given, one_step
 from support.shared_material import shared
+from support.short_floats import shortened_model
 from support.tiny_onnx import parse, save, with_random_integers, with_random_weights
 from support.tiny_programs import accumulator, classifier
 
@@ -209,12 +209,7 @@ def test_weights_of_16_bits_give_this_machines_outputs(root, machine, tmp_path, 
     text = """(float[3,90] x, float[20,90] y) => (a, b, c)
         <float[90,200] w, float[90,1100] v, float[300,40] t> { a = MatMul(x, w) b = MatMul(y, v)
         i = ArgMax<axis=1, keepdims=0>(y) c = Gather(t, i) }"""
-    model = with_random_weights(parse(text))
-    for tensor in model.graph.initializer:
-        array = onnx.numpy_helper.to_array(tensor).copy()
-        array.flat[0] = 2.0**-40 if kind == "bfloat16" else 1 + 2.0**-9  # not of the other kind
-        tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
-    path = save(tmp_path, with_short_weights(model, kind))
+    path = save(tmp_path, shortened_model(text, kind))
     made = build_program(
         path, tmp_path / "short.arena", reading=Reading(), strategy=find("greedy-by-size")
     )

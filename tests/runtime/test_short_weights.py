@@ -16,10 +16,9 @@ from arenite.planner import DType
 from arenite.runtime import ProgramError, Session
 from arenite.runtime.operators import LoadWeights
 from arenite.runtime.rewrites import Activations, WeightBudget, weight_bytes
-from bench.short_weights import with_short_weights
 from support.decoders import DIMS, decoder_file
 from support.one_step import Given, constant, one_step
-from support.short_floats import KINDS, shortened, stored
+from support.short_floats import KINDS, shortened, shortened_model, stored
 from support.tiny_onnx import parse, save, with_random_weights
 
 DTYPES = {"float16": DType.FLOAT16, "bfloat16": DType.BFLOAT16}
@@ -32,20 +31,6 @@ CONVOLUTIONS = """(float[1,64,8,8] x) => (y) <float[256,64,3,3] a, float[512,256
 
 def floats(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def shortened_model(text, kind):
-    """Return a model whose matrices are of 16 bits, each behind a Cast as exporters write.
-
-    The first element is not of the other kind.
-    """
-    model = with_random_weights(parse(text))
-    for tensor in model.graph.initializer:
-        array = numpy_helper.to_array(tensor).copy()
-        if array.ndim > 1:
-            array.flat[0] = 2.0**-40 if kind == "bfloat16" else 1 + 2.0**-9
-            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
-    return with_short_weights(model, kind)
 
 
 def types_of(program):

@@ -159,7 +159,10 @@ class ProgramBuilder:
         sized = [axis for axis, length in enumerate(shape) if depends(length)]
         if not sized or (len(sized) == 1 and math.prod(shape[: sized[0]]) == 1):
             return self.constant(array, name, quantisation, shape)
-        if not array.size or not _are_same(array):
+        nan = array.dtype.kind == "f"
+        if not array.size or not np.array_equal(
+            array, np.broadcast_to(array.flat[0], shape=array.shape), equal_nan=nan
+        ):
             raise NotLoweredError(
                 f"constant {name!r} has other elements at each size of the range"
             )
@@ -535,9 +538,3 @@ class ProgramBuilder:
     ) -> StoredValue:
         self._storages[name] = DraftStorage(Tensor(name, dtype, stored_shape(shape, order), kind))
         return StoredValue(name, dtype, shape, order)
-
-
-def _are_same(array: Array) -> bool:
-    """Tell whether all elements are one number, or none is a number."""
-    first = array.flat[0]
-    return bool((array == first).all() or (first != first and (array != array).all()))

@@ -9,18 +9,16 @@ if TYPE_CHECKING:
     from arenite.runtime.rewrites.caches import grow_states
     from arenite.runtime.rewrites.channels import split_channels
     from arenite.runtime.rewrites.fusing import fold_pads, fuse_sums, without_unread
-    from arenite.runtime.rewrites.halves import (
-        Activations,
-        keep_halves,
-        keep_short_weights,
-        short_weights,
-        with_room,
-        without_rise,
-    )
+    from arenite.runtime.rewrites.halves import Activations, keep_halves, with_room
     from arenite.runtime.rewrites.heads import split_heads
     from arenite.runtime.rewrites.hop_program import Streamed, streamed
     from arenite.runtime.rewrites.hops import Hops, NotStreamedError, Padding, WindowStep
     from arenite.runtime.rewrites.kept_caches import Caches, keep_caches
+    from arenite.runtime.rewrites.kept_weights import (
+        keep_short_weights,
+        short_weights,
+        without_rise,
+    )
     from arenite.runtime.rewrites.lanes import (
         derive_ahead,
         load_ahead,

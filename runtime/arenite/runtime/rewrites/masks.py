@@ -92,15 +92,17 @@ class Masks:
 
     def emitted(self, draft: ProgramDraft, hint: str) -> str:
         """Add the steps that make the addend of the operator; return its name, "" for none."""
-        hiding, added = list[str](), list[str]()
-        least = self._least()
-        for array, shape in (
-            *((_chosen(hidden, least or score), shape) for hidden, shape, score in self._hidden),
-            *self._constants,
-        ):
+
+        def constant(array: Array, shape: Shape) -> str:
             stored = np.ascontiguousarray(array.reshape(shape).transpose(0, 2, 1, 3))
-            is_hiding = len(hiding) < len(self._hidden)
-            (hiding if is_hiding else added).append(draft.constant(stored, f"{hint}/mask"))
+            return draft.constant(stored, f"{hint}/mask")
+
+        least = self._least()
+        hiding = [
+            constant(_chosen(hidden, least or score), shape)
+            for hidden, shape, score in self._hidden
+        ]
+        added = [constant(array, shape) for array, shape in self._constants]
         for addend, shape in self._made:
             if isinstance(addend, Hidden):
                 condition = _by_tokens(draft, self._makers, addend.condition, shape, hint)

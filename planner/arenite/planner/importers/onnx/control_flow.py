@@ -14,11 +14,11 @@ import onnx
 
 from arenite.planner.errors import ModelFormatError, SizeError, UnsupportedModelError
 from arenite.planner.importers.onnx.call import text
+from arenite.planner.importers.onnx.loop_counts import counted_iterations
 from arenite.planner.importers.onnx.node import Operand, Origin, attributes
 from arenite.planner.importers.onnx.operators import onnx_operator
 from arenite.planner.importers.onnx.order import captures, live_steps, without_dead_nodes
 from arenite.planner.importers.onnx.types import TensorType
-from arenite.planner.importers.onnx.values import Values
 from arenite.planner.importers.onnx.walk import Scope, Walk
 from arenite.planner.placement.problem import Problem
 from arenite.planner.programs.program import Program, Step
@@ -310,9 +310,6 @@ def _inline(
 
 
 _FIRST_SCAN_WITHOUT_BATCH = 9
-_MOST_CALLS, _MOST_OPERATORS, _MOST_CARRIED = 20_000, 200, 1024
-"""What counts the iterations of Loops before the run: most computations of a model, operators of a
-body, and elements of a value that it carries."""
 
 
 def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list[Step]:
@@ -339,11 +336,12 @@ def walk_loop(walk: Walk, node: onnx.NodeProto, name: str, scope: Scope) -> list
     stacked = walked.types[len(carried) + 1 :]
     is_bound = False
     if stacked:
+        most = _most_iterations(walk, trip_count)
         count = _num_iterations(walk, trip_count, condition, walked)
         if count is None and walk.values.get(condition.name) is not None:
-            count = _counted(walk, body, inner, (inputs, operands[2:], walked.outputs), trip_count)
+            count = counted_iterations(walk, body, inner, operands[2:], most)
         if count is None:
-            count, is_bound = _most_iterations(walk, trip_count), True
+            count, is_bound = most, True
         if count is None:
             raise UnsupportedModelError(
                 name,
@@ -429,110 +427,6 @@ def _most_iterations(walk: Walk, trip_count: Operand) -> int | None:
     """Return how often the body of a Loop runs at most, None if it may run for ever."""
     count = walk.values.get(trip_count.name)
     return None if count is None else max(0, int(count.item()))
-
-
-def _counted(
-    walk: Walk,
-    body: onnx.GraphProto,
-    scope: Scope,
-    names: tuple[Sequence[str], Sequence[Operand], Sequence[str]],
-    trip_count: Operand,
-) -> int | None:
-    """Return how often the body of a Loop runs whose condition is made of what is known.
-
-    Exporters of recurrent layers count in a carried value, and end where it has counted all times.
-
-    Args:
-        scope: That of the body, which has been walked.
-        names: Its inputs, the operands that the carried ones begin with, and its outputs.
-        trip_count: How often it runs at most.
-
-    Cost: O(_MOST_CALLS) for all Loops of a model.
-    """
-    inputs, given, outputs = names
-    carried = dict(zip(inputs[2:], outputs[1:], strict=False))
-    needed = _leading_to(outputs[0], carried, _calls(walk, body, scope))
-    if needed is None:
-        return None
-    calls, read = needed
-    made = {operand.name for call in calls for operand in call.outputs}
-    constants = {name: walk.values.get(name) for name in read - made - {*inputs}}
-    known = {
-        name: walk.values.get(operand.name)
-        for name, operand in zip(inputs[2:], given, strict=True)
-        if name in read
-    }
-    if any(array is None or array.size > _MOST_CARRIED for array in known.values()):
-        return None
-    most = _most_iterations(walk, trip_count)
-    budget = (_MOST_CALLS - walk.num_counted) // max(len(calls), 1)
-    for number in range(budget if most is None else min(most, budget)):
-        walk.num_counted += len(calls)
-        values = Values(walk.values.folder, walk.dialect)
-        known |= {inputs[0]: np.asarray(number, np.int64), inputs[1]: np.asarray(True)}
-        for name, array in {**constants, **known}.items():
-            if array is not None:
-                values.add_array(name, array)
-        for call in calls:
-            values.add_computation(call.node, call.inputs, call.outputs)
-        goes_on = values.get(outputs[0])
-        if goes_on is None:
-            return None
-        if not goes_on.all():
-            return number + 1
-        known = {name: values.get(carried[name]) for name in known if name in carried}
-    return most if most is not None and most <= budget else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    node: onnx.NodeProto
-    inputs: list[Operand]
-    outputs: list[Operand]
-
-
-def _calls(walk: Walk, body: onnx.GraphProto, scope: Scope) -> dict[str, _Call]:
-    """Return the operators of a walked body by what they make, but those that were left out."""
-    found: dict[str, _Call] = {}
-    for node in body.node:
-        if any(each.type == onnx.AttributeProto.GRAPH for each in node.attribute):
-            continue
-        try:
-            names = [walk.find(scope, name) for name in node.output if name]
-            call = _Call(
-                node, walk.operands(node, scope), [Operand(n, walk.types[n]) for n in names]
-            )
-        except ModelFormatError:  # nothing reads what it makes
-            continue
-        found |= dict.fromkeys(names, call)
-    return found
-
-
-def _leading_to(
-    name: str, carried: Mapping[str, str], calls: Mapping[str, _Call]
-) -> tuple[list[_Call], set[str]] | None:
-    """Return the operators that make a tensor, the first one first, and all that they read.
-
-    Carried values are made by the iteration before. None if there are too many.
-    """
-    read: set[str] = set()
-    found: dict[int, _Call] = {}
-    left = [name]
-    while left:
-        each = left.pop()
-        if each in read:
-            continue
-        read.add(each)
-        if each in carried:
-            left.append(carried[each])
-        call = calls.get(each)
-        if call is not None and id(call) not in found:
-            found[id(call)] = call
-            left += [operand.name for operand in call.inputs if operand.type]
-        if len(found) > _MOST_OPERATORS:
-            return None
-    order = {id(call): number for number, call in enumerate(calls.values())}
-    return sorted(found.values(), key=lambda call: order[id(call)]), read
 
 
 def _num_iterations(walk: Walk, trip_count: Operand, condition: Operand, body: Body) -> int | None:

@@ -375,10 +375,8 @@ class Ranged:
                     expected: Array | None = np.array(flat, result.dtype).reshape(result.shape)
                 else:
                     expected = self.array_at(operand, point)
-                is_float = result.dtype.kind == "f"
-                if expected is not None and not np.array_equal(
-                    expected, result, equal_nan=is_float
-                ):
+                nan = result.dtype.kind == "f"
+                if expected is not None and not np.array_equal(expected, result, equal_nan=nan):
                     where = ", ".join(f"{name}={value}" for name, value in point.items())
                     raise SizeError(
                         f"operator {node.name!r} ({op_type(node)}): the elements of "

@@ -115,13 +115,20 @@ def _stated(model: Program) -> dict[str, Quantisation]:
             is_scale = 0 < scale < math.inf  # integer kernels and the program file need one
             if not is_scale or found.setdefault(name, quantisation) != quantisation:
                 doubtful.add(name)
+    _take_back(model, found, doubtful)
+    return {name: each for name, each in found.items() if name not in doubtful}
+
+
+def _take_back(model: Program, found: dict[str, Quantisation], doubtful: set[str]) -> None:
+    """Give what a table holds, and others only move, the scale of where it is moved to.
+
+    Operators that take the integers as numbers would be misled by one.
+    """
     makers = {name: step.operator.label for step in model.steps for name in step.outputs}
     readers: dict[str, set[str]] = {}
     for step in model.steps:
         for name in step.inputs:
             readers.setdefault(name, set()).add(step.operator.label)
-    # What a table gives and others only move has the scale of where it is moved to. Operators
-    # that take the integers as numbers would be misled by one.
     for step in reversed(model.steps):
         is_move = step.operator.label in MOVES and step.outputs[0] not in doubtful
         moved = found.get(step.outputs[0]) if is_move else None
@@ -137,7 +144,6 @@ def _stated(model: Program) -> dict[str, Quantisation]:
             continue
         if found.setdefault(source, moved) != moved:
             doubtful.add(source)
-    return {name: each for name, each in found.items() if name not in doubtful}
 
 
 def constants_of(model: Program) -> Constants:
