@@ -199,7 +199,6 @@ def exported(
         if function in text:
             size = f"{function}{', '.join(lengths)})"
         ports[kind].append((f"{name}_{kind}_{port}(arena)", size))
-    weights = folder / f"{name}_weights.bin"
     return Subject(
         sources=[folder / f"{name}.c", folder / f"{name}_weights.c"],
         header=header,
@@ -209,11 +208,8 @@ def exported(
         inputs=ports["input"],
         outputs=ports["output"],
         begin=f"{name}_reset(arena)",
-        defines={
-            f"{macro}_STEP(i)": "counter_poll()",
-            **({f"{macro}_WEIGHTS_FILE": f'"{weights}"'} if weights.exists() else {}),
-        },
-        flags=(*STANDARD, *STRICT, *optimised, "-include", "counter.h"),
+        defines={f"{macro}_STEP(i)": "counter_poll()"},
+        flags=(*STANDARD, *STRICT, *optimised, "-include", "counter.h", f"-I{folder}"),
     )
 
 

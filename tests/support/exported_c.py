@@ -116,11 +116,10 @@ def compiled(
         pytest.skip(f"needs {compiler}")
     written(export, folder)
     library = folder / "library.so"
-    weights = folder / f"{export.name}_weights.bin"
     language = ["-x", "c++"] if "++" in standard else []
     command = [
         compiler, standard, *WARNINGS, "-O1", "-fPIC", "-shared", "-ffp-contract=off", *flags,
-        f'-D{export.name.upper()}_WEIGHTS_FILE="{weights}"', "-o", str(library), *language,
+        f"-I{folder}", "-o", str(library), *language,
         "-include", str(folder / f"{export.name}_serial.h"),  # as clean as the rest
         str(folder / f"{export.name}.c"), str(folder / f"{export.name}_weights.c"),
     ]  # fmt: skip

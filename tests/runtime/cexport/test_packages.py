@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.runtime.cexport.base.options import LARGE_WEIGHTS
 from arenite.runtime.cexport.export import CExport
 from support.exported_c import WARNINGS, Machine, compiled, drawn, exported, written
 from support.quantised_chain import mobile
@@ -23,11 +24,11 @@ from support.quantised_chain import mobile
 SYSTEMS = Path(__file__).parents[2] / "support" / "package_systems"
 
 
-@pytest.fixture(scope="module")
-def export(tmp_path_factory: pytest.TempPathFactory) -> CExport:
+@pytest.fixture(scope="module", params=[LARGE_WEIGHTS, 1], ids=["text", "binary"])
+def export(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> CExport:
     path = tmp_path_factory.mktemp("model") / "tiny.tflite"
     path.write_bytes(mobile())
-    return exported(path)
+    return exported(path, large_weights=request.param)
 
 
 @pytest.fixture
@@ -258,6 +259,6 @@ def test_a_board_with_too_little_memory_is_a_compile_error(
 
 def test_every_template_is_filled(export: CExport) -> None:
     for name, data in export.files.items():
-        text = name + data.decode()
+        text = name + ("" if name.endswith(".bin") else data.decode())
         assert "modelname" not in text.lower()
         assert not re.search(r"@[a-z_]+@", text)

@@ -43,13 +43,11 @@ def run_on_host(name: str, files: Mapping[str, bytes], flags: Sequence[str] = ()
             folder = Path(made)
             for path in (f"{name}{suffix}" for suffix in (".h", ".c", "_weights.c", "_test.c")):
                 (folder / path).write_bytes(files[path])
-            weights = f"{name}_weights.bin"
-            for path in (weights, f"{name}_external.h"):
+            for path in (f"{name}_weights.bin", f"{name}_external.h"):
                 if path in files:
                     (folder / path).write_bytes(files[path])
             command = [
-                compiler, "-std=c99", "-O1", "-ffp-contract=off", *flags,
-                f'-D{name.upper()}_WEIGHTS_FILE="{folder / weights}"', "-o", "test",
+                compiler, "-std=c99", "-O1", "-ffp-contract=off", "-I.", *flags, "-o", "test",
                 f"{name}.c", f"{name}_weights.c", f"{name}_test.c", "-lm",
             ]  # fmt: skip
             built = subprocess.run(

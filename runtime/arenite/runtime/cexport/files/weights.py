@@ -89,7 +89,7 @@ def _binary(name: str, constants: FlashConstants) -> dict[str, str | bytes]:
     def included(array: Array) -> str:
         """Add an array to the file, and return the line that includes it."""
         data.extend(b"\0" * (-len(data) % 4))
-        line = f'    ".incbin \\"" {macro}_FILE "\\", {len(data)}, {array.nbytes}\\n"'
+        line = f'    ".incbin \\"{name}_weights.bin\\", {len(data)}, {array.nbytes}\\n"'
         data.extend(array.astype(array.dtype.newbyteorder("<")).tobytes())
         return line
 
@@ -108,11 +108,7 @@ def _binary(name: str, constants: FlashConstants) -> dict[str, str | bytes]:
     text = "\n".join(
         [
             "/* The constants are in a binary file, little-endian, which the assembler of GCC or",
-            "   Clang includes. */",
-            f"#ifndef {macro}_FILE",
-            f'#define {macro}_FILE "{name}_weights.bin"',
-            "#endif",
-            "",
+            "   Clang includes; it looks for it where headers are looked for, by -I. */",
             f"#ifndef {macro}_SECTION",
             f'#define {macro}_SECTION ".rodata.{name}_weights,\\"a\\""',
             "#endif",
