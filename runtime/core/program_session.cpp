@@ -542,10 +542,11 @@ void ProgramSession::run_turn(const RunTurn& turn) {
     }
     if (rows.count == 0) { return; }
   }
-  if (is_guarded_) { step.check(); }
   if (rows.count == 0) {
+    if (is_guarded_) { step.check(); }
     step.run();
   } else {
+    if (is_guarded_) { step.check_rows(rows); }
     step.run_rows(rows);
   }
   if (counts_) { apply_count(turn.step()); }

@@ -275,6 +275,10 @@ std::optional<RowRange> rows_read(const program::Step& step, const std::vector<T
     const bool has_rows = extent == result->shape[1] && result->rank() == 3;
     return has_rows && (input == 0 || input == kAddends) ? std::optional(rows) : std::nullopt;
   }
+  if (step.kernel_type() == Operator::Gather) {
+    const bool has_rows = result->rank() > 2 && extent == result->shape[1];
+    return has_rows && input == 1 ? std::optional(rows) : std::nullopt;
+  }
   if (is_like_result && keeps_rows(step, result->rank(), input)) { return rows; }
   return std::nullopt;
 }

@@ -71,6 +71,8 @@ class Step : public InStepMemory {
   // Throws IndexError for an index beyond its axis, which `run` takes as if it were inside. Called
   // before each run of a session that is guarded.
   virtual void check() const {}
+  // The same for some rows of its results, before a turn that makes them alone.
+  virtual void check_rows(RowRange /*rows*/) const { check(); }
   // How many rows of its result the last run made, of a step that counts them; at most as many as
   // the result has.
   virtual std::size_t count() const { return 0; }

@@ -8,6 +8,7 @@
 #include "of_type.hpp"
 #include "operand_checks.hpp"
 #include "registry.hpp"
+#include "steps/by_rows.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -32,44 +33,95 @@ class GatherStep final : public Step {
         data_(operands.inputs[0]->data),
         indices_(operands.inputs[1]->as<Index>()),
         target_(operands.outputs[0]->data),
+        rows_(operands, extent),
         extent_(extent),
         type_(operands.inputs[0]->type),
         widens_(type_ != operands.outputs[0]->type),
         bytes_(extent.elements * element_size(type_)),
+        copied_(extent.elements * element_size(operands.outputs[0]->type)),
         num_slices_(operands.outputs[0]->size == 0
                         ? 0
                         : operands.outputs[0]->num_elements() / extent.elements),
         threads_(operands.threads) {}
 
   void check() const override {
-    for (std::size_t i = 0; i < extent_.batch * extent_.count * extent_.num_axes; ++i) {
-      const std::int64_t length = extent_.lengths[i % extent_.num_axes];
-      require_index(step_, indices_[i], -length, length);
+    if (rows_.lie_apart) { return check_rows({0, rows_.indices.rows}); }
+    check(indices_, extent_.batch * extent_.count * extent_.num_axes);
+  }
+  void check_rows(RowRange rows) const override {
+    for (std::size_t row = rows.first; row < rows.first + rows.count; ++row) {
+      check(rows_.indices.row(row), rows_.indices.channels);
     }
   }
 
+  bool makes_rows() const override { return rows_.are_there; }
+  bool finds_rows(std::size_t input) const override { return input == 1 && rows_.are_there; }
+  void run_rows(RowRange rows) override {
+    const std::size_t slices = rows_.indices.channels;
+    parallel(threads_, rows.count, slices * bytes_, [&](std::size_t first, std::size_t n) {
+      for (std::size_t row = rows.first + first; row < rows.first + first + n; ++row) {
+        const Index* indices = rows_.indices.row(row);
+        std::byte* to = rows_.target.row(row);
+        for (std::size_t i = 0; i < slices; ++i, to += copied_) {
+          copy(data_ + inside(indices[i], extent_.lengths[0]) * bytes_, to);
+        }
+      }
+    });
+  }
+
   void run() override {
+    if (rows_.lie_apart) { return run_rows({0, rows_.indices.rows}); }
     parallel(threads_, num_slices_, bytes_, [this](std::size_t first, std::size_t n) {
       for (std::size_t i = first; i < first + n; ++i) {
         const std::size_t row = i / extent_.count;
         const std::size_t place = i % extent_.count;
         const std::size_t at = row / extent_.outer * extent_.count + place;
-        copy(data_ + (row * extent_.length + slice_at(at)) * bytes_, i);
+        copy(data_ + (row * extent_.length + slice_at(at)) * bytes_, target_ + i * copied_);
       }
     });
   }
 
  private:
-  void copy(const std::byte* from, std::size_t slice) const {
+  // Rows of the result that are those of rows of the indices: slices of the first axis.
+  struct Rows {
+    Rows(const Operands& operands, const Extent& extent)
+        : lie_apart(arenite::lie_apart(operands)) {
+      const auto& given = *operands.inputs[1];
+      const auto& result = *operands.outputs[0];
+      are_there = extent.batch == 1 && extent.outer == 1 && extent.num_axes == 1 &&
+                  is_one_image(result) && given.rank() > 1 && given.shape[0] == 1 &&
+                  given.shape[1] == result.shape[1] && operands.inputs[0]->rows == nullptr;
+      if (are_there) {
+        const std::size_t each = given.num_elements() / given.shape[1];
+        indices = {given.as<Index>(), given.shape[1], 1, each, each, each, given.rows};
+        const std::size_t bytes = result.size / result.shape[1];
+        target = {result.data, result.shape[1], 1, bytes, bytes, bytes, result.rows};
+      }
+    }
+
+    bool lie_apart;
+    bool are_there;
+    Image<const Index> indices{};
+    Image<std::byte> target{};
+  };
+
+  void check(const Index* indices, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t length = extent_.lengths[i % extent_.num_axes];
+      require_index(step_, indices[i], -length, length);
+    }
+  }
+
+  void copy(const std::byte* from, std::byte* to) const {
     if (!widens_) {
-      std::memcpy(target_ + slice * bytes_, from, bytes_);
+      std::memcpy(to, from, bytes_);
       return;
     }
-    auto* const to = reinterpret_cast<float*>(target_) + slice * extent_.elements;
+    auto* const floats = reinterpret_cast<float*>(to);
     if (type_ == program::Type::float16) {
-      widen(reinterpret_cast<const Half*>(from), to, extent_.elements);
+      widen(reinterpret_cast<const Half*>(from), floats, extent_.elements);
     } else {
-      widen(reinterpret_cast<const BFloat*>(from), to, extent_.elements);
+      widen(reinterpret_cast<const BFloat*>(from), floats, extent_.elements);
     }
   }
 
@@ -93,10 +145,12 @@ class GatherStep final : public Step {
   const std::byte* data_;
   const Index* indices_;
   std::byte* target_;
+  Rows rows_;
   Extent extent_;
   program::Type type_;
   bool widens_;        // 16-bit floats to those of 32 bits
-  std::size_t bytes_;  // of a slice
+  std::size_t bytes_;   // of a slice of the data
+  std::size_t copied_;  // of a slice of the result
   std::size_t num_slices_;
   pthreadpool_t threads_;
 };

@@ -21,6 +21,7 @@ from support.exported_c import Bands, Machine, Micro, compiled, drawn, exported
 from support.quantised_chain import expanding, mobile, residual
 from support.tflite_networks import classifier, pooled, summed, tower
 from support.tflite_operator import Given, Reference, operator_model
+from support.tiny_onnx import parse, save, with_random_weights
 
 SANITIZED = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
 NETWORKS: dict[str, Callable[[], bytes]] = {
@@ -102,6 +103,24 @@ def test_what_sums_up_rows_does_so_as_they_come(name: str, tmp_path: Path) -> No
     text = source(bands.within(bands.least))
     kernel = "sum" if name.startswith("summed") else "average_pool"
     assert re.search(rf"    {kernel}_by_rows_(s8|f32)\(.*, first, end\);", text)
+
+
+def test_a_text_takes_its_embeddings_word_by_word(tmp_path: Path) -> None:
+    path = save(tmp_path, with_random_weights(parse("""(int32[1,64] words) => (y)
+        <float[200,16] table, float[16,3] weights>
+        { a = Gather(table, words) b = ReduceMean<axes=[1], keepdims=0>(a)
+          c = MatMul(b, weights) y = Softmax(c) }""")))
+    with Session(path) as session:
+        for export in (exported(path), Bands(path).within(Bands(path).least)):
+            machine = Machine.of(export, compiled(export, tmp_path / str(export.arena_bytes)))
+            for seed in range(3):
+                words = np.random.default_rng(seed).integers(-50, 50, (1, 64)).astype(np.int32)
+                (expected,), (found,) = (
+                    each.run({"words": words}).values() for each in (session, machine)
+                )
+                np.testing.assert_allclose(found.reshape(-1), expected.reshape(-1), 1e-5)
+    # The words, one embedding and the sums; one of these begins where the first word was.
+    assert export.arena_bytes == 4 * (64 + 16 + 16 - 1)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -90,6 +90,21 @@ def test_a_choice_between_two(condition, dtype):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("indices", [(1, 6), (1, 6, 4)])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(("stored", "made"), [
+    ("float32", "float32"), ("int8", "int8"), ("float16", "float32"),
+])  # fmt: skip
+def test_slices_of_a_table(indices, index, stored, made):
+    draw = np.random.default_rng(2)
+    table = draw.integers(-100, 100, (2000, 5)).astype(stored)
+    feeds, found = assert_bands_make_the_whole(
+        "Gather", {"axis": 0}, [constant(table), Given(indices, index)],
+        Given((*indices, 5), made), apart=(1,) if len(indices) > 2 else (),
+    )  # fmt: skip
+    np.testing.assert_array_equal(found, table[feeds["i1"]].astype(made))
+
+
 @pytest.mark.parametrize(("one", "other"), [
     ("float32", "int8"), ("uint8", "float32"), ("int8", "uint8"), ("int32", "float32"),
     ("float32", "bool"),

@@ -89,6 +89,7 @@ CASES = {
     "neighbours": (LocalResponseNorm(size=3, alpha=0.1, beta=0.75, bias=1.0), [IMAGE], IMAGE,
                    True),
     "largest": (ArgReduce(axis=3), [IMAGE], Given((1, 7, 5), "int64"), False),
+    "slices of a table": (Gather(axis=0), [floats(9, 3), Given((1, 7, 5), "int32")], IMAGE, True),
     "nearest": (Resize2D(row_low=ROWS, **COLUMNS), [IMAGE], Given((1, 5, 3, 3)), True),
     "blended": (Resize2D(row_low=(0, 1, 5), row_high=(1, 2, 6), row_weight=(0.5, 0.25, 0.75),
                          column_low=(0, 1), column_high=(1, 2), column_weight=(0.5, 0.5)),
@@ -105,6 +106,10 @@ CASES = {
         Move(shape=(4, 15), input_strides=(30, 1), output_strides=(15, 1)),
     )), [IMAGE], Given((1, 4, 5, 3)), True),
 }  # fmt: skip
+
+
+OTHER_RANKS = ("largest", "slices of a table")
+"""Cases whose rows are those of an input that has fewer axes, or more."""
 
 
 def kernel_of(operator):
@@ -149,6 +154,8 @@ def test_a_row_depends_on_the_rows_that_it_is_said_to(name):
         f"i{i}": DRAW.uniform(0, 1, each.shape) > 0.5
         if each.type == "bool"
         else DRAW.uniform(0.1, 1, each.shape).astype(np.float32)
+        if each.type == "float32"
+        else DRAW.integers(1, 8, each.shape).astype(each.type)
         for i, each in enumerate(inputs)
         if each is not None and each.array is None
     }
@@ -159,7 +166,7 @@ def test_a_row_depends_on_the_rows_that_it_is_said_to(name):
             if given is None or given.array is not None:
                 continue
             reached = [set() for _ in range(rows)]
-            is_whole = len(given.shape) != len(output.shape) and name != "largest"
+            is_whole = len(given.shape) != len(output.shape) and name not in OTHER_RANKS
             is_whole = is_whole or given.shape[1] == 1
             for index, other in disturbed(feeds[f"i{position}"]):
                 made = session.run(feeds | {f"i{position}": other})["o0"]
@@ -213,6 +220,9 @@ WHOLE = {
                            tensor(1, 4, 4, 2)),
     "the largest row": (ArgReduce(axis=1), [tensor(1, 4, 4, 2)],
                         tensor(1, 1, 4, 2, dtype=DType.INT64)),
+    "slices by several indices": (
+        Gather(axis=0, num_axes=2), [tensor(3, 4, 2), tensor(1, 4, 2, dtype=DType.INT64)],
+        tensor(1, 4, 2)),
     "slices": (Gather(axis=1), [tensor(1, 4, 4, 2), tensor(1, 3, dtype=DType.INT64)],
                tensor(1, 3, 4, 2)),
     "rows turned into columns": (

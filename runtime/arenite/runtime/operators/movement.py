@@ -17,8 +17,9 @@ from arenite.planner.operators import (
     Window,
     aligned_axes,
     same_layout,
+    whole,
 )
-from arenite.planner.sizes import depends, same
+from arenite.planner.sizes import depends, same, same_lengths
 from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.operators.base import RuntimeOperator, is_one_image, makes_one_image
 from arenite.runtime.operators.moves import (
@@ -213,9 +214,37 @@ class Gather(RuntimeOperator):
     number: ClassVar[int] = 19
     moves_halves: ClassVar[bool] = True
 
+    INDICES: ClassVar[int] = 1
+    """Position of the indices."""
+
     axis: int
     batch_axes: int = 0
     num_axes: int = 1
+
+    def makes_rows(self, operands: Operands) -> bool:
+        """Tell whether each row of the result is that of the same row of the indices."""
+        indices, result = operands.input(self.INDICES), operands.result
+        is_of_rows = (self.axis, self.batch_axes, self.num_axes) == (0, 0, 1)
+        return (
+            is_of_rows and is_one_image(result) and indices is not None
+            and len(indices.shape) > ROW_AXIS
+            and same_lengths(indices.shape[: ROW_AXIS + 1], result.shape[: ROW_AXIS + 1])
+        )  # fmt: skip
+
+    def reads_rows(self, position: int) -> bool:
+        return position == self.INDICES
+
+    def input_region(self, operands: Operands, position: int, region: Region) -> Region:
+        """Return the indices of the slices of a region, or all of the data."""
+        tensor = operands.inputs[position]
+        assert tensor is not None
+        if position != self.INDICES or not self.makes_rows(operands):
+            return whole(tensor)
+        return region[: len(tensor.shape)]
+
+    def cut(self, operands: Operands, pieces: Operands, along: Along) -> "Gather":
+        """Return the same: slices are alike wherever their indices are."""
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,12 +72,13 @@ KERNEL nearest_8(const int16_t *row_low, const int16_t *column_low, int32_t pixe
     }
 }
 
-/* Where the slices lie that a gather takes, in batches; `size` in bytes. */
+/* Where the slices lie that a gather takes: of each row of indices `count`, of `size` bytes. Rows
+   of indices take them from data that lie `apart` bytes apart, or 0 from the same. */
 typedef struct {
-    int32_t batches, outer, length, count, size;
+    int32_t outer, length, count, size, apart;
 } gather_layer;
 
-/* The same of slices that have an index for each of several axes, whose elements are `length`. */
+/* Slices that have an index for each of several axes, whose elements are `length`, in batches. */
 typedef struct {
     int32_t batches, outer, length, count, size, axes, n0, n1, n2, n3, n4, n5;
 } gather_axes_layer;
@@ -235,12 +236,16 @@ KERNEL THE_KERNEL(const THE_LAYER *k, in_rows in, out_rows out, int32_t first, i
    gather_32  | int32_t
    gather_64  | int64_t */
 
-/* Slices by their index; one below 0 counts from the end, one out of range is clamped. */
-KERNEL THE_KERNEL(const gather_layer *k, const uint8_t *from, const uint8_t *indices, uint8_t *to)
+/* Slices by their index; one below 0 counts from the end, one out of range is clamped. Rows
+   [first, end) of indices. */
+KERNEL THE_KERNEL(const gather_layer *k, const uint8_t *data, in_rows indices, out_rows out,
+                  int32_t first, int32_t end)
 {
-    const AN_INDEX *index = (const AN_INDEX *)(const void *)indices;
-    for (int32_t batch = 0; batch < k->batches; ++batch, index += k->count)
-        for (int32_t row = 0; row < k->outer; ++row, from += k->length * k->size)
+    for (int32_t row = first; row < end; ++row) {
+        const AN_INDEX *index = (const AN_INDEX *)(const void *)in_row(indices, row);
+        const uint8_t *from = data + row * k->apart;
+        uint8_t *to = out_row(out, row);
+        for (int32_t part = 0; part < k->outer; ++part, from += k->length * k->size)
             for (int32_t i = 0; i < k->count; ++i) {
                 const AN_INDEX wanted = index[i] < 0 ? index[i] + k->length : index[i];
                 const int32_t place = wanted < 0            ? 0
@@ -249,6 +254,7 @@ KERNEL THE_KERNEL(const gather_layer *k, const uint8_t *from, const uint8_t *ind
                 for (int32_t c = 0; c < k->size; ++c)
                     *to++ = from[place * k->size + c];
             }
+    }
 }
 
 /* One for each of

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arenite.planner import DType, Tensor
+from arenite.planner.operators import Operands
 from arenite.planner.sizes import Expression, depends, every_value, same
 from arenite.planner.tensors import num_rows
 from arenite.runtime.cexport.base.coded import KERNEL
@@ -362,17 +363,26 @@ def gather(t: StepWriter) -> None:
             "elements below 8 bits and an output scale other than the input's are unsupported"
         )
     places = indices.shape[batch_axes : len(indices.shape) - (num_axes > 1)]
+    batches, count = math.prod(data.shape[:batch_axes]), math.prod(places)
     fields = {
-        "batches": math.prod(data.shape[:batch_axes]),
         "outer": math.prod(data.shape[batch_axes:axis]),
         "length": math.prod(data.shape[axis : axis + num_axes]),
-        "count": math.prod(places),
         "size": math.prod(data.shape[axis + num_axes :]) * data.dtype.bits // 8,
     }
-    kernel = "gather"
     if num_axes > 1:
-        kernel = "gather_axes"
         lengths = (*data.shape[axis : axis + num_axes], *(1,) * (_MOST_AXES - num_axes))
         fields |= {"axes": num_axes, **{f"n{each}": n for each, n in enumerate(lengths)}}
-    layer = t.layer(f"{kernel}_layer", **fields)
-    t.call(f"{kernel}_{indices.dtype.bits}", layer, *map(t.address, (data, indices, result)))
+        layer = t.layer("gather_axes_layer", batches=batches, count=count, **fields)
+        kernel = f"gather_axes_{indices.dtype.bits}"
+        t.call(kernel, layer, *map(t.address, (data, indices, result)))
+        return
+    is_by_rows = operator.makes_rows(Operands((data, indices), (result,)))
+    rows = indices.shape[1] if is_by_rows else batches
+    each = math.prod(indices.shape[2:]) if is_by_rows else count
+    apart = 0 if is_by_rows else fields["outer"] * fields["length"] * fields["size"]
+    layer = t.layer("gather_layer", count=each, apart=apart, **fields)
+    t.call(
+        f"gather_{indices.dtype.bits}", layer, t.address(data),
+        t.rows_of(indices, each * indices.dtype.bits // 8),
+        t.rows_to(result, fields["outer"] * each * fields["size"]), 0, rows,
+    )  # fmt: skip
