@@ -19,6 +19,12 @@ struct SlidingWindow {
 
   bool has_padding() const { return padding != std::array<std::uint32_t, 4>{}; }
 
+  // Whether each pixel of the result is made from the same pixel.
+  bool is_pointwise() const {
+    constexpr std::array<std::uint32_t, 2> kOne{1, 1};
+    return kernel == kOne && strides == kOne && !has_padding();
+  }
+
   // Elements from the first tap to the last one, both included. Axis 0: the rows, 1: the columns.
   std::size_t extent(std::size_t axis) const {
     return std::size_t{dilations[axis]} * (kernel[axis] - 1) + 1;

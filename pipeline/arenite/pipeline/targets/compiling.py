@@ -32,6 +32,7 @@ from arenite.runtime.rewrites import (
     Activations,
     Kernels,
     Prefer,
+    ShortWeights,
     Streaming,
     derive_ahead,
     fuse_attention,
@@ -245,23 +246,35 @@ def lower_model(
         program = keep_halves(program, narrow)
     streaming, budget = None, reading.weight_budget
     if reading.activations is not Activations.FP32:
-        takes_all = is_asked_for or narrow or budget is not None or part_of is not None
+        takes_all = is_asked_for or bool(narrow) or budget is not None or part_of is not None
         weights = short_weights(
             program, may_round=is_asked_for, most_rows=None if takes_all else _FEW_ROWS
         )
-        if part_of is not None:
-            weights = {
-                name: each
-                for name, each in weights.items()
-                if name in part_of.tensors and part_of.tensors[name].dtype in SHORT_FLOATS
-            }
-        elif weights and budget is None:
-            weights = without_rise(program, derive(program, rules()).problem, weights)
+        weights = _worthwhile(program, weights, part_of, takes_all=budget is not None)
         program = keep_short_weights(program, weights)
     if budget is not None:
         streaming = stream_weights(program, budget.bytes_of(program), budget.loading)
         program = streaming.program
     return Lowered(path.name, model_digest(path), program, streaming)
+
+
+def _worthwhile(
+    program: Program, weights: ShortWeights, part_of: Program | None, *, takes_all: bool
+) -> ShortWeights:
+    """Return the weights that keep 16 bits: those that do in a program for more sizes.
+
+    Where there is none, and not all are to, those that leave the arena as it is.
+    """
+    if part_of is not None:
+        tensors = part_of.tensors
+        return {
+            name: each
+            for name, each in weights.items()
+            if name in tensors and tensors[name].dtype in SHORT_FLOATS
+        }
+    if takes_all or not weights:
+        return weights
+    return without_rise(program, derive(program, rules()).problem, weights)
 
 
 def on_stream(program: Program, reading: Reading) -> Program:

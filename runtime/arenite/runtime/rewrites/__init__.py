@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from arenite.runtime.rewrites.hops import Hops, NotStreamedError, Padding, WindowStep
     from arenite.runtime.rewrites.kept_caches import Caches, keep_caches
     from arenite.runtime.rewrites.kept_weights import (
+        ShortWeights,
         keep_short_weights,
         short_weights,
         without_rise,
@@ -62,13 +63,13 @@ else:
 
 __all__ = [
     "DIRECT", "PROCESSOR", "SPEEDS", "TILES", "TILES_HERE", "Activations", "Caches", "Hops",
-    "Kernels", "Loading", "NoRestError", "NotStreamedError", "Padding", "Prefer", "Speeds",
-    "Streamed", "Streaming", "WeightBudget", "WeightBudgetError", "WindowStep", "all_by",
+    "Kernels", "Loading", "NoRestError", "NotStreamedError", "Padding", "Prefer", "ShortWeights",
+    "Speeds", "Streamed", "Streaming", "WeightBudget", "WeightBudgetError", "WindowStep", "all_by",
     "by_table", "derive_ahead", "fold_pads", "fuse_attention", "fuse_sums", "grow_states",
     "has_slower_tiles", "keep_caches", "keep_halves", "keep_short_weights", "load_ahead",
     "loads_as_in", "loads_beside", "loads_in_turn", "lower_moves", "measured", "num_by_tile",
     "pack_filters", "packed_filter", "packed_integer_filter", "quickest_first", "resident_bytes",
-    "short_weights",
-    "split_channels", "split_heads", "steps_by_tiles", "stream_weights", "streamed", "takes_tiles",
-    "weight_bytes", "with_room", "with_tiles", "without_rise", "without_unread",
+    "short_weights", "split_channels", "split_heads", "steps_by_tiles", "stream_weights",
+    "streamed", "takes_tiles", "weight_bytes", "with_room", "with_tiles", "without_rise",
+    "without_unread",
 ]  # fmt: skip

@@ -49,8 +49,7 @@ void over_pixels(const Convolution& convolution, const Image<const Source>& sour
   constexpr std::size_t kFewPixels = 8;
   const auto& window = convolution.window;
   const auto* addend = convolution.store.addend;
-  const std::array<std::uint32_t, 2> one{1, 1};
-  const bool is_pointwise = window.kernel == one && window.strides == one && !window.has_padding();
+  const bool is_pointwise = window.is_pointwise();
   const std::size_t end = rows.first + rows.count;
   while (is_pointwise && rows.first < end) {
     std::size_t count = rows_together(source, rows.first, end - rows.first);

@@ -22,11 +22,6 @@ Image<T> channels_of(const Image<T>& image, std::size_t first, std::size_t count
   return part;
 }
 
-bool is_pointwise(const SlidingWindow& window) {
-  constexpr std::array<std::uint32_t, 2> kOne{1, 1};
-  return window.kernel == kOne && window.strides == kOne && !window.has_padding();
-}
-
 // Multiplies pixels one by one, each made from one pixel.
 template <typename Short>
 void multiply_pixels(const ShortFilterConvolution<Short>& convolution,
@@ -61,7 +56,7 @@ template <typename Short>
 void convolve_short_filter(const ShortFilterConvolution<Short>& convolution,
                            const Image<const float>& source, const Image<float>& result,
                            RowRange rows, pthreadpool_t threads) {
-  if (is_pointwise(convolution.window) && rows.count * result.columns <= kFewShortPixels) {
+  if (convolution.window.is_pointwise() && rows.count * result.columns <= kFewShortPixels) {
     multiply_pixels(convolution, source, result, rows, threads);
     return;
   }
