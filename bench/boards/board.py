@@ -2,7 +2,10 @@
 
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+
+SOURCES: Final = Path(__file__).parent / "c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +17,8 @@ class Board:
         processor: Its name, for people.
         flags: Compiler options that choose the processor.
         own_flags: Compiler options for the board's own code alone.
+        libraries: Options of the linker that choose the compiler's libraries.
+        library: Source files of what they lack, which count as theirs.
         tools: Prefix of the compiler's programs.
         emulator: The program that emulates it.
         options: Further options of the emulator.
@@ -28,6 +33,8 @@ class Board:
     clock_hz: int
     ram_bytes: int
     own_flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ("-lm",)
+    library: tuple[Path, ...] = ()
     tools: str = "arm-none-eabi-"
     emulator: str = "qemu-system-arm"
     options: tuple[str, ...] = ()
@@ -36,9 +43,9 @@ class Board:
     )  # fmt: skip
 
     @property
-    def is_riscv(self) -> bool:
-        """Whether it is no Cortex-M."""
-        return self.tools.startswith("riscv")
+    def architecture(self) -> str:
+        """Return the name that its start-up file has behind `start_`."""
+        return {"arm": "cortex_m", "riscv64": "riscv"}.get(self.tools.split("-")[0], "xtensa")
 
     def missing(self) -> str:
         """Return the packages to install, or nothing."""
@@ -47,6 +54,7 @@ class Board:
         return f"apt-get install {' '.join(self.packages)}" if absent else ""
 
 
+_FREESTANDING: Final = SOURCES / "freestanding"
 _THUMB: Final = ("-mthumb",)
 _HARD: Final = ("-mthumb", "-mfloat-abi=hard")
 BOARDS: Final = (
@@ -71,6 +79,15 @@ BOARDS: Final = (
         packages=(
             "gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf", "qemu-system-misc",
         ),
+    ),
+    Board(
+        "sim", "Xtensa-LX106", ("-isystem", str(_FREESTANDING)), 40_000_000, 4 << 20,
+        libraries=("-nodefaultlibs", "-lgcc"),  # there is no other
+        library=(_FREESTANDING / "string.c", _FREESTANDING / "arithmetic.c"),
+        tools="xtensa-lx106-elf-",
+        emulator="qemu-system-xtensa",
+        options=("-cpu", "lx106"),
+        packages=("gcc-xtensa-lx106", "qemu-system-misc"),
     ),
 )  # fmt: skip
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from bench.boards.board import Board
+from bench.boards.board import SOURCES, Board
 
-SOURCES: Final = Path(__file__).parent / "c"
 STANDARD: Final = ("-std=c99", "-Wall", "-Wextra", "-Werror")
 OPTIMISED: Final = ("-O2",)
 """As the Makefile beside an exported model has it."""
@@ -75,7 +74,6 @@ def build(board: Board, subject: Subject, folder: Path) -> Program:
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "subject.h").write_text(_adaptor(subject), encoding="utf-8")
-    start = "start_riscv" if board.is_riscv else "start_cortex_m"
     # None of the board's own code may turn into a call of the library.
     own = (
         "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-ffreestanding",
@@ -84,18 +82,24 @@ def build(board: Board, subject: Subject, folder: Path) -> Program:
     )  # fmt: skip
     objects = [
         _compiled(board, SOURCES / f"{name}.c", folder / f"board_{name}.o", own)
-        for name in (start, "main", "host", "counter")
+        for name in (f"start_{board.architecture}", "main", "host", "counter")
     ]
     flags = (*subject.flags, f"-I{subject.header.parent}", f"-I{SOURCES}",
              *(f"-D{name}={value}" for name, value in subject.defines.items()))  # fmt: skip
     model = [
         _compiled(board, source, folder / f"{source.stem}.o", flags) for source in subject.sources
     ]
+    # Loops of a library may not turn into calls of themselves.
+    alone = (*STANDARD, "-O2", "-fno-tree-loop-distribute-patterns")
+    library = [
+        _compiled(board, source, folder / f"library_{source.stem}.o", alone)
+        for source in board.library
+    ]
     path = folder / f"{board.name}.elf"
     _run(board, [
         *board.flags, "-nostartfiles", f"-L{SOURCES}", "-T", SOURCES / f"{board.name}.ld",
         "-Wl,--gc-sections", "-Wl,--no-warn-rwx-segments",
-        *objects, *model, *subject.libraries, "-lm", "-o", path,
+        *objects, *model, *subject.libraries, *library, *board.libraries, "-o", path,
     ])  # fmt: skip
     return Program(board, path, tuple(model))
 
@@ -219,7 +223,8 @@ class Footprint:
 
     Attributes:
         text: Instructions of the model's own objects.
-        constants: Read-only data of the model's own objects: weights, quantisation, tables.
+        constants: Read-only data of the model's own objects: weights, quantisation, tables, and
+            the numbers that code loads.
         variables: `.data` and `.bss` of the model's own objects.
         library: Instructions and constants that it takes from the compiler's libraries.
         data: Initialised variables, `.data`, libraries included.
@@ -244,7 +249,7 @@ def footprint(program: Program) -> Footprint:
     linked = _sections(program, program.path)
     own = [_sections(program, each) for each in program.objects]
     text = sum(_of(each, ".text") for each in own)
-    constants = sum(_of(each, ".rodata", ".srodata") for each in own)
+    constants = sum(_of(each, ".rodata", ".srodata", ".literal") for each in own)
     variables = sum(_of(each, ".data", ".sdata", ".bss", ".sbss") for each in own)
     in_flash = _of(linked, ".text", ".rodata")
     return Footprint(

@@ -266,7 +266,7 @@ def _onnx2c(path: Path, given: Array, expected: Array, asked: Asked, folder: Pat
 
 BOARDS: Final = (
     (LARGE_M3, "none"), (board(M4), "dsp"), (board(M7), "dsp"), (board(M55), "mve"),
-    (board("virt"), "none"),
+    (board("virt"), "none"), (board("sim"), "none"),
 )  # fmt: skip
 MOST_OF_PLAIN_C: Final = 1.3
 """Instructions of ours, at most, in parts of those of CMSIS-NN's plain C."""
@@ -280,23 +280,28 @@ MOST_OF_PLAIN_C: Final = 1.3
         "its stack": "", "flash": "", "its flash": "",
     }},
     models="those of ../shared/models/tflite",
-    options=[option("--cmsis-nn", type=Path, metavar="FOLDER", help="your CMSIS-NN"), _OPTIMISE],
+    options=[
+        option("--cmsis-nn", type=Path, metavar="FOLDER", help="your CMSIS-NN"),
+        option("--board", choices=[each.name for each, _ in BOARDS], help="only this one"),
+        _OPTIMISE,
+    ],
 )  # fmt: skip
 def c_kernels(asked: Asked) -> Iterator[Row]:
     """Our C kernels and those of CMSIS-NN, by instructions on emulated boards.
 
     Each model is exported whole, in the least arena that bands of rows reach, and with
-    `--kernels cmsis-nn`: for a Cortex-M3 and RISC-V, where CMSIS-NN is plain C, a Cortex-M4 and M7
-    with its DSP kernels, and a Cortex-M55 with its vectors. FOLDER has CMSIS-NN's `Include`, and
-    in `lib` the libraries `cortex-m3.a`, `cortex-m4.a`, `cortex-m7.a`, `cortex-m55.a` and
-    `rv32imac.a`; `--optimise` is for our source. All outputs are compared with TensorFlow Lite
-    Micro's interpreter, bit for bit.
+    `--kernels cmsis-nn`: for a Cortex-M3, RISC-V and Xtensa, where CMSIS-NN is plain C, a
+    Cortex-M4 and M7 with its DSP kernels, and a Cortex-M55 with its vectors. FOLDER has CMSIS-NN's
+    `Include`, and in `lib` the libraries `cortex-m3.a`, `cortex-m4.a`, `cortex-m7.a`,
+    `cortex-m55.a`, `rv32imac.a` and `xtensa-lx106.a`; `--optimise` is for our source. All outputs
+    are compared with TensorFlow Lite Micro's interpreter, bit for bit.
     Flash holds the linked parts of the library.
     """
     cmsis_nn: Path | None = asked.given.cmsis_nn
     if cmsis_nn is None:
         raise MissingInputsError("--cmsis-nn must name a folder with Include and lib")
-    for target, _ in BOARDS:
+    boards = [each for each in BOARDS if asked.given.board in (None, each[0].name)]
+    for target, _ in boards:
         library = cmsis_nn / "lib" / f"{target.processor.lower()}.a"
         if missing := target.missing() or ("" if library.is_file() else f"there is no {library}"):
             raise MissingInputsError(f"{target.name}: {missing}")
@@ -307,7 +312,7 @@ def c_kernels(asked: Asked) -> Iterator[Row]:
         banded = ["--budget", str(budget)] if budget else None
         with tempfile.TemporaryDirectory(prefix="arenite-") as text:
             sources = _Sources(path, Path(text), asked)
-            for target, extension in BOARDS:
+            for target, extension in boards:
                 theirs = ["--kernels", "cmsis-nn", "--extension", extension]
                 found = [
                     each if each is None else sources.on(target, each, joined(inputs))

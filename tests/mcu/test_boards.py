@@ -57,9 +57,10 @@ def test_every_output_of_every_run_arrives(board, tiny, tmp_path):
 
 def test_instructions_are_counted(board, tiny, tmp_path):
     turns = 50_000
-    riscv = f'int n = {turns}; __asm__ volatile(".balign 4\\n1: addi %0, %0, -1\\nbnez %0, 1b"'
+    addi = f'int n = {turns}; __asm__ volatile("1: addi %0, %0, -1\\nbnez %0, 1b"'
     arm = f'int n = {turns}; __asm__ volatile(".syntax unified\\n1: subs %0, %0, #1\\nbne 1b"'
-    loop = f'{riscv} : "+r"(n));' if board.is_riscv else f'{arm} : "+l"(n) : : "cc");'
+    is_arm = board.architecture == "cortex_m"
+    loop = f'{arm} : "+l"(n) : : "cc");' if is_arm else f'{addi} : "+r"(n));'
     flags = ("-std=gnu99", "-O2")
     program = build(board, tiny(body(f"{loop} return arena[0];"), flags=flags), tmp_path)
     report = run(program, bytes(16))

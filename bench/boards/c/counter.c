@@ -1,14 +1,19 @@
-// SysTick on Cortex-M, in ticks of the processor's clock; mcycle on RISC-V, in instructions.
+// SysTick on Cortex-M, in ticks of the processor's clock; mcycle on RISC-V, in instructions; CCOUNT
+// on Xtensa, in ticks.
 #include "counter.h"
 
 uint64_t counted_ticks;
 
-#if defined(__riscv)
+#if defined(__riscv) || defined(__XTENSA__)
 static uint32_t last;
 
 static uint32_t now(void) {
   uint32_t cycles;
+#if defined(__riscv)
   __asm__ volatile("csrr %0, mcycle" : "=r"(cycles));
+#else
+  __asm__ volatile("rsr.ccount %0" : "=r"(cycles));
+#endif
   return cycles;
 }
 

@@ -75,6 +75,8 @@ static __attribute__((noinline)) uint32_t calibrate(void) {
   counter_start();
 #if defined(__riscv)
   __asm__ volatile(".balign 4\n1: addi %0, %0, -1\nbnez %0, 1b" : "+r"(turns));
+#elif defined(__XTENSA__)
+  __asm__ volatile("1: addi %0, %0, -1\nbnez %0, 1b" : "+r"(turns));
 #else
   __asm__ volatile(".syntax unified\n.balign 4\n1: subs %0, %0, #1\nbne 1b" : "+l"(turns) : : "cc");
 #endif
