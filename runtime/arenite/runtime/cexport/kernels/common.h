@@ -144,6 +144,29 @@ static inline int is_tap(int32_t place, int32_t stride, int32_t length)
     return place >= 0 && place % stride == 0 && place / stride < length;
 }
 
+/* Whether the processor multiplies to 32 bits only. A call of the compiler's library for 64 bits
+   takes more than products of halves. */
+#if defined(__XCHAL_HAVE_MUL32_HIGH)
+#define HAS_SHORT_PRODUCTS (!__XCHAL_HAVE_MUL32_HIGH)
+#elif defined(__XTENSA_CALL0_ABI__) || defined(__ARM_ARCH_6M__)
+#define HAS_SHORT_PRODUCTS 1
+#else
+#define HAS_SHORT_PRODUCTS 0
+#endif
+
+#if HAS_SHORT_PRODUCTS
+/* (a * b + half * 2^16) / 2^31 by products of halves, rounded down, for results that fit. */
+static inline int32_t product_by_halves(int32_t a, int32_t b, int32_t half)
+{
+    const int32_t low_a = a & 0xffff, high_a = a >> 16, low_b = b & 0xffff, high_b = b >> 16;
+    const int32_t low = (int32_t)((uint32_t)low_a * (uint32_t)low_b >> 16);
+    const int32_t middle = high_a * low_b + low;
+    const int32_t rest = low_a * high_b + (middle & 0xffff) + half;
+    const uint32_t high = (uint32_t)(high_a * high_b) + (uint32_t)(middle >> 16);
+    return (int32_t)(2 * high + (uint32_t)(rest >> 15));
+}
+#endif
+
 /* sum * factor * 2^(shift - 31), rounded as TensorFlow Lite does. */
 static inline int32_t requantised(int32_t sum, int32_t factor, int32_t shift)
 {
@@ -153,8 +176,12 @@ static inline int32_t requantised(int32_t sum, int32_t factor, int32_t shift)
     const int32_t left = shift > 0 ? shift : 0;
     const int32_t right = left - shift;
     const int32_t half = (int32_t)((uint32_t)1 << right >> 1);
-    const int64_t product = (int64_t)(int32_t)((uint32_t)sum << left) * factor;
-    const int32_t high = (int32_t)((product + (1 << 30)) >> 31);
+    const int32_t scaled = (int32_t)((uint32_t)sum << left);
+#if HAS_SHORT_PRODUCTS
+    const int32_t high = product_by_halves(scaled, factor, 1 << 14);
+#else
+    const int32_t high = (int32_t)(((int64_t)scaled * factor + (1 << 30)) >> 31);
+#endif
     /* Halves away from zero. */
     return (high + half - (half > 0 && high < 0)) >> right;
 #endif

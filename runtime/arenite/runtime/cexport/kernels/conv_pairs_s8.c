@@ -24,14 +24,14 @@ static inline void dot2(int32_t *sums, const int8_t *x, const int16_t *w, int32_
         one = plus_products(one, odd_bytes(word), even_bytes(odd));
 #else
         both += x[0] * w[0] + x[2] * w[1] + x[1] * w[2] + x[3] * w[3];
-        one += x[0] * (int8_t)w[0] + x[2] * (int8_t)w[1];
-        one += x[1] * (int8_t)w[2] + x[3] * (int8_t)w[3];
+        one += x[0] * LIFTED(w[0]) + x[2] * LIFTED(w[1]);
+        one += x[1] * LIFTED(w[2]) + x[3] * LIFTED(w[3]);
 #endif
     }
     w += pair * (count - 4);
     for (; count > 0; --count, ++x, ++w) {
         both += *x * *w;
-        one += *x * (int8_t)*w;
+        one += *x * LIFTED(*w);
     }
     sums[0] = both;
     sums[1] = one;
@@ -51,6 +51,25 @@ static inline void dot2(int32_t *sums, const int8_t *x, const int16_t *w, int32_
     "\n\t"                                 \
     "sxtb16 %[v], %[v]\n\t"                \
     "smlad " one ", %[odd], %[v], " one "\n\t"
+#elif FEW_SIGNS
+/* Add the products of an input with the weights of a pair to its sums. */
+#define ADD_LANES(both, one, w)   \
+    do {                          \
+        const int32_t v = *(w);   \
+        both += input * v;        \
+        one += input * LIFTED(v); \
+        IN_ORDER();               \
+    } while (0)
+
+/* The same with four pairs. */
+#define ADD_INPUT(x, w)             \
+    do {                            \
+        const int32_t input = *(x); \
+        ADD_LANES(a, b, w);         \
+        ADD_LANES(c, d, (w) + 4);   \
+        ADD_LANES(e, f, (w) + 8);   \
+        ADD_LANES(g, h, (w) + 12);  \
+    } while (0)
 #else
 /* Add the products of an input with the weights of two pairs, four apart, to their sums. */
 #define ADD_LANES(x, w)                                  \
@@ -83,10 +102,11 @@ static inline void dot_of_pairs(int32_t *sums, const int8_t *x, const int16_t *w
    so its order is not left to the compiler. */
 static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, int32_t count)
 {
-#if HAS_DSP
+#if HAS_DSP || FEW_SIGNS
     int32_t a = sums[0], b = sums[1], c = sums[2], d = sums[3];
     int32_t e = sums[4], f = sums[5], g = sums[6], h = sums[7];
     for (const int16_t *const end = w + 4 * (count & ~3); w < end;) {
+#if HAS_DSP
         uint32_t even, odd, v;
         __asm__(
             "ldr %[odd], [%[x]], #4\n\t"
@@ -98,6 +118,14 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
               [odd] "=&r"(odd), [v] "=&r"(v)
             :
             : "memory");
+#else
+        ADD_INPUT(x, w);
+        ADD_INPUT(x + 2, w + 1);
+        ADD_INPUT(x + 1, w + 2);
+        ADD_INPUT(x + 3, w + 3);
+        w += 16;
+        x += 4;
+#endif
     }
     sums[0] = a;
     sums[1] = b;
@@ -144,12 +172,12 @@ static NOT_INLINED int8_t *finish_pairs(int8_t *to, int32_t *sums, const conv_la
 {
     results_s8 r = *results;
     for (int32_t rest = outputs; rest > 1; rest -= 2, sums += 2, to += 2) {
-        const int32_t both = sums[0], one = sums[1];
+        const int32_t both = sums[0], one = LOWERED(sums[1]);
         to[0] = (int8_t)next_result(&r, 2 * one);
         to[1] = (int8_t)next_result(&r, (both - one) >> 7);
     }
     if (outputs & 1)
-        *to++ = (int8_t)next_result(&r, 2 * sums[1]);
+        *to++ = (int8_t)next_result(&r, 2 * LOWERED(sums[1]));
     *results = r;
     if (is_narrow(k))
         clamp_results(k, to - outputs, outputs);

@@ -43,10 +43,12 @@ static inline const int8_t *add_four(four_sums *s, const int8_t *from, const int
             : "memory");
     return w;
 #else
-    s->a += from[0] * w[0];
-    s->b += from[1] * w[1];
-    s->c += from[2] * w[2];
-    s->d += from[3] * w[3];
+    s->a += LIFTED_BYTE(from + 0) * w[0];
+    s->b += LIFTED_BYTE(from + 1) * w[1];
+    IN_ORDER();
+    s->c += LIFTED_BYTE(from + 2) * w[2];
+    s->d += LIFTED_BYTE(from + 3) * w[3];
+    IN_ORDER();
     return w + 4;
 #endif
 }
@@ -93,10 +95,10 @@ static NOT_INLINED void depthwise_pixel(const conv_layer *k, const depthwise_win
             for (int32_t i = 0; i < width; ++i, x += apart)
                 w = add_four(&s, i < columns.first || i >= columns.end ? zeros : x, w);
         }
-        to[0] = (int8_t)next_result(&r, 2 * s.a);
-        to[1] = (int8_t)next_result(&r, 2 * s.b);
-        to[2] = (int8_t)next_result(&r, 2 * s.c);
-        to[3] = (int8_t)next_result(&r, 2 * s.d);
+        to[0] = (int8_t)next_result(&r, 2 * LOWERED(s.a));
+        to[1] = (int8_t)next_result(&r, 2 * LOWERED(s.b));
+        to[2] = (int8_t)next_result(&r, 2 * LOWERED(s.c));
+        to[3] = (int8_t)next_result(&r, 2 * LOWERED(s.d));
         if (is_narrow(k))
             clamp_results(k, to, 4);
     }

@@ -46,6 +46,23 @@ static inline int32_t plus_products(int32_t sum, uint32_t a, uint32_t b)
 }
 #endif
 
+/* Whether loads of bytes have no sign, as Xtensa's: two shifts make it, and one makes 256 times the
+   number, whose sums are shifted back. Products are of 16 bits. The order of instructions is not
+   left to the compiler, which has more numbers at once than there are registers. */
+#if defined(__XTENSA__) && defined(__GNUC__)
+#define FEW_SIGNS 1
+#define LIFTED(x) ((int16_t)(uint16_t)((uint32_t)(x) << 8))
+#define LIFTED_BYTE(at) LIFTED(*(const uint8_t *)(at))
+#define LOWERED(sum) ((sum) >> 8)
+#define IN_ORDER() __asm__ volatile("" : : : "memory")
+#else
+#define FEW_SIGNS 0
+#define LIFTED(x) ((int8_t)(x))
+#define LIFTED_BYTE(at) (*(at))
+#define LOWERED(sum) (sum)
+#define IN_ORDER() (void)0
+#endif
+
 /* a * b / 2^32, halves rounded up. */
 static inline int32_t rounded_high(int32_t a, int32_t b)
 {
@@ -53,6 +70,8 @@ static inline int32_t rounded_high(int32_t a, int32_t b)
     int32_t high;
     __asm__("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;
+#elif HAS_SHORT_PRODUCTS
+    return (product_by_halves(a, b, 0) + 1) >> 1;
 #else
     return (int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32);
 #endif

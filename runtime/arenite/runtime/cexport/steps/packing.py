@@ -168,7 +168,9 @@ def _ends(channels: int, blocks: tuple[int, ...]) -> list[int]:
 
 
 def fits_pairs(weights: Array) -> bool:
-    """Tell whether 16 bits hold every pair, and 32 bits the sums of both, whatever the inputs are.
+    """Tell whether 16 bits hold every pair, and 32 bits its sums, whatever the inputs are.
+
+    The sums are those of both, and 256 times those of the first, for processors without signs.
 
     Args:
         weights: outputs, rows, columns, inputs; int8.
@@ -176,7 +178,7 @@ def fits_pairs(weights: Array) -> bool:
     lanes = _lanes(weights)
     sums = np.abs(weights.astype(np.int64)).reshape(len(weights), -1).sum(axis=1)
     one, other = np.pad(sums, (0, len(sums) % 2)).reshape(-1, 2).T
-    joined = HIGHEST_INPUT * (one + 256 * other)
+    joined = HIGHEST_INPUT * np.maximum(one + 256 * other, 256 * one)
     is_short = lanes.min() >= -(2**15) and lanes.max() < 2**15
     return bool(is_short and joined.max() < 2**31)
 

@@ -89,8 +89,8 @@ def quick(
     if 2 * most.max() >= 2**31 or (found.rounding != "even" and found.shifts.max() >= 0):
         return None
     if is_depthwise:
-        # Vectors add two products in 16 bits.
-        if found.weights.min() == _LEAST_WEIGHT:
+        # Vectors add two products in 16 bits; without signs, 32 bits hold 256 times a sum.
+        if found.weights.min() == _LEAST_WEIGHT or 256 * _reach(found.weights, -1).max() >= 2**31:
             return None
         packed = in_channels(found.weights, 4)
         of_vectors = in_channels(found.weights, *BLOCKS_OF_VECTORS)
