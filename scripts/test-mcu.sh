@@ -15,6 +15,7 @@ declare -A tool=(
   [qemu-system-arm]=qemu-system-arm
   [gcc-riscv64-unknown-elf]=riscv64-unknown-elf-gcc
   [qemu-system-misc]=qemu-system-riscv32
+  [gcc-xtensa-lx106]=xtensa-lx106-elf-gcc
 )
 missing=()
 for package in "${!tool[@]}"; do

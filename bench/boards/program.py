@@ -222,9 +222,8 @@ class Footprint:
     """What the model takes on a board, in bytes; nothing of the board's own code is in it.
 
     Attributes:
-        text: Instructions of the model's own objects.
-        constants: Read-only data of the model's own objects: weights, quantisation, tables, and
-            the numbers that code loads.
+        text: Instructions of the model's own objects, with the numbers that they load.
+        constants: Read-only data of the model's own objects: weights, quantisation, tables.
         variables: `.data` and `.bss` of the model's own objects.
         library: Instructions and constants that it takes from the compiler's libraries.
         data: Initialised variables, `.data`, libraries included.
@@ -248,8 +247,8 @@ def footprint(program: Program) -> Footprint:
     """Return what the model takes of flash and RAM, arena and stack apart."""
     linked = _sections(program, program.path)
     own = [_sections(program, each) for each in program.objects]
-    text = sum(_of(each, ".text") for each in own)
-    constants = sum(_of(each, ".rodata", ".srodata", ".literal") for each in own)
+    text = sum(_of(each, ".text", ".literal") for each in own)
+    constants = sum(_of(each, ".rodata", ".srodata") for each in own)
     variables = sum(_of(each, ".data", ".sdata", ".bss", ".sbss") for each in own)
     in_flash = _of(linked, ".text", ".rodata")
     return Footprint(

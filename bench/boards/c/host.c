@@ -1,4 +1,5 @@
-// Semihosting: an instruction that the emulator takes for a call, with an operation and its operands.
+// Semihosting: an instruction that the emulator takes for a call, with an operation and its
+// operands.
 #include "host.h"
 
 #if defined(__XTENSA__)

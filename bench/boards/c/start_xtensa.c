@@ -3,7 +3,8 @@
 
 #include "host.h"
 
-extern uint32_t __data_load[], __data_start[], __data_end[], __bss_start[], __bss_end[];
+extern uint8_t __data_load[], __data_start[], __data_end[];
+extern uint32_t __bss_start[], __bss_end[];
 
 int main(void);
 
@@ -12,8 +13,9 @@ enum { kFault = 90 };
 __attribute__((used)) static void fault(void) { host_exit(kFault); }
 
 __attribute__((used)) static void begin(void) {
-  const volatile uint32_t* from = __data_load;
-  for (volatile uint32_t* to = __data_start; to < __data_end; ++to) *to = *from++;
+  // Bytes: words have to be aligned here, and in flash these may lie anywhere.
+  const volatile uint8_t* from = __data_load;
+  for (volatile uint8_t* to = __data_start; to < __data_end; ++to) *to = *from++;
   for (volatile uint32_t* to = __bss_start; to < __bss_end; ++to) *to = 0;
   host_exit(main());
 }

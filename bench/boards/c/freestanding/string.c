@@ -1,7 +1,6 @@
 // Words at a time where both addresses allow it.
-#include <string.h>
-
 #include <stdint.h>
+#include <string.h>
 
 typedef uint32_t __attribute__((may_alias)) word;
 
@@ -13,7 +12,8 @@ void* memcpy(void* to, const void* from, size_t count) {
   uint8_t* out = to;
   const uint8_t* in = from;
   if (in_words(to, from))
-    for (; count >= 4; count -= 4, out += 4, in += 4) *(word*)(void*)out = *(const word*)(const void*)in;
+    for (; count >= 4; count -= 4, out += 4, in += 4)
+      *(word*)(void*)out = *(const word*)(const void*)in;
   for (; count > 0; --count) *out++ = *in++;
   return to;
 }
