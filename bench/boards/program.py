@@ -80,37 +80,41 @@ def build(board: Board, subject: Subject, folder: Path) -> Program:
         "-fno-tree-loop-distribute-patterns", f"-I{folder}", f"-I{subject.header.parent}",
         *board.own_flags,
     )  # fmt: skip
+    gcc = (f"{board.tools}gcc", *board.flags)
+    compiler = board.compiler or gcc
     objects = [
-        _compiled(board, SOURCES / f"{name}.c", folder / f"board_{name}.o", own)
+        _compiled(gcc, SOURCES / f"{name}.c", folder / f"board_{name}.o", own)
         for name in (f"start_{board.architecture}", "main", "host", "counter")
     ]
     flags = (*subject.flags, f"-I{subject.header.parent}", f"-I{SOURCES}",
              *(f"-D{name}={value}" for name, value in subject.defines.items()))  # fmt: skip
     model = [
-        _compiled(board, source, folder / f"{source.stem}.o", flags) for source in subject.sources
+        _compiled(compiler, source, folder / f"{source.stem}.o", flags)
+        for source in subject.sources
     ]
     # Loops of a library may not turn into calls of themselves.
     alone = (*STANDARD, "-O2", "-fno-tree-loop-distribute-patterns")
     library = [
-        _compiled(board, source, folder / f"library_{source.stem}.o", alone)
+        _compiled(gcc, source, folder / f"library_{source.stem}.o", alone)
         for source in board.library
     ]
     path = folder / f"{board.name}.elf"
-    _run(board, [
-        *board.flags, "-nostartfiles", f"-L{SOURCES}", "-T", SOURCES / f"{board.name}.ld",
+    _run([
+        *gcc, "-nostartfiles", f"-L{SOURCES}", "-T", SOURCES / f"{board.emulated}.ld",
         "-Wl,--gc-sections", "-Wl,--no-warn-rwx-segments",
         *objects, *model, *subject.libraries, *library, *board.libraries, "-o", path,
     ])  # fmt: skip
     return Program(board, path, tuple(model))
 
 
-def _compiled(board: Board, source: Path, target: Path, flags: Iterable[str]) -> Path:
-    _run(board, [*board.flags, *_FOR_ALL, *flags, "-c", source, "-o", target])
+def _compiled(
+    compiler: Sequence[str], source: Path, target: Path, flags: Iterable[str]
+) -> Path:
+    _run([*compiler, *_FOR_ALL, *flags, "-c", source, "-o", target])
     return target
 
 
-def _run(board: Board, arguments: Sequence[str | Path]) -> None:
-    command = [f"{board.tools}gcc", *map(str, arguments)]
+def _run(command: Sequence[str | Path]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BuildError(done.stderr)

@@ -11,7 +11,11 @@ enum { kFault = 90 };
 
 __attribute__((aligned(4), used)) static void fault(void) { host_exit(kFault); }
 
+enum { kFloats = 0x2000, kVectors = 0x200 };
+
 __attribute__((used)) static void begin(void) {
+  // A processor without these ignores it.
+  __asm__ volatile("csrs mstatus, %0" : : "r"(kFloats | kVectors));
   __asm__ volatile("csrw mtvec, %0" : : "r"(fault));
   const volatile uint32_t* from = __data_load;
   for (volatile uint32_t* to = __data_start; to < __data_end; ++to) *to = *from++;

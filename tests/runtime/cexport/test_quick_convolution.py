@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from arenite.planner import Array
-from arenite.runtime.cexport.files.weights import HAS_VECTORS
+from arenite.runtime.cexport.base.orders import MVE, RVV
 from arenite.runtime.cexport.steps.packing import (
-    as_pairs,
+    by_inputs,
     fits_pairs,
     in_channels,
     in_lanes,
+    in_vectors,
     pairs,
     scales_of_vectors,
 )
@@ -70,11 +71,11 @@ def test_every_weight_is_in_its_pair(shape: tuple[int, ...]) -> None:
 
 def test_for_vectors_every_weight_is_where_the_model_has_it() -> None:
     weights = drawn(5, 2, 3, 4)
-    found = as_pairs(weights)
+    found = in_vectors(weights)
     assert found.nbytes == pairs(weights).nbytes
     np.testing.assert_array_equal(found.view(np.int8)[: weights.size], weights.reshape(-1))
     whole = drawn(7, 2, 3, 32)
-    found = as_pairs(whole).view(np.int8)
+    found = in_vectors(whole).view(np.int8)
     fours = found[: 4 * whole[0].size].reshape(2, 3, 2, 4, 16)
     np.testing.assert_array_equal(fours[1, 2, 1, 3], whole[3, 1, 2, 16:])
     left = found[4 * whole[0].size : whole.size]
@@ -84,6 +85,19 @@ def test_for_vectors_every_weight_is_where_the_model_has_it() -> None:
     np.testing.assert_array_equal(blocks[:144].reshape(3, 3, 16), by_channel[..., :16])
     np.testing.assert_array_equal(blocks[144:216].reshape(3, 3, 8), by_channel[..., 16:24])
     np.testing.assert_array_equal(blocks[216:].reshape(3, 3, 4), by_channel[..., 24:])
+
+
+def test_for_rvv_the_weights_of_all_outputs_lie_side_by_side() -> None:
+    weights = drawn(5, 2, 3, 4)
+    found = by_inputs(weights)
+    assert found.nbytes == pairs(weights).nbytes
+    by_input = found.view(np.int8)[: weights.size].reshape(2, 3, 4, 5)
+    np.testing.assert_array_equal(by_input[1, 2, 3], weights[:, 1, 2, 3])
+    handed = quick("pointwise", GEOMETRY, quantities(drawn(5, 1, 1, 6)))
+    assert handed is not None
+    scales = handed[1].orders[1][RVV]
+    np.testing.assert_array_equal(2 * scales[0], handed[1].bias[:, 0])
+    np.testing.assert_array_equal(scales[1], handed[1].bias[:, 1])
 
 
 def test_for_vectors_scales_are_in_the_order_of_the_sums() -> None:
@@ -110,7 +124,9 @@ def test_depthwise_weights_whose_products_16_bits_do_not_hold_take_the_general_k
 
 def test_the_file_of_weights_and_the_kernels_agree_on_processors_with_vectors() -> None:
     source = files("arenite.runtime.cexport.kernels").joinpath("dsp.h").read_text()
-    assert f"#if {HAS_VECTORS}\n#include <arm_mve.h>\n#define HAS_VECTORS 1\n" in source
+    for each, header in ((MVE, "arm_mve"), (RVV, "riscv_vector")):
+        macro = f"HAS_{each.name.upper()}"
+        assert f"#if {each.condition}\n#include <{header}.h>\n#define {macro} 1\n" in source
 
 
 def test_a_pair_that_16_bits_do_not_hold_is_left_to_the_general_kernel() -> None:

@@ -13,6 +13,7 @@ from arenite.planner.tensors import ROW_AXIS
 from arenite.runtime.cexport.bands import whole_step
 from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants
+from arenite.runtime.cexport.base.orders import Orders
 from arenite.runtime.cexport.base.ranges import has_trivial_lengths, points, program_at, text_at
 from arenite.runtime.cexport.steps.writer import CFileParts, StepWriter, writers
 
@@ -23,7 +24,7 @@ class _Recorded(FlashConstants):
 
     found: list[Array] = field(default_factory=list)
 
-    def add(self, array: Array, hint: str, of_vectors: Array | None = None) -> str:
+    def add(self, array: Array, hint: str, orders: Orders | None = None) -> str:
         self.found.append(array)
         return f"{hint}_{len(self.found)}"
 

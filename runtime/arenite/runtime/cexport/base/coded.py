@@ -1,6 +1,7 @@
 """Weights in flash that a run decodes into the arena: where each lies, and the calls."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,6 +9,12 @@ import numpy as np
 from arenite.planner import Array
 from arenite.runtime.cexport.base.coding import ByteCode, joined
 from arenite.runtime.cexport.base.layout import FlashConstants
+from arenite.runtime.cexport.base.orders import (
+    INSTRUCTION_SETS,
+    Orders,
+    in_each_order,
+    little_endian,
+)
 
 _MARK = re.compile(r"@coded (\d+)@")
 KERNEL = "decoded_weights"
@@ -17,8 +24,8 @@ KERNEL = "decoded_weights"
 class CodedWeights:
     """The weights of layers that have windows in the arena, coded by one code of bytes.
 
-    Where a processor with vectors reads them in another order, it decodes other bytes by the same
-    code, from the same places.
+    Where an instruction set reads them in another order, it decodes other bytes by the same code,
+    from the same places.
 
     Attributes:
         sizes: Bytes of the weights of each window, and of their codes.
@@ -27,15 +34,13 @@ class CodedWeights:
 
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     definition: str = ""
-    _weights: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+    _weights: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
     _windows: dict[str, int] = field(default_factory=dict)
     _places: list[str] = field(default_factory=list)
 
-    def add(self, window: str, array: Array, of_vectors: Array | None = None) -> None:
-        """Add the weights of a layer, as its kernel reads them; with vectors of the same size."""
-        both = (array, array if of_vectors is None else of_vectors)
-        one, other = (each.astype(each.dtype.newbyteorder("<")).tobytes() for each in both)
-        self._weights[window] = one, other
+    def add(self, window: str, array: Array, orders: Orders | None = None) -> None:
+        """Add the weights of a layer, as its kernels read them, in each order of the same size."""
+        self._weights[window] = little_endian(in_each_order(array, orders))
 
     def started(self, window: str, place: str, size: int) -> list[str]:
         """Return the call that fills a window at a place; `filled` states what it decodes."""
@@ -47,10 +52,13 @@ class CodedWeights:
         parts = [self._weights[window] for window in self._windows]
         bytes_of = np.frombuffer(b"".join(each for part in parts for each in part), np.uint8)
         code = ByteCode.of(np.bincount(bytes_of, minlength=256))
-        coded = [_filled(*map(code.coded, part)) for part in parts]
-        (data, starts), (of_vectors, _) = (joined(each) for each in zip(*coded, strict=True))
-        array, other = (np.frombuffer(each, np.uint8) for each in (data, of_vectors))
-        name = constants.add(array, "coded", other)
+        coded = [_filled([code.coded(each) for each in part]) for part in parts]
+        (data, starts), *others = (joined(each) for each in zip(*coded, strict=True))
+        orders = {
+            each: np.frombuffer(other, np.uint8)
+            for each, (other, _) in zip(INSTRUCTION_SETS, others, strict=True)
+        }
+        name = constants.add(np.frombuffer(data, np.uint8), "coded", orders)
         self._places = [f"{name} + {start}" for start in starts]
         self.sizes = {
             window: (len(part[0]), len(short[0]))
@@ -70,7 +78,7 @@ class CodedWeights:
         return _MARK.sub(lambda mark: self._places[int(mark[1])], call)
 
 
-def _filled(one: bytes, other: bytes) -> tuple[bytes, bytes]:
+def _filled(codes: Sequence[bytes]) -> list[bytes]:
     """Return codes with zeros behind the shorter ones."""
-    size = max(len(one), len(other))
-    return one.ljust(size, b"\0"), other.ljust(size, b"\0")
+    size = max(map(len, codes))
+    return [each.ljust(size, b"\0") for each in codes]

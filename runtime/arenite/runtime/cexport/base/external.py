@@ -4,6 +4,13 @@ import re
 from dataclasses import dataclass, field
 
 from arenite.planner import Array
+from arenite.runtime.cexport.base.orders import (
+    INSTRUCTION_SETS,
+    InstructionSet,
+    Orders,
+    in_each_order,
+    little_endian,
+)
 
 _MARK = re.compile(r"@fetch (\d+)@")
 _ALIGNMENT = 4
@@ -15,16 +22,18 @@ class ExternalWeights:
 
     Attributes:
         prefix: Of the names of the functions that fetch them.
-        data: All weights, as the kernels read them, little-endian.
-        of_vectors: What they are on a processor with vectors.
+        data: All weights, as portable kernels read them, little-endian.
+        orders: What they are for each instruction set.
     """
 
     prefix: str
     data: bytearray = field(default_factory=bytearray)
-    of_vectors: bytearray = field(default_factory=bytearray)
+    orders: dict[InstructionSet, bytearray] = field(
+        default_factory=lambda: {each: bytearray() for each in INSTRUCTION_SETS}
+    )
     _windows: dict[str, int] = field(default_factory=dict)
     _places: dict[int, str] = field(default_factory=dict)
-    _begins: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    _begins: dict[tuple[bytes, ...], int] = field(default_factory=dict)
     _pending: str = ""
 
     @property
@@ -38,27 +47,25 @@ class ExternalWeights:
         return bool(self._windows)
 
     @property
-    def has_vectors(self) -> bool:
-        """Whether a processor with vectors needs other bytes."""
-        return self.data != self.of_vectors
+    def others(self) -> dict[InstructionSet, bytes]:
+        """The bytes for the instruction sets that need others than portable C."""
+        return {each: bytes(data) for each, data in self.orders.items() if data != self.data}
 
-    def add(self, window: str, array: Array, of_vectors: Array | None = None) -> None:
+    def add(self, window: str, array: Array, orders: Orders | None = None) -> None:
         """Put the weights of a layer behind those before, unless they are there already.
 
         Args:
             window: The tensor that they are fetched into.
             array: The weights.
-            of_vectors: What they are on a processor with vectors, of the same size.
+            orders: What they are for some instruction sets, of the same size.
         """
-        own, other = (
-            each.astype(each.dtype.newbyteorder("<")).tobytes()
-            for each in (array, array if of_vectors is None else of_vectors)
-        )
-        if (own, other) not in self._begins:
-            for data, added in ((self.data, own), (self.of_vectors, other)):
+        each = little_endian(in_each_order(array, orders))
+        size = len(each[0])
+        if each not in self._begins:
+            for data, added in zip((self.data, *self.orders.values()), each, strict=True):
                 data += bytes(-len(data) % _ALIGNMENT) + added
-            self._begins[own, other] = len(self.data) - len(own)
-        self._places[self._number(window)] = f"{self._begins[own, other]}, {len(own)}"
+            self._begins[each] = len(self.data) - size
+        self._places[self._number(window)] = f"{self._begins[each]}, {size}"
 
     def started(self, window: str, place: str, _size: int) -> list[str]:
         """Return the calls that begin to fill a window at a place.

@@ -9,6 +9,7 @@ import numpy as np
 from arenite.planner import Array, Plan, Port, Problem, Program, Tensor, TensorKind
 from arenite.planner.programs import Section, Stage
 from arenite.planner.sizes import Dimension, Expression, Sizes, at, depends
+from arenite.runtime.cexport.base.orders import Orders, in_each_order
 from arenite.runtime.cexport.base.text import TYPES, distinct
 from arenite.runtime.operators.movement import LoadWeights
 
@@ -199,25 +200,28 @@ class FlashConstants:
 
     Attributes:
         prefix: Of every name.
-        of_vectors: What some of them are instead on a processor with vectors.
+        orders: What some of them are instead for instruction sets that read another order.
     """
 
     prefix: str
     arrays: dict[str, Array] = field(default_factory=dict)
-    of_vectors: dict[str, Array] = field(default_factory=dict)
-    _known: dict[tuple[str, bytes, bytes], str] = field(default_factory=dict)
+    orders: dict[str, Orders] = field(default_factory=dict)
+    _known: dict[tuple[str, tuple[bytes, ...]], str] = field(default_factory=dict)
 
-    def add(self, array: Array, hint: str, of_vectors: Array | None = None) -> str:
+    def add(self, array: Array, hint: str, orders: Orders | None = None) -> str:
         """Return the name of an array, that of an equal one if there is one already.
 
         Args:
             array: Its elements; it may not be empty.
             hint: What it is, as part of its name.
-            of_vectors: What it is instead on a processor with vectors, of the same type and size.
+            orders: What it is instead for some instruction sets, of the same type and size.
         """
         array = np.ascontiguousarray(array)
-        other = array if of_vectors is None else of_vectors
-        key = array.dtype.name, array.tobytes(), other.tobytes()
+        own = array.tobytes()
+        others = {
+            each: other for each, other in (orders or {}).items() if other.tobytes() != own
+        }
+        key = array.dtype.name, tuple(x.tobytes() for x in in_each_order(array, others))
         if key not in self._known:
             name = f"{self.prefix}_{hint}"
             number = 1
@@ -226,9 +230,10 @@ class FlashConstants:
                 name = f"{self.prefix}_{hint}_{number}"
             self._known[key] = name
             self.arrays[name] = array
-            if key[1] != key[2]:
-                assert (other.dtype, other.nbytes) == (array.dtype, array.nbytes)
-                self.of_vectors[name] = other
+            if others:
+                for other in others.values():
+                    assert (other.dtype, other.nbytes) == (array.dtype, array.nbytes)
+                self.orders[name] = others
         return self._known[key]
 
     @property

@@ -302,14 +302,11 @@ _FETCHING = """\
 /* Functions of yours, by which a run fetches weights from external flash, one fetch at a time. It
    calls `init` when it begins, `start` for the bytes [offset, offset + count) of the file
    modelname_external.bin, and `wait` before it reads them: `start` copies them, or begins a
-   transfer that `wait` awaits. `to` is in the arena, aligned to 4 bytes.@vectors@ */
+   transfer that `wait` awaits. `to` is in the arena, aligned to 4 bytes.@orders@ */
 void modelname_fetch_init(void);
 void modelname_fetch_start(uint8_t *to, uint32_t offset, uint32_t count);
 void modelname_fetch_wait(void);
 """
-
-_FILE_OF_VECTORS = """
-   On Cortex-M55 and M85 the file is modelname_external_mve.bin."""
 
 _COUNTS = """
    Counts of the run are written to where pointers show; NULL for one that you do not need."""
@@ -359,11 +356,11 @@ def _header_lines(
     yield from storage.stated(component)
     yield from ("#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     if written.external.is_used:
-        fetching = _FETCHING
-        if not written.external.has_vectors:
-            fetching = fetching.replace(
-                ", or modelname_external_mve.bin on Cortex-M55 and M85", ""
-            )
+        files = (
+            f"\n   On {each.processors} the file is modelname_external_{each.name}.bin."
+            for each in written.external.others
+        )
+        fetching = _FETCHING.replace("@orders@", "".join(files))
         yield from fetching.replace("modelname", component.name).splitlines()
     if component.schedule is not None:
         yield from _schedule(component, component.schedule)

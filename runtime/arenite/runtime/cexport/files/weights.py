@@ -1,15 +1,16 @@
 """NAME_weights.c: the constants, as text or, where they are large, beside a binary file."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from arenite.planner import Array
 from arenite.runtime.cexport.base.external import ExternalWeights
 from arenite.runtime.cexport.base.layout import FlashConstants
 from arenite.runtime.cexport.base.options import COptions
+from arenite.runtime.cexport.base.orders import InstructionSet, Orders
 from arenite.runtime.cexport.base.text import TYPES, elements
 
-HAS_VECTORS = "defined(__ARM_FEATURE_MVE) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)"
-"""Condition of processors with vectors, as the kernels have it."""
 _OPEN = '#ifdef __cplusplus\nextern "C" {\n#endif\n'
 _CLOSE = "#ifdef __cplusplus\n}\n#endif\n"
 
@@ -31,7 +32,7 @@ def files(name: str, constants: FlashConstants, options: COptions) -> dict[str, 
     macro = f"{name.upper()}_WEIGHTS"
     definitions = [
         f"{macro} const {TYPES[array.dtype.name]} {symbol}[{array.size}] = {{\n"
-        f"{_chosen(array, constants.of_vectors.get(symbol))}\n}};\n"
+        f"{_chosen(array, constants.orders.get(symbol, {}))}\n}};\n"
         for symbol, array in constants.arrays.items()
     ]
     has_specials = any("NAN" in each or "INFINITY" in each for each in definitions)
@@ -50,10 +51,10 @@ def external_files(name: str, weights: ExternalWeights) -> dict[str, str | bytes
     """Return what belongs into external flash, and an array of it with which a test does."""
     if not weights.is_used:
         return {}
-    array, of_vectors = (
-        np.frombuffer(bytes(each), np.uint8) for each in (weights.data, weights.of_vectors)
-    )
-    chosen = _chosen(array, of_vectors)
+    array = np.frombuffer(bytes(weights.data), np.uint8)
+    others = weights.others
+    orders = {each: np.frombuffer(data, np.uint8) for each, data in others.items()}
+    chosen = _chosen(array, orders)
     lines = [
         f"/* The bytes of {name}_external.bin as an array for tests, with functions that copy",
         "   from it. A firmware has functions of its own. */",
@@ -68,17 +69,25 @@ def external_files(name: str, weights: ExternalWeights) -> dict[str, str | bytes
     files: dict[str, str | bytes] = {
         f"{name}_external.h": "\n".join(lines), f"{name}_external.bin": bytes(weights.data)
     }  # fmt: skip
-    if weights.has_vectors:
-        files[f"{name}_external_mve.bin"] = bytes(weights.of_vectors)
+    for each, data in others.items():
+        files[f"{name}_external_{each.name}.bin"] = data
     return files
 
 
-def _chosen(array: Array, of_vectors: Array | None) -> str:
-    """Return the elements of an array, which may be others on a processor with vectors."""
-    text = elements(array)
-    if of_vectors is None or np.array_equal(array, of_vectors):
-        return text
-    return f"#if {HAS_VECTORS}\n{elements(of_vectors)}\n#else\n{text}\n#endif"
+def _chosen(array: Array, orders: Orders) -> str:
+    """Return the elements of an array, which may be others for some instruction sets."""
+    others = {each: elements(other) for each, other in orders.items()}
+    return "\n".join(_by_instructions(elements(array), others))
+
+
+def _by_instructions(text: str, others: Mapping[InstructionSet, str]) -> list[str]:
+    """Return a text of portable C beside those for instruction sets."""
+    if not others:
+        return [text]
+    lines = []
+    for each, other in others.items():
+        lines += [f"#{'elif' if lines else 'if'} {each.condition}", other]
+    return [*lines, "#else", text, "#endif"]
 
 
 def _binary(name: str, constants: FlashConstants) -> dict[str, str | bytes]:
@@ -94,15 +103,14 @@ def _binary(name: str, constants: FlashConstants) -> dict[str, str | bytes]:
         return line
 
     for symbol, array in constants.arrays.items():
-        file = [included(array)]
-        if symbol in constants.of_vectors:
-            of_vectors = included(constants.of_vectors[symbol])
-            file = [f"#if {HAS_VECTORS}", of_vectors, "#else", *file, "#endif"]
+        text = included(array)
+        orders = constants.orders.get(symbol, {})
+        others = {each: included(other) for each, other in orders.items()}
         lines += [
             "__asm__(",
             f'    ".pushsection " {macro}_SECTION "\\n"',
             f'    ".global {symbol}\\n.balign 4\\n{symbol}:\\n"',
-            *file,
+            *_by_instructions(text, others),
             '    ".popsection\\n");',
         ]
     text = "\n".join(

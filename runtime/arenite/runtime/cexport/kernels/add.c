@@ -2,7 +2,7 @@
 #include "dsp.h"
 #include "add_layer.h"
 
-#if HAS_VECTORS && !SINGLE_ROUNDING
+#if HAS_MVE && !SINGLE_ROUNDING
 /* As `requantised`. */
 static inline int32x4_t requantised_four(int32x4_t sums, int32_t factor, int32_t shift)
 {
@@ -27,7 +27,7 @@ static inline int32_t ADDED(const add_layer *k, int32_t a, int32_t b)
     return clamped(requantised(sum, k->factor, k->shift) + k->out_zero, k->low, k->high);
 }
 
-#if HAS_VECTORS && !SINGLE_ROUNDING
+#if HAS_MVE && !SINGLE_ROUNDING
 /* Make the results of fours of a row, and return how many these are. */
 static inline int32_t ADD_FOURS(const add_layer *k, const AN_INTEGER *a, const AN_INTEGER *b,
                                 AN_INTEGER *to)
@@ -55,7 +55,7 @@ KERNEL THE_KERNEL(const add_layer *k, in_rows one, in_rows other, out_rows out, 
         const AN_INTEGER *b = (const AN_INTEGER *)(const void *)in_row(other, y);
         AN_INTEGER *to = (AN_INTEGER *)(void *)out_row(out, y);
         int32_t done = 0;
-#if HAS_VECTORS && !SINGLE_ROUNDING
+#if HAS_MVE && !SINGLE_ROUNDING
         if (k->step_a == 1 && k->step_b == 1)
             done = ADD_FOURS(k, a, b, to);
         a += done;

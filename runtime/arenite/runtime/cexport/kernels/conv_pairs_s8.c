@@ -2,9 +2,11 @@
 #include "dsp.h"
 #include "conv_s8.h"
 #include "results_s8.h"
-#include "conv_vectors_s8.h"
+#include "windows_s8.h"
+#include "conv_mve_s8.h"
+#include "conv_rvv_s8.h"
 
-#if !HAS_VECTORS
+#if !HAS_MVE && !HAS_RVV
 /* Weights of two outputs share a number of 16 bits: one + 256 * other. Products with it have the
    sums of both, and the sums of `one` alone tell them apart. Weights of four pairs of outputs lie
    side by side, then those of the rest; those of a pair for four inputs in the order 0, 2, 1, 3.

@@ -2,9 +2,11 @@
 #include "dsp.h"
 #include "conv_s8.h"
 #include "results_s8.h"
-#include "depthwise_vectors_s8.h"
+#include "windows_s8.h"
+#include "depthwise_mve_s8.h"
+#include "depthwise_rvv_s8.h"
 
-#if !HAS_VECTORS
+#if !HAS_MVE && !HAS_RVV
 /* The sums of four channels. */
 typedef struct {
     int32_t a, b, c, d;
@@ -111,7 +113,7 @@ static NOT_INLINED void depthwise_pixel(const conv_layer *k, const depthwise_win
 KERNEL depthwise_fours_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
     depthwise_window at;
-#if HAS_VECTORS
+#if HAS_MVE
     memset(at.zeros, -k->in_offset, sizeof at.zeros);
 #endif
     for (int32_t y = first; y < end; ++y) {
@@ -127,7 +129,7 @@ KERNEL depthwise_fours_s8(const conv_layer *k, in_rows in, out_rows out, int32_t
             const int32_t left = x * k->stride_x - k->left;
             at.left = left * k->depth;
             at.columns = taps_inside(left, k->dilation_x, k->kernel_x, k->width);
-#if HAS_VECTORS
+#if HAS_MVE
             find_taps(&at, k, 0);
 #endif
             depthwise_pixel(k, &at, to);

@@ -5,13 +5,25 @@
 #define HAS_DSP 0
 #endif
 
-/* Whether it computes with vectors, as a Cortex-M55 does. The file of the weights has theirs under
-   the same condition. */
+/* Whether it has the vectors of a Cortex-M55. The file of the weights has those that kernels with
+   vectors read under the same conditions. */
 #if defined(__ARM_FEATURE_MVE) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
 #include <arm_mve.h>
-#define HAS_VECTORS 1
+#define HAS_MVE 1
 #else
-#define HAS_VECTORS 0
+#define HAS_MVE 0
+#endif
+
+/* Whether it has those of RISC-V, of any length and with elements of 32 bits or longer. */
+#if defined(__riscv_vector) && __riscv_v_intrinsic >= 12000
+#include <riscv_vector.h>
+#define HAS_RVV 1
+#else
+#define HAS_RVV 0
+#endif
+
+#if HAS_MVE || HAS_RVV
+#define INLINED static inline __attribute__((always_inline))
 #endif
 
 #if HAS_DSP
@@ -77,6 +89,7 @@ static inline int32_t rounded_high(int32_t a, int32_t b)
 #endif
 }
 
+#if !HAS_RVV
 /* value / 2, rounded down and clamped to a byte. */
 static inline int32_t saturated_half(int32_t value)
 {
@@ -88,3 +101,4 @@ static inline int32_t saturated_half(int32_t value)
     return clamped(value >> 1, -128, 127);
 #endif
 }
+#endif

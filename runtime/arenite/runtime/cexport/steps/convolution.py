@@ -286,7 +286,7 @@ def _layer_s8(
             handed = replace(handed, bias=bias)
         if is_blocked:
             handed = _blocked(handed, geometry["groups"])
-    weights_of_vectors, bias_of_vectors, shifts_of_vectors = handed.of_vectors
+    orders_of_weights, orders_of_bias, orders_of_shifts = handed.orders
     return f"{kernel}_s8", t.layer(
         "conv_layer",
         **geometry,
@@ -296,10 +296,10 @@ def _layer_s8(
         low=low,
         high=high,
         factor_step=int(len(factors) > 1),
-        filter=t.filter(handed.weights, weights_of_vectors),
-        bias=t.constant(handed.bias, "bias", bias_of_vectors),
+        filter=t.filter(handed.weights, orders_of_weights),
+        bias=t.constant(handed.bias, "bias", orders_of_bias),
         factors=t.constant(handed.factors, "factors") if handed.factors.size else "NULL",
-        shifts="NULL" if t.is_even else t.constant(handed.shifts, "shifts", shifts_of_vectors),
+        shifts="NULL" if t.is_even else t.constant(handed.shifts, "shifts", orders_of_shifts),
     )
 
 

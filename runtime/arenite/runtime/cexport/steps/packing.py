@@ -89,8 +89,8 @@ def pairs(weights: Array) -> Array:
     return np.concatenate(found).astype(np.int16)
 
 
-def as_pairs(weights: Array) -> Array:
-    """Return a filter of bytes for vectors, in as many numbers of 16 bits as its pairs take.
+def in_vectors(weights: Array) -> Array:
+    """Return a filter of bytes for MVE, in as many numbers of 16 bits as its pairs take.
 
     Where inputs come in whole vectors, the weights of four outputs for each vector of a window
     of up to five rows lie side by side. Those of other filters, and of up to three outputs that
@@ -107,9 +107,27 @@ def as_pairs(weights: Array) -> Array:
     fours = outputs // _BLOCK * _BLOCK if is_in_vectors else 0
     shape = fours // _BLOCK, _BLOCK, weights[0].size // _VECTOR, _VECTOR
     vectors = weights[:fours].reshape(shape)
-    parts = [vectors.swapaxes(1, 2).reshape(-1), weights[fours:].reshape(-1)]
-    parts.append(np.zeros(outputs % 2 * weights[0].size, np.int8))
-    return np.concatenate(parts).view(np.int16)
+    return _as_pairs(weights, vectors.swapaxes(1, 2), weights[fours:])
+
+
+def by_inputs(weights: Array) -> Array:
+    """Return a filter of bytes for RVV, in as many numbers of 16 bits as its pairs take.
+
+    The weights of all outputs for each input of the window lie side by side.
+
+    Args:
+        weights: outputs, rows, columns, inputs; int8.
+
+    Returns:
+        One axis, int16.
+    """
+    return _as_pairs(weights, np.moveaxis(weights, 0, -1))
+
+
+def _as_pairs(weights: Array, *parts: Array) -> Array:
+    """Return parts of a filter in as many numbers of 16 bits as its pairs take."""
+    margin = np.zeros(len(weights) % 2 * weights[0].size, np.int8)
+    return np.concatenate([*(each.reshape(-1) for each in parts), margin]).view(np.int16)
 
 
 def in_channels(weights: Array, *blocks: int) -> Array:
@@ -127,7 +145,7 @@ def in_channels(weights: Array, *blocks: int) -> Array:
 
 
 def scales_of_vectors(scales: Array, *, is_depthwise: bool) -> Array:
-    """Return the biases and factors of outputs for vectors: of each four, biases come first.
+    """Return the biases and factors of outputs for MVE: of each four, biases come first.
 
     Args:
         scales: outputs, then bias and factor.

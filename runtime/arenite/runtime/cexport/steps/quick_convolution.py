@@ -13,13 +13,15 @@ import numpy as np
 from arenite.planner import Array
 from arenite.runtime.cexport.base.fixed_point import requantised
 from arenite.runtime.cexport.base.options import Rounding
+from arenite.runtime.cexport.base.orders import MVE, RVV, Orders
 from arenite.runtime.cexport.steps.packing import (
     BLOCKS_OF_VECTORS,
     HIGHEST_INPUT,
-    as_pairs,
+    by_inputs,
     fits_pairs,
     in_channels,
     in_lanes,
+    in_vectors,
     pairs,
     scales_of_vectors,
 )
@@ -47,8 +49,7 @@ class Quantities:
         low: Least result.
         high: Largest result.
         rounding: How products of integers are rounded.
-        of_vectors: Weights, bias and shifts as kernels with vectors read them; none if all
-            kernels read the same.
+        orders: Weights, bias and shifts as instruction sets read them that read other orders.
     """
 
     weights: Array
@@ -59,7 +60,7 @@ class Quantities:
     low: int
     high: int
     rounding: Rounding
-    of_vectors: tuple[Array | None, Array | None, Array | None] = (None, None, None)
+    orders: tuple[Orders, Orders, Orders] = ({}, {}, {})
 
 
 def quick(
@@ -93,21 +94,24 @@ def quick(
         if found.weights.min() == _LEAST_WEIGHT or 256 * _reach(found.weights, -1).max() >= 2**31:
             return None
         packed = in_channels(found.weights, 4)
-        of_vectors = in_channels(found.weights, *BLOCKS_OF_VECTORS)
+        orders = {
+            MVE: in_channels(found.weights, *BLOCKS_OF_VECTORS), RVV: found.weights.reshape(-1),
+        }  # fmt: skip
     elif fits_pairs(found.weights):
-        packed, of_vectors = pairs(found.weights), as_pairs(found.weights)
+        packed = pairs(found.weights)
+        orders = {MVE: in_vectors(found.weights), RVV: by_inputs(found.weights)}
     else:
         return None
     count = len(found.bias)
     factors = np.broadcast_to(found.factors, (count,)).view(np.int32)
     shifts = np.broadcast_to(found.shifts, (count,))
+    scales = np.stack([found.bias, factors], axis=1)
+    scales_of = {MVE: scales_of_vectors(scales, is_depthwise=is_depthwise), RVV: scales.T}
     handed = replace(
         found, weights=packed, bias=np.stack([2 * found.bias, factors], axis=1),
         factors=np.zeros(0, np.int32), shifts=~shifts,
-        of_vectors=(
-            of_vectors,
-            scales_of_vectors(np.stack([found.bias, factors], axis=1), is_depthwise=is_depthwise),
-            shifts[in_lanes(count)] if is_depthwise else shifts,
+        orders=(
+            orders, scales_of, {MVE: shifts[in_lanes(count)] if is_depthwise else shifts},
         ),
     )  # fmt: skip
     return f"{kernel}_{'fours' if is_depthwise else 'pairs'}", handed

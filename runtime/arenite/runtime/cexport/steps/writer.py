@@ -17,6 +17,7 @@ from arenite.runtime.cexport.base.external import ExternalWeights
 from arenite.runtime.cexport.base.fixed_point import clamp_of
 from arenite.runtime.cexport.base.layout import ArenaLayout, FlashConstants
 from arenite.runtime.cexport.base.options import Rounding
+from arenite.runtime.cexport.base.orders import Orders
 from arenite.runtime.cexport.base.ranges import has_symbols, without_symbols
 from arenite.runtime.cexport.base.text import number
 from arenite.runtime.cexport.kernels.costs import Work
@@ -244,32 +245,32 @@ class StepWriter:
         table = f"{base}, {self.constant(np.asarray(starts, np.int32), 'rows')}"
         return f"{table}, 0" if self.is_ranged else table
 
-    def constant(self, array: Array, hint: str, of_vectors: Array | None = None) -> str:
+    def constant(self, array: Array, hint: str, orders: Orders | None = None) -> str:
         """Return the name of an array in flash.
 
         Args:
-            of_vectors: What it is instead on a processor with vectors, of the same type and size.
+            orders: What it is instead for some instruction sets, of the same type and size.
         """
         if not array.size:
             raise NotWrittenError("an empty constant is unsupported")
-        return self.file.constants.add(array, hint, of_vectors)
+        return self.file.constants.add(array, hint, orders)
 
-    def filter(self, array: Array, of_vectors: Array | None = None) -> str:
+    def filter(self, array: Array, orders: Orders | None = None) -> str:
         """Return where the weights of a layer lie, its second input: in flash, or in a window.
 
         Args:
             array: The weights.
-            of_vectors: As for `constant`.
+            orders: As for `constant`.
 
         Raises:
             NotWrittenError: The window is for other weights.
         """
         window = self.input(1)
         if window.name not in self.layout.windows:
-            return self.constant(array, "weights", of_vectors)
+            return self.constant(array, "weights", orders)
         if array.nbytes != window.size:
             raise NotWrittenError(f"a window of {window.size} B for {array.nbytes} B of weights")
-        self.file.in_windows.add(window.name, array, of_vectors)
+        self.file.in_windows.add(window.name, array, orders)
         return self.address(window)
 
     def weights(self, *arrays: Array) -> tuple[str, tuple[Array, ...]]:

@@ -1,21 +1,6 @@
-/* A window: its rows, null for those outside the image, where it begins in them, the columns in the
-   image, and with vectors some of its taps: those in the image at their first channel. */
-#define MOST_TAPS 10
-typedef struct {
-    const int8_t *rows[8];
-    int32_t left;
-    taps columns;
-#if HAS_VECTORS
-    const int8_t *taps[MOST_TAPS];
-    int8_t zeros[16];
-#endif
-} depthwise_window;
-
-/* With vectors, weights of sixteen channels lie side by side, at the end those of eight and of
+/* With MVE, weights of sixteen channels lie side by side, at the end those of eight and of
    four. 16 bits hold the sum of two products. */
-#if HAS_VECTORS
-#define INLINED static inline __attribute__((always_inline))
-
+#if HAS_MVE
 /* Find the taps from one of them on; those outside the image are at zeros. */
 static NOT_INLINED void find_taps(depthwise_window *at, const conv_layer *k, int32_t first)
 {

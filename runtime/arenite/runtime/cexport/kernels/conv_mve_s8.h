@@ -1,19 +1,6 @@
-/* A window: its first row in the image, the rows and in each the inputs [before, behind) that lie
-   in the image, and the bytes from the first pixel of a row to its own. */
-typedef struct {
-    taps rows;
-    int32_t top, left, before, behind;
-} window_at;
-
-static inline const int8_t *window_row(const conv_layer *k, in_rows in, const window_at *at,
-                                       int32_t row)
-{
-    return (const int8_t *)in_row(in, at->top + row * k->dilation_y) + at->left;
-}
-
-/* With vectors, weights of bytes are in the order of the inputs of a window. Where these come in
+/* With MVE, weights of bytes are in the order of the inputs of a window. Where these come in
    whole vectors, those of four outputs for a vector lie side by side; else those of an output. */
-#if HAS_VECTORS
+#if HAS_MVE
 #define MOST_ROWS 5
 
 static inline int is_in_vectors(const conv_layer *k)
