@@ -253,32 +253,32 @@ static inline int8_t *results_of_window(int8_t *to, const conv_layer *k, in_rows
 /* Convolution with a window of one pixel, or a product with a matrix; rows [first, end). */
 KERNEL pointwise_pairs_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
+#if HAS_RVV
+    results_of_rows(k, in, out, first, end);
+#else
     for (int32_t y = first; y < end; ++y) {
         const int8_t *from = (const int8_t *)in_row(in, y * k->stride_y);
         int8_t *to = (int8_t *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x, from += k->stride_x * k->depth)
             to = results_of_run(to, from, k, k->depth);
     }
+#endif
 }
 
 /* Convolution, rows [first, end) of the result; pixel by pixel. Inputs of a row of the window lie
    side by side. */
 KERNEL conv_pairs_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
+#if HAS_RVV
+    results_of_rows(k, in, out, first, end);
+#else
     for (int32_t y = first; y < end; ++y) {
-        window_at at;
-        at.top = y * k->stride_y - k->top;
-        at.rows = taps_inside(at.top, k->dilation_y, k->kernel_y, k->height);
-        if (at.rows.first >= at.rows.end)
-            at.rows.first = at.rows.end = 0;
+        window_at at = window_of_row(k, y);
         int8_t *to = (int8_t *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x) {
-            const int32_t left = x * k->stride_x - k->left;
-            const taps columns = taps_inside(left, 1, k->kernel_x, k->width);
-            at.before = columns.first < columns.end ? columns.first * k->depth : 0;
-            at.behind = columns.first < columns.end ? columns.end * k->depth : 0;
-            at.left = left * k->depth;
+            move_window(&at, k, x * k->stride_x - k->left);
             to = results_of_window(to, k, in, &at);
         }
     }
+#endif
 }

@@ -112,6 +112,10 @@ static NOT_INLINED void depthwise_pixel(const conv_layer *k, const depthwise_win
    of whole windows is in the bias. */
 KERNEL depthwise_fours_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first, int32_t end)
 {
+#if HAS_RVV
+    for (int32_t y = first; y < end; ++y)
+        depthwise_row(k, in, (int8_t *)out_row(out, y), y);
+#else
     depthwise_window at;
 #if HAS_MVE
     memset(at.zeros, -k->in_offset, sizeof at.zeros);
@@ -135,4 +139,5 @@ KERNEL depthwise_fours_s8(const conv_layer *k, in_rows in, out_rows out, int32_t
             depthwise_pixel(k, &at, to);
         }
     }
+#endif
 }

@@ -111,10 +111,11 @@ static inline size_t most_outputs(int32_t rest)
     return __riscv_vsetvl_e8m2((size_t)clamped(rest, 0, IN_MEMORY ? MOST_IN_MEMORY : INT32_MAX));
 }
 
-/* Twice the results of the next outputs without their zero point, or one more, from their sums. */
-INLINED vint32m8_t doubled_results(const results_s8 *r, vint32m8_t sums, size_t outputs)
+/* Twice the results of some outputs without their zero point, or one more, from their sums. */
+INLINED vint32m8_t doubled_results(const results_s8 *r, int32_t output, vint32m8_t sums,
+                                   size_t outputs)
 {
-    const int32_t *const factors = r->scales + r->to_factors;
+    const int32_t *const factors = r->scales + r->to_factors + output;
     if (IN_MEMORY) {
         int32_t each[MOST_IN_MEMORY];
         __riscv_vse32_v_i32m8(each, sums, outputs);
@@ -140,24 +141,23 @@ INLINED vint32m8_t doubled_results(const results_s8 *r, vint32m8_t sums, size_t 
     /* Halves away from zero. */
     high = __riscv_vadd_vv_i32m8(high, __riscv_vsra_vx_i32m8(high, 31, outputs), outputs);
 #endif
-    const vuint8m2_t shifts = __riscv_vle8_v_u8m2((const uint8_t *)r->shifts, outputs);
+    const vuint8m2_t shifts = __riscv_vle8_v_u8m2((const uint8_t *)r->shifts + output, outputs);
     return __riscv_vsra_vv_i32m8(high, __riscv_vzext_vf4_u32m8(shifts, outputs), outputs);
 #endif
 }
 
-/* Write the results of the next outputs, from sums with their biases; by now every input of them
-   has been read. */
-INLINED void write_results(int8_t *to, results_s8 *r, vint32m8_t sums, size_t outputs)
+/* Write the results of some outputs, from sums with their biases; by now every input of them has
+   been read. */
+INLINED void write_results(int8_t *to, const results_s8 *r, int32_t output, vint32m8_t sums,
+                           size_t outputs)
 {
-    vint32m8_t doubled = doubled_results(r, sums, outputs);
+    vint32m8_t doubled = doubled_results(r, output, sums, outputs);
     doubled = __riscv_vadd_vx_i32m8(doubled, r->doubled_zero - 1, outputs);
     const vint16m4_t value = __riscv_vnclip_wx_i16m4(doubled, 1, __RISCV_VXRM_RNU, outputs);
     vint8m2_t results = __riscv_vnclip_wx_i8m2(value, 0, __RISCV_VXRM_RNU, outputs);
     results = __riscv_vmax_vx_i8m2(results, (int8_t)r->low, outputs);
     results = __riscv_vmin_vx_i8m2(results, (int8_t)r->high, outputs);
     __riscv_vse8_v_i8m2(to, results, outputs);
-    r->scales += outputs;
-    r->shifts += HALVES_TO_EVEN ? 0 : outputs;
 }
 #else
 /* The result of the next output, from twice its sum. */
