@@ -275,7 +275,7 @@ def _onnx2c(path: Path, given: Array, expected: Array, asked: Asked, folder: Pat
 
 BOARDS: Final = (
     (LARGE_M3, "none"), (board(M4), "dsp"), (board(M7), "dsp"), (board(M55), "mve"),
-    (board("virt"), "none"), (board("sim"), "none"),
+    (board("virt"), "none"), (board("virt-rvv"), "none"), (board("sim"), "none"),
 )  # fmt: skip
 MOST_OF_PLAIN_C: Final = 1.3
 """Instructions of ours, at most, in parts of those of CMSIS-NN's plain C."""
@@ -302,11 +302,12 @@ def c_kernels(asked: Asked) -> Iterator[Row]:
     """Our C kernels and those of CMSIS-NN, by instructions on emulated boards.
 
     Each model is exported whole, in the least arena that bands of rows reach, and with
-    `--kernels cmsis-nn`: for a Cortex-M3, RISC-V and Xtensa, where CMSIS-NN is plain C, a
-    Cortex-M4 and M7 with its DSP kernels, and a Cortex-M55 with its vectors. FOLDER has CMSIS-NN's
-    `Include`, and in `lib` the libraries `cortex-m3.a`, `cortex-m4.a`, `cortex-m7.a`,
-    `cortex-m55.a`, `rv32imac.a` and `xtensa-lx106.a`; `--optimise` is for our source. All outputs
-    are compared with TensorFlow Lite Micro's interpreter, bit for bit.
+    `--kernels cmsis-nn`: for a Cortex-M3, Xtensa, and RISC-V with vectors and without, where
+    CMSIS-NN is plain C, a Cortex-M4 and M7 with its DSP kernels, and a Cortex-M55 with its vectors.
+    FOLDER has CMSIS-NN's `Include`, and in `lib` the libraries `cortex-m3.a`, `cortex-m4.a`,
+    `cortex-m7.a`, `cortex-m55.a`, `rv32imac.a`, `rv32imac_zve32x.a` and `xtensa-lx106.a`;
+    `--optimise` is for our source. All outputs are compared with TensorFlow Lite Micro's
+    interpreter, bit for bit.
     Flash holds the linked parts of the library.
     """
     cmsis_nn: Path | None = asked.given.cmsis_nn

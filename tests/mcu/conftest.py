@@ -15,4 +15,6 @@ def _tools():
 
 @pytest.fixture(params=BOARDS, ids=lambda board: f"{board.name}-{board.processor}")
 def board(request):
+    if missing := request.param.missing():
+        pytest.skip(f"needs tools: {missing}")
     return request.param

@@ -1,4 +1,4 @@
-"""Layers by vectors, on an emulated Cortex-M55, with every rounding."""
+"""Layers by vectors, on an emulated Cortex-M55 and RISC-V, with every rounding."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,14 @@ pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
 from dataclasses import replace
 
-from bench.boards.board import board
+from bench.boards.board import Board, board
 from bench.boards.program import build, exported
 from bench.boards.run import joined, random_inputs, run, tflm_outputs
 from support.command import main
 from support.operator_models import S8, binary, conv, dense, depthwise
 
-M55 = board("mps3-an547")
+M55, RVV = board("mps3-an547"), board("virt-rvv")
+LONGER = replace(RVV, options=tuple(each.replace("=128", "=512") for each in RVV.options))
 RUNS = 3
 LAYERS: dict[str, Callable[[], bytes]] = {
     "window of long rows": lambda: conv(depth=(9, 21), activation=3),
@@ -29,6 +30,8 @@ LAYERS: dict[str, Callable[[], bytes]] = {
     "tall window of vectors": lambda: conv(size=(9, 4), depth=(16, 5), window=(7, 2)),
     "one pixel of vectors": lambda: conv(depth=(48, 9), window=(1, 1), stride=2),
     "one pixel of a stride": lambda: conv(depth=(19, 13), window=(1, 1), stride=2),
+    "several vectors of outputs": lambda: conv(depth=(4, 71), activation=3),
+    "many outputs": lambda: conv(depth=(8, 130), window=(1, 1)),
     "results alike": lambda: conv(depth=(9, 8), extreme=True),
     "dense": dense,
     "depthwise": lambda: depthwise(depth=28),
@@ -36,27 +39,71 @@ LAYERS: dict[str, Callable[[], bytes]] = {
     "depthwise along a row": lambda: depthwise(depth=24, window=(1, 7), activation=3),
     "depthwise of a stride": lambda: depthwise(depth=8, stride=2, activation=3),
     "depthwise, dilated": lambda: depthwise(depth=12, dilation=3),
+    "depthwise of several vectors": lambda: depthwise(depth=100),
     "add": lambda: binary("ADD", S8, (1, 4, 5, 3), (1, 4, 5, 3), 1),
     "subtract": lambda: binary("SUB", S8, (2, 30), (2, 30)),
 }
+OF_LONGER = ("window of long rows", "many outputs", "depthwise of several vectors", "subtract")
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_gives_the_interpreters_bits(name, tmp_path):
+def named(each: object) -> str | None:
+    """The name of a board in a test's, beside its length of vectors."""
+    if isinstance(each, Board):
+        return "longer" if each is LONGER else each.name
+    return None
+
+
+def require(target: Board) -> None:
+    """Skip the test without the tools of a board."""
+    if missing := target.missing():
+        pytest.skip(f"needs tools: {missing}")
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        *((target, name) for target in (M55, RVV) for name in LAYERS),
+        *((LONGER, name) for name in OF_LONGER),
+    ],
+    ids=named,
+)
+def test_a_layer_gives_the_interpreters_bits(target, name, tmp_path):
+    require(target)
     model = tmp_path / "layer.tflite"
     model.write_bytes(LAYERS[name]())
     assert main(["export", str(model), "--to", "c", "--no-test", "-o", str(tmp_path / "c")]) == 0
     inputs = random_inputs(model, RUNS)
-    report = run(build(M55, exported(tmp_path / "c"), tmp_path / "board"), joined(inputs))
+    report = run(build(target, exported(tmp_path / "c"), tmp_path / "board"), joined(inputs))
     report.require_sound()
     assert report.outputs == joined(tflm_outputs(model, inputs))
 
 
-@pytest.mark.parametrize("flags", [(), ("-mcpu=cortex-m55+nomve.fp",)], ids=["floats", "integers"])
+def with_floats(target: Board) -> Board:
+    """The board of RISC-V with vectors of floats too."""
+    compiler = (each.replace("imac_zve32x", "imafc_zve32f") for each in target.compiler)
+    return replace(target, compiler=tuple(compiler))
+
+
+PAIRS = {
+    "M55, floats": (M55, replace(M55, flags=(*M55.flags, "-mcpu=cortex-m55+nomve"))),
+    "M55, integers": (
+        replace(M55, flags=(*M55.flags, "-mcpu=cortex-m55+nomve.fp")),
+        replace(M55, flags=(*M55.flags, "-mcpu=cortex-m55+nomve")),
+    ),
+    "RISC-V, floats": (with_floats(RVV), board("virt")),
+    "RISC-V, integers": (RVV, board("virt")),
+}  # fmt: skip
+"""Boards with vectors and the same without: of floats, or of integers alone."""
+
+
+@pytest.mark.parametrize("targets", PAIRS)
 @pytest.mark.parametrize("rounding", ["single", "even"])
-@pytest.mark.parametrize("name", ["rows of vectors", "window of long rows", "depthwise"])
-def test_other_roundings_give_the_bits_of_portable_c(name, rounding, flags, tmp_path):
+@pytest.mark.parametrize(
+    "name", ["rows of vectors", "window of long rows", "several vectors of outputs", "depthwise"]
+)
+def test_other_roundings_give_the_bits_of_portable_c(name, rounding, targets, tmp_path):
     """The exported test checks outputs that portable C gives on this machine."""
+    require(PAIRS[targets][0])
     model = tmp_path / "layer.tflite"
     model.write_bytes(LAYERS[name]())
     folder = tmp_path / "c"
@@ -64,10 +111,7 @@ def test_other_roundings_give_the_bits_of_portable_c(name, rounding, flags, tmp_
     assert main(["export", str(model), *options]) == 0
     inputs = random_inputs(model, RUNS)
     found = [
-        run(build(target, exported(folder), tmp_path / target.processor), joined(inputs)).outputs
-        for target in (
-            replace(M55, flags=(*M55.flags, *flags)),
-            replace(M55, processor="nomve", flags=(*M55.flags, "-mcpu=cortex-m55+nomve")),
-        )
+        run(build(target, exported(folder), tmp_path / text), joined(inputs)).outputs
+        for text, target in zip(("vectors", "none"), PAIRS[targets], strict=True)
     ]
     assert found[0] == found[1]
