@@ -38,5 +38,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     "${missing[@]}" >build/mcu/install.log 2>&1 || skip "cannot install ${missing[*]}"
 fi
+command -v clang-19 >/dev/null ||
+  echo "test-mcu: the board with vectors of RISC-V is skipped: it needs clang-19"
 
 ARENITE_MCU=1 "$python" -m pytest tests/mcu --numprocesses 2 --dist worksteal "${@:2}"

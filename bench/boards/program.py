@@ -107,9 +107,7 @@ def build(board: Board, subject: Subject, folder: Path) -> Program:
     return Program(board, path, tuple(model))
 
 
-def _compiled(
-    compiler: Sequence[str], source: Path, target: Path, flags: Iterable[str]
-) -> Path:
+def _compiled(compiler: Sequence[str], source: Path, target: Path, flags: Iterable[str]) -> Path:
     _run([*compiler, *_FOR_ALL, *flags, "-c", source, "-o", target])
     return target
 

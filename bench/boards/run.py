@@ -87,8 +87,8 @@ def run(
         (folder / name).unlink(missing_ok=True)
     board = program.board
     command = [
-        board.emulator, "-M", board.emulated, *board.options, "-display", "none", "-serial", "none",
-        "-monitor", "none", "-icount", "shift=0", "-semihosting-config",
+        board.emulator, "-M", board.emulated, *board.options, "-display", "none",
+        "-serial", "none", "-monitor", "none", "-icount", "shift=0", "-semihosting-config",
         "enable=on,target=native", *options, "-kernel", str(program.path.resolve()),
     ]  # fmt: skip
     try:

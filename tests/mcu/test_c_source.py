@@ -67,7 +67,7 @@ NETWORKS = (
         "classifier_uint8", lambda: networks.classifier("uint8"), (M0, M7), litert_outputs
     ),
     Network("classifier_int16", lambda: networks.classifier("int16"), (M4, RISCV, XTENSA)),
-    Network("tower_int16", lambda: networks.tower("int16"), (M0, M55, RVV), budget=4 * KIB),
+    Network("tower_int16", lambda: networks.tower("int16"), (M0, M55), budget=4 * KIB),
     Network("encoder", networks.encoder, (M7, M55, RVV)),
     Network(
         "classifier_float", lambda: networks.classifier("float32"), (M3, M7, RISCV),
@@ -78,7 +78,7 @@ NETWORKS = (
     ),
     Network("tall", networks.tall, (M0, M3, M55, RISCV, RVV, XTENSA), budget=10 * KIB),
     Network(
-        "tower_uint8", lambda: networks.tower("uint8"), (M4, RVV), litert_outputs, budget=2 * KIB
+        "tower_uint8", lambda: networks.tower("uint8"), (M4, RVV), litert_outputs, budget=2 * KIB,
     ),
     Network(
         "pooled_float", lambda: networks.pooled("float32"), (M4, M7), tolerance=1e-6,

@@ -42,6 +42,7 @@ LAYERS: dict[str, Callable[[], bytes]] = {
     "depthwise of several vectors": lambda: depthwise(depth=100),
     "add": lambda: binary("ADD", S8, (1, 4, 5, 3), (1, 4, 5, 3), 1),
     "subtract": lambda: binary("SUB", S8, (2, 30), (2, 30)),
+    "add, of 16 bits": lambda: binary("ADD", "int16", (1, 4, 5, 3), (1, 4, 5, 3)),
 }
 OF_LONGER = ("window of long rows", "many outputs", "depthwise of several vectors", "subtract")
 

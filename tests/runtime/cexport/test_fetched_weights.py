@@ -102,6 +102,19 @@ def test_outputs_are_those_of_resident_weights(path: Path, tmp_path: Path, budge
             np.testing.assert_array_equal(found, expected.run(inputs)[name])
 
 
+def test_each_instruction_set_with_an_order_of_its_own_has_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(networks.classifier())
+    files = fetching(path, "80%").files
+    plain = files["tiny_external.bin"]
+    for name, processors in (("mve", "Cortex-M55 and M85"), ("rvv", "RISC-V with vectors")):
+        file = f"tiny_external_{name}.bin"
+        assert len(files[file]) == len(plain)
+        assert files[file] != plain
+        assert f"On {processors} the file is {file}." in files["tiny.h"].decode()
+    assert "@" not in files["tiny.h"].decode()
+
+
 def test_a_fetch_begins_as_early_as_the_arena_has_room(tmp_path: Path) -> None:
     path = tmp_path / "tiny.tflite"
     path.write_bytes(networks.classifier())

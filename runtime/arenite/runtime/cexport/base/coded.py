@@ -50,7 +50,9 @@ class CodedWeights:
     def finish(self, constants: FlashConstants) -> None:
         """Code the weights of all windows, which are known by now."""
         parts = [self._weights[window] for window in self._windows]
-        bytes_of = np.frombuffer(b"".join(each for part in parts for each in part), np.uint8)
+        # The order of portable C counts as much as all others together.
+        counted = (each for one, *others in parts for each in (one * len(others), *others))
+        bytes_of = np.frombuffer(b"".join(counted), np.uint8)
         code = ByteCode.of(np.bincount(bytes_of, minlength=256))
         coded = [_filled([code.coded(each) for each in part]) for part in parts]
         (data, starts), *others = (joined(each) for each in zip(*coded, strict=True))

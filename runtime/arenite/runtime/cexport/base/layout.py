@@ -218,9 +218,7 @@ class FlashConstants:
         """
         array = np.ascontiguousarray(array)
         own = array.tobytes()
-        others = {
-            each: other for each, other in (orders or {}).items() if other.tobytes() != own
-        }
+        others = {each: other for each, other in (orders or {}).items() if other.tobytes() != own}
         key = array.dtype.name, tuple(x.tobytes() for x in in_each_order(array, others))
         if key not in self._known:
             name = f"{self.prefix}_{hint}"

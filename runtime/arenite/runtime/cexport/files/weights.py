@@ -84,7 +84,7 @@ def _by_instructions(text: str, others: Mapping[InstructionSet, str]) -> list[st
     """Return a text of portable C beside those for instruction sets."""
     if not others:
         return [text]
-    lines = []
+    lines: list[str] = []
     for each, other in others.items():
         lines += [f"#{'elif' if lines else 'if'} {each.condition}", other]
     return [*lines, "#else", text, "#endif"]

@@ -120,8 +120,8 @@ static NOT_INLINED void results_of_rows(const conv_layer *k, in_rows in, out_row
         int8_t *to = (int8_t *)out_row(out, y);
         for (int32_t x = 0; x < k->out_width; ++x) {
             const int32_t left = x * k->stride_x - k->left;
-            const int is_two = left >= 0 && left <= last && x + 1 < k->out_width &&
-                               k->out_depth <= MOST_KEPT;
+            const int is_two =
+                left >= 0 && left <= last && x + 1 < k->out_width && k->out_depth <= MOST_KEPT;
             move_window(&at, k, left);
             to = results_of_windows(to, k, in, &at, is_two);
             x += is_two;

@@ -126,10 +126,10 @@ INLINED vint32m8_t doubled_results(const results_s8 *r, int32_t output, vint32m8
 #if HALVES_TO_EVEN && !IN_MEMORY
     vfloat32m8_t value = __riscv_vfcvt_f_x_v_f32m8(sums, outputs);
     const void *const floats = factors;
-    value = __riscv_vfmul_vv_f32m8(
-        value, __riscv_vle32_v_f32m8((const float *)floats, outputs), outputs);
-    value = __riscv_vfmin_vf_f32m8(
-        __riscv_vfmax_vf_f32m8(value, -4194303.0f, outputs), 4194303.0f, outputs);
+    value = __riscv_vfmul_vv_f32m8(value, __riscv_vle32_v_f32m8((const float *)floats, outputs),
+                                   outputs);
+    value = __riscv_vfmin_vf_f32m8(__riscv_vfmax_vf_f32m8(value, -4194303.0f, outputs), 4194303.0f,
+                                   outputs);
     sums = __riscv_vfcvt_x_f_v_i32m8_rm(value, __RISCV_FRM_RNE, outputs);
     return __riscv_vsll_vx_i32m8(sums, 1, outputs);
 #else
