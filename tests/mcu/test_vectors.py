@@ -13,6 +13,7 @@ from bench.boards.program import build, exported
 from bench.boards.run import joined, random_inputs, run, tflm_outputs
 from support.command import main
 from support.operator_models import S8, binary, conv, dense, depthwise
+from support.tflite_networks import tower
 
 M55, RVV = board("mps3-an547"), board("virt-rvv")
 LONGER = replace(RVV, options=tuple(each.replace("=128", "=512") for each in RVV.options))
@@ -42,7 +43,7 @@ LAYERS: dict[str, Callable[[], bytes]] = {
     "depthwise of several vectors": lambda: depthwise(depth=100),
     "add": lambda: binary("ADD", S8, (1, 4, 5, 3), (1, 4, 5, 3), 1),
     "subtract": lambda: binary("SUB", S8, (2, 30), (2, 30)),
-    "add, of 16 bits": lambda: binary("ADD", "int16", (1, 4, 5, 3), (1, 4, 5, 3)),
+    "network of 16 bits": lambda: tower("int16"),
 }
 OF_LONGER = ("window of long rows", "many outputs", "depthwise of several vectors", "subtract")
 
