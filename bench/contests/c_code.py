@@ -303,11 +303,11 @@ def c_kernels(asked: Asked) -> Iterator[Row]:
 
     Each model is exported whole, in the least arena that bands of rows reach, and with
     `--kernels cmsis-nn`: for a Cortex-M3, Xtensa, and RISC-V with vectors and without, where
-    CMSIS-NN is plain C, a Cortex-M4 and M7 with its DSP kernels, and a Cortex-M55 with its vectors.
-    FOLDER has CMSIS-NN's `Include`, and in `lib` the libraries `cortex-m3.a`, `cortex-m4.a`,
-    `cortex-m7.a`, `cortex-m55.a`, `rv32imac.a`, `rv32imac_zve32x.a` and `xtensa-lx106.a`;
-    `--optimise` is for our source. All outputs are compared with TensorFlow Lite Micro's
-    interpreter, bit for bit.
+    CMSIS-NN is plain C, a Cortex-M4 and M7 with its DSP kernels, and a Cortex-M55 with its
+    vectors. FOLDER has CMSIS-NN's `Include`, and in `lib` the libraries `cortex-m3.a`,
+    `cortex-m4.a`, `cortex-m7.a`, `cortex-m55.a`, `rv32imac.a`, `rv32imac_zve32x.a` and
+    `xtensa-lx106.a`; `--optimise` is for our source. All outputs are compared with TensorFlow Lite
+    Micro's interpreter, bit for bit.
     Flash holds the linked parts of the library.
     """
     cmsis_nn: Path | None = asked.given.cmsis_nn

@@ -106,10 +106,15 @@ def test_what_sums_up_rows_does_so_as_they_come(name: str, tmp_path: Path) -> No
 
 
 def test_a_text_takes_its_embeddings_word_by_word(tmp_path: Path) -> None:
-    path = save(tmp_path, with_random_weights(parse("""(int32[1,64] words) => (y)
+    path = save(
+        tmp_path,
+        with_random_weights(
+            parse("""(int32[1,64] words) => (y)
         <float[200,16] table, float[16,3] weights>
         { a = Gather(table, words) b = ReduceMean<axes=[1], keepdims=0>(a)
-          c = MatMul(b, weights) y = Softmax(c) }""")))
+          c = MatMul(b, weights) y = Softmax(c) }""")
+        ),
+    )
     with Session(path) as session:
         for export in (exported(path), Bands(path).within(Bands(path).least)):
             machine = Machine.of(export, compiled(export, tmp_path / str(export.arena_bytes)))
