@@ -19,12 +19,19 @@ TAIL = """(float[1,6,5,5] x) => (y)
 { i = Abs(x) c = Conv(i, w, b) r = Relu(c) p = GlobalAveragePool(r) y = Conv(p, f) }"""
 
 
+WINDOW = TAIL.replace("GlobalAveragePool(r)", "Conv<group=64>(r, d, e)").replace(
+    "<float[64,6,1,1] w,", "<float[64,1,5,5] d, float[64] e, float[64,6,1,1] w,"
+)
+"""The same with a depthwise convolution, whose window is the image."""
+
+
 def saved(folder, text=TAIL):
     return save(folder, with_random_weights(parse(text)))
 
 
-def test_a_fit_keeps_a_few_channels_of_the_image(tmp_path):
-    path = saved(tmp_path)
+@pytest.mark.parametrize("text", [TAIL, WINDOW], ids=["average", "window"])
+def test_a_fit_keeps_a_few_channels_of_the_image(text, tmp_path):
+    path = saved(tmp_path, text)
     fitting = Fitting(path, Reading())
     least = fitting.frontier()[-1]
     assert any("channels 16 to 32" in step.name for step in least.program.steps)
@@ -37,11 +44,13 @@ def test_a_fit_keeps_a_few_channels_of_the_image(tmp_path):
     np.testing.assert_allclose(outputs[0], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_groups_have_their_own_weights_and_none_twice(tmp_path):
-    program = lower_model(saved(tmp_path)).program
+@pytest.mark.parametrize("text", [TAIL, WINDOW], ids=["average", "window"])
+def test_groups_have_their_own_weights_and_none_twice(text, tmp_path):
+    program = lower_model(saved(tmp_path, text)).program
     split = split_channels(program)
     labels = [step.operator.label for step in split.steps]
-    assert (labels.count("Conv2D"), labels.count("Pool2D")) == (4 + 1, 4)
+    assert labels.count("Conv2D") == 4 + 1
+    assert labels.count("Pool2D") + labels.count("DepthwiseConv2D") == 4
     sizes = [sum(array.nbytes for array in each.constants.values()) for each in (program, split)]
     assert sizes[0] == sizes[1]
 
@@ -50,7 +59,9 @@ def test_groups_have_their_own_weights_and_none_twice(tmp_path):
     TAIL.replace("y = Conv(p, f)", "q = Conv(p, f) m = ReduceMax(r) y = Add(q, m)"),
     TAIL.replace("i = Abs(x) c = Conv(i, w, b) r = Relu(c)", "c = Conv(x, w, b) r = Abs(c)"),
     TAIL.replace("64", "24"),
-], ids=["read twice", "an average of no convolution", "a panel that is not full"])  # fmt: skip
+    WINDOW.replace("float[64,1,5,5] d", "float[64,1,2,2] d").replace("64,1,1] f", "64,4,4] f"),
+], ids=["read twice", "an average of no convolution", "a panel that is not full",
+        "a window of many places"])  # fmt: skip
 def test_what_cannot_be_split_stays(text, tmp_path):
     program = lower_model(saved(tmp_path, text)).program
     assert split_channels(program) is program

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+_VALID = 1
 _TYPES = {"float32": 0, "int32": 2, "int8": 9}
 
 
@@ -64,12 +65,15 @@ class Chain:
         return self._add("CONV_2D", "Conv2DOptions", fields, [self.last, *weights], shape,
                          0.06, -128)  # fmt: skip
 
-    def depthwise(self, stride: int = 1) -> "Chain":
-        """Add a depthwise convolution of 3x3."""
+    def depthwise(self, stride: int = 1, *, is_whole: bool = False) -> "Chain":
+        """Add a depthwise convolution: of padded windows of 3x3, or of one window, the image."""
         _, height, width, channels = self.shape
-        weights = self._weights((1, 3, 3, channels), channels)
+        window = (height, width) if is_whole else (3, 3)
+        weights = self._weights((1, *window, channels), channels)
         shape = (1, -(-height // stride), -(-width // stride), channels)
         fields = {**self._window(stride), "depthMultiplier": 1}
+        if is_whole:
+            shape, fields["padding"] = (1, 1, 1, channels), _VALID
         return self._add("DEPTHWISE_CONV_2D", "DepthwiseConv2DOptions", fields,
                          [self.last, *weights], shape, 0.05, 4)  # fmt: skip
 
@@ -168,3 +172,9 @@ def expanding(seed: int = 0) -> bytes:
     """Return a network with a block that has six times the channels of what is around it."""
     chain = Chain((1, 25, 23, 4), seed).conv(4, 7)
     return chain.conv(24, 1).depthwise(2).conv(4, 1).classify(5).to_bytes()
+
+
+def gathered(seed: int = 0) -> bytes:
+    """Return a network that ends in a depthwise convolution with the image as its window."""
+    chain = Chain((1, 9, 9, 3), seed).conv(8)
+    return chain.conv(64, 1).depthwise(is_whole=True).classify(5).to_bytes()

@@ -18,7 +18,7 @@ from arenite.runtime.cexport.export import CExport
 from arenite.runtime.operators import RuntimeOperator
 from arenite.strategies import BandsLimitError, find
 from support.exported_c import Bands, Machine, Micro, compiled, drawn, exported
-from support.quantised_chain import expanding, mobile, residual
+from support.quantised_chain import expanding, gathered, mobile, residual
 from support.tflite_networks import classifier, pooled, summed, tower
 from support.tflite_operator import Given, Reference, operator_model
 from support.tiny_onnx import parse, save, with_random_weights
@@ -103,6 +103,20 @@ def test_what_sums_up_rows_does_so_as_they_come(name: str, tmp_path: Path) -> No
     text = source(bands.within(bands.least))
     kernel = "sum" if name.startswith("summed") else "average_pool"
     assert re.search(rf"    {kernel}_by_rows_(s8|f32)\(.*, first, end\);", text)
+
+
+def test_a_window_over_the_image_takes_groups_of_its_channels(tmp_path: Path) -> None:
+    path = tmp_path / "network.tflite"
+    path.write_bytes(gathered())
+    bands, micro = Bands(path), Micro(path)
+    banded = bands.within(bands.least)
+    machine = Machine.of(banded, compiled(banded, tmp_path / "c", *SANITIZED))
+    for seed in range(3):
+        inputs = drawn(banded, seed)
+        (expected,) = micro.run(list(inputs.values()))
+        (found,) = machine.run(inputs).values()
+        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    assert (exported(path).arena_bytes, banded.arena_bytes) == (5_236, 1_992)
 
 
 def test_a_text_takes_its_embeddings_word_by_word(tmp_path: Path) -> None:

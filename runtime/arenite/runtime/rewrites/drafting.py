@@ -116,15 +116,17 @@ class ProgramDraft:
         )
         return name
 
-    def sliced(self, name: str, group: int, groups: int) -> str:
-        """Return a constant of a group's share of the first axis of another; "" of ""."""
+    def sliced(self, name: str, group: int, groups: int, axis: int = 0) -> str:
+        """Return a constant of a group's share of an axis of another; "" of ""."""
         if not name:
             return name
-        whole, count = self._tensors[name], self._tensors[name].shape[0] // groups
-        rows = slice(group * count, (group + 1) * count)
-        made = self.constant(self._constants[name][rows], name)
-        given = _share(whole.quantisation, group, groups)
-        shape = (count, *whole.shape[1:])
+        whole = self._tensors[name]
+        axis %= len(whole.shape)
+        count = whole.shape[axis] // groups
+        share = slice(group * count, (group + 1) * count)
+        made = self.constant(self._constants[name][(slice(None),) * axis + (share,)], name)
+        given = _share(whole.quantisation, group, groups, axis)
+        shape = (*whole.shape[:axis], count, *whole.shape[axis + 1 :])
         self._tensors[made] = replace(whole, name=made, shape=shape, quantisation=given)
         return made
 
@@ -152,9 +154,11 @@ class ProgramDraft:
         return without_unread(_without_unread_steps(_without_equal_views(program)))
 
 
-def _share(given: Quantisation | None, group: int, groups: int) -> Quantisation | None:
-    """Return the quantisation of a group's share of the first axis."""
-    if given is None or len(given.scales) == 1 or given.axis != 0:
+def _share(
+    given: Quantisation | None, group: int, groups: int, axis: int = 0
+) -> Quantisation | None:
+    """Return the quantisation of a group's share of an axis."""
+    if given is None or len(given.scales) == 1 or given.axis != axis:
         return given
     count = len(given.scales) // groups
     return replace(given, scales=given.scales[group * count : (group + 1) * count])
