@@ -84,8 +84,7 @@ class GatherStep final : public Step {
  private:
   // Rows of the result that are those of rows of the indices: slices of the first axis.
   struct Rows {
-    Rows(const Operands& operands, const Extent& extent)
-        : lie_apart(arenite::lie_apart(operands)) {
+    Rows(const Operands& operands, const Extent& extent) : lie_apart(arenite::lie_apart(operands)) {
       const auto& given = *operands.inputs[1];
       const auto& result = *operands.outputs[0];
       are_there = extent.batch == 1 && extent.outer == 1 && extent.num_axes == 1 &&
@@ -148,7 +147,7 @@ class GatherStep final : public Step {
   Rows rows_;
   Extent extent_;
   program::Type type_;
-  bool widens_;        // 16-bit floats to those of 32 bits
+  bool widens_;         // 16-bit floats to those of 32 bits
   std::size_t bytes_;   // of a slice of the data
   std::size_t copied_;  // of a slice of the result
   std::size_t num_slices_;

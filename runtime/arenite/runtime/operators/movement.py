@@ -224,12 +224,14 @@ class Gather(RuntimeOperator):
     def makes_rows(self, operands: Operands) -> bool:
         """Tell whether each row of the result is that of the same row of the indices."""
         indices, result = operands.input(self.INDICES), operands.result
-        is_of_rows = (self.axis, self.batch_axes, self.num_axes) == (0, 0, 1)
+        if indices is None or result is None or not is_one_image(result):
+            return False
+        rows = slice(ROW_AXIS + 1)
         return (
-            is_of_rows and is_one_image(result) and indices is not None
+            (self.axis, self.batch_axes, self.num_axes) == (0, 0, 1)
             and len(indices.shape) > ROW_AXIS
-            and same_lengths(indices.shape[: ROW_AXIS + 1], result.shape[: ROW_AXIS + 1])
-        )  # fmt: skip
+            and same_lengths(indices.shape[rows], result.shape[rows])
+        )
 
     def reads_rows(self, position: int) -> bool:
         return position == self.INDICES
