@@ -7,7 +7,7 @@ from arenite.planner.lazy import lazily
 if TYPE_CHECKING:
     from arenite.planner.importers.tflite.contents import Options
     from arenite.planner.importers.tflite.importer import TfliteModel, read_tflite_model
-    from arenite.planner.importers.tflite.operators import tflite_operator
+    from arenite.planner.importers.tflite.operators import Loop, steps_of, tflite_operator
     from arenite.planner.importers.tflite.reader import read_tflite
     from arenite.planner.importers.tflite.resizing import MAX_VALUES, VALUES
     from arenite.planner.importers.tflite.shapes import (
@@ -22,6 +22,7 @@ else:
     __getattr__, __dir__ = lazily(__name__)
 
 __all__ = [
-    "MAX_VALUES", "SHAPE", "SHAPES", "VALUES", "MisfitError", "Options", "Resized", "Shape",
-    "TfliteModel", "UnknownShapeError", "read_tflite", "read_tflite_model", "tflite_operator",
+    "MAX_VALUES", "SHAPE", "SHAPES", "VALUES", "Loop", "MisfitError", "Options", "Resized",
+    "Shape", "TfliteModel", "UnknownShapeError", "read_tflite", "read_tflite_model", "steps_of",
+    "tflite_operator",
 ]  # fmt: skip

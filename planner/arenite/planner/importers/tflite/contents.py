@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from arenite.planner.errors import ModelFormatError, UnsupportedModelError
 from arenite.planner.importers.tflite.file import DAMAGE, decode
 from arenite.planner.importers.tflite.importer import model_of
+from arenite.planner.importers.tflite.operators import Loop, steps_of
 from arenite.planner.importers.tflite.options import custom_options
 from arenite.planner.importers.tflite.sparse import made_dense
 from arenite.planner.importers.tflite.variables import Place, Variables
@@ -39,8 +40,8 @@ class TfliteContents(Mapping[str, Array]):
 
     Raises:
         ModelFormatError: The file is damaged.
-        UnsupportedModelError: It has other control flow than IF, or channels with zero points of
-            their own.
+        UnsupportedModelError: It has other control flow than IF and WHILE, or channels with zero
+            points of their own.
         MissingDependencyError: The schema package is absent.
     """
 
@@ -55,18 +56,21 @@ class TfliteContents(Mapping[str, Array]):
         self._locations = model.locations
         self._variables = model.variables
         self._operators = model.operators
-        self._tensors = model.program.tensors
+        self._tensors = dict(_tensors_of(model.program))
         import tflite
 
         self._schema: Any = tflite
         self._model: Any = tflite.Model.GetRootAs(data, 0)
-        tensors = {n: self._quantised(tensor) for n, tensor in self._tensors.items()}
-        steps = tuple(map(self._with_options, model.program.steps))
+        self.program: Program = self._filled(model.program)
+
+    def _filled(self, program: Program) -> Program:
+        """Return a program of the file with all that this has of it."""
+        tensors = {n: self._quantised(tensor) for n, tensor in program.tensors.items()}
         states = [n for n, tensor in tensors.items() if tensor.kind is TensorKind.STATE]
-        self.program: Program = replace(
-            model.program,
+        return replace(
+            program,
             tensors=tensors,
-            steps=steps,
+            steps=tuple(map(self._with_options, program.steps)),
             constants=self,
             initial={name: name for name in states if self._constant(name) is not None},
         )
@@ -92,19 +96,24 @@ class TfliteContents(Mapping[str, Array]):
         return len(self._tensors)
 
     def _quantised(self, tensor: Tensor) -> Tensor:
-        if tensor.dtype in (DType.FLOAT32, DType.FLOAT16):
+        if tensor.dtype in (DType.FLOAT32, DType.FLOAT16) or tensor.name not in self._locations:
             return tensor
         return replace(tensor, quantisation=self._quantisation(tensor))
 
     def _with_options(self, step: Step) -> Step:
         assert isinstance(step.operator, Imported)
+        if isinstance(step.operator, Loop):
+            inner = (self._filled(each) for each in (step.operator.condition, step.operator.body))
+            condition, body = inner
+            return replace(step, operator=replace(step.operator, condition=condition, body=body))
         place = self._operators.get(step.name)  # none of the choice of an IF
         options = {} if place is None else self._options(place)
         return replace(step, operator=replace(step.operator, origin=options))
 
     def _constant(self, name: str) -> Array | None:
         tensor = self._tensors[name]
-        place = self._variables[name].start if name in self._variables else self._locations[name]
+        variable = self._variables.get(name)
+        place = self._locations.get(name) if variable is None else variable.start
         if place is None:
             return None
         dtype = _NUMPY.get(tensor.dtype.label)
@@ -223,6 +232,15 @@ class TfliteContents(Mapping[str, Array]):
 
     def _damaged(self, name: str) -> ModelFormatError:
         return ModelFormatError(f"tensor {name!r} is outside the file")
+
+
+def _tensors_of(program: Program) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of a program and of its loops, by name."""
+    yield from program.tensors.items()
+    for step in steps_of(program):
+        if isinstance(step.operator, Loop):
+            yield from step.operator.condition.tensors.items()
+            yield from step.operator.body.tensors.items()
 
 
 def _fields(options: Any) -> dict[str, int | float | bool | tuple[int, ...]]:

@@ -29,12 +29,15 @@ To be run, an IF becomes both branches and a choice of their outputs, as no step
     IF_3/else/...       read IF_3's inputs
     IF_3/0              SELECT_V2 of the verdict and both first outputs, writes IF_3's first output
 
+A WHILE is then one step, which holds its condition and its body as programs of their own: nothing
+else is known of how often they run.
+
 TFLite Micro (`MarkAllocationLifetimes`) also counts a scope for each operator entered. It
 keeps an operator's inputs and outputs for the whole stretch, which is never less.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arenite.planner.errors import ModelError, ModelFormatError, UnsupportedModelError, about_file
@@ -46,11 +49,11 @@ from arenite.planner.importers.tflite.file import (
     FileTensor,
     decode,
 )
-from arenite.planner.importers.tflite.operators import SubgraphEntry, tflite_operator
+from arenite.planner.importers.tflite.operators import Loop, SubgraphEntry, tflite_operator
 from arenite.planner.importers.tflite.tensors import kinds, notes, tensor_of
 from arenite.planner.importers.tflite.variables import ASSIGN, Place, Variable, Variables
 from arenite.planner.operators.imported import Imported
-from arenite.planner.programs.program import Names, OperatorSet, Program, Step
+from arenite.planner.programs.program import Names, OperatorSet, Port, Program, Step
 from arenite.planner.tensors import Tensor, TensorKind
 
 _LOOPS = frozenset({"WHILE", "STABLEHLO_WHILE"})
@@ -110,10 +113,11 @@ def model_of(
 
     Args:
         variables: Variables to read as states; by default they stay handles without bytes.
-        to_run: Whether an IF becomes a choice between the outputs of its branches.
+        to_run: Whether an IF becomes a choice between the outputs of its branches, and a WHILE
+            one step.
 
     Raises:
-        UnsupportedModelError: It is to be run, and has other control flow than IF.
+        UnsupportedModelError: It is to be run, and has other control flow than IF and WHILE.
     """
     return _Unfolding(subgraphs, variables or Variables(), to_run=to_run).model(name)
 
@@ -153,9 +157,11 @@ class _Unfolding:
         self._locations: dict[str, Place] = {}
         self._num_entries: dict[int, int] = {}
         self._names = Names()
-        self._lasting: dict[tuple[int, int], str] = {}
-        self._kinds: dict[int, dict[int, TensorKind]] = {}
+        self._lasting: dict[tuple[int, int], Tensor] = {}
+        self._kinds: dict[tuple[int, bool], dict[int, TensorKind]] = {}
         self._left = _MAX_UNFOLDED
+        # The branches that the operator is in, of its program: the verdict and what it must be.
+        self._choices: list[tuple[str, bool]] = []
 
     def model(self, name: str) -> TfliteModel:
         scope = self._enter(0, ())
@@ -175,12 +181,18 @@ class _Unfolding:
         return TfliteModel(program, self._locations, self._operators, states)
 
     def _enter(
-        self, index: int, ancestors: tuple[int, ...], inputs: Sequence[str] | None = None
+        self,
+        index: int,
+        ancestors: tuple[int, ...],
+        inputs: Sequence[str] | None = None,
+        *,
+        is_program: bool = False,
     ) -> _Scope:
         """Give the subgraph's tensors the names of a new entry.
 
         Args:
             inputs: Names of the tensors that its inputs are; None to make tensors of them.
+            is_program: Whether its inputs and outputs are those of a program.
         """
         subgraph = self._subgraphs[index]
         label = _label(subgraph, index)
@@ -190,10 +202,12 @@ class _Unfolding:
             raise UnsupportedModelError(label, f"subgraphs are nested deeper than {_MAX_DEPTH}")
         entry = self._num_entries[index] = self._num_entries.get(index, 0) + 1
         prefix = "" if index == 0 else f"{label}/" if entry == 1 else f"{label}@{entry}/"
-        if index not in self._kinds:
-            self._kinds[index] = kinds(subgraph, is_first=index == 0)
+        is_program = is_program or index == 0
+        key = index, is_program
+        if key not in self._kinds:
+            self._kinds[key] = kinds(subgraph, is_first=is_program)
         names = {} if inputs is None else self._bound(subgraph, label, inputs)
-        for position, kind in self._kinds[index].items():
+        for position, kind in self._kinds[key].items():
             if position not in names:
                 names[position] = self._name(index, position, kind, prefix)
         return _Scope(subgraph, names, (*ancestors, index))
@@ -227,12 +241,14 @@ class _Unfolding:
         stated = prefix + (tensor.name or f"tensor_{index}_{position}")
         self._spend(stated, 0)
         if place in self._lasting:
-            return self._lasting[place]
+            lasting = self._lasting[place]
+            self._tensors.setdefault(lasting.name, lasting)
+            return lasting.name
         name = self._names.take(stated)
         self._tensors[name] = tensor_of(name, tensor, kind)
         self._locations[name] = place
         if kind in (TensorKind.CONSTANT, TensorKind.STATE):
-            self._lasting[place] = name
+            self._lasting[place] = self._tensors[name]
         return name
 
     def _tensor(self, index: int, position: int) -> FileTensor:
@@ -254,6 +270,8 @@ class _Unfolding:
                 if index == 0 and operator.op_type == ASSIGN and self._variables.by_handle:
                     inputs, outputs = inputs[1:], inputs[:1]
                 self._append(name, kind, inputs, outputs)
+            elif self._to_run and operator.op_type in _LOOPS:
+                self._append_loop(name, operator, scope)
             elif self._to_run:
                 self._unfold_choice(name, operator, scope)
             elif operator.op_type in _LOOPS:
@@ -271,15 +289,106 @@ class _Unfolding:
         verdict, *inputs = scope.named(operator.inputs)
         branches = []
         for role, index in operator.entries:
+            self._choices.append((verdict, role == "then"))
             inner = self._enter(index, scope.ancestors, inputs)
             self._unfold(inner, f"{name}/{role}/")
             branches.append(inner.outputs)
+            self._choices.pop()
         outputs = scope.named(operator.outputs)
         if any(len(each) != len(outputs) for each in branches):
             raise ModelFormatError(f"{name}: its branches have other outputs than it has")
         for position, (output, *chosen) in enumerate(zip(outputs, *branches, strict=True)):
             choice = tflite_operator("SELECT_V2", {})
             self._append(f"{name}/{position}", choice, (verdict, *chosen), (output,))
+
+    def _append_loop(self, name: str, operator: FileOperator, scope: _Scope) -> None:
+        """Append a loop as one step, its condition and its body as programs of their own.
+
+        Both branches of an IF run. A loop in one of them carries whether that is the chosen one,
+        and makes no round if it is not: on such values it might never end.
+        """
+        inputs, outputs = scope.named(operator.inputs), scope.named(operator.outputs)
+        if "" in (*inputs, *outputs):
+            raise UnsupportedModelError(name, "an omitted carried value is unsupported")
+        chosen = self._chosen(name)
+        condition, body = (
+            self._program_of(name, entry, scope, chosen) for entry in operator.entries
+        )
+        if chosen is not None:
+            inputs = (*inputs, chosen.name)
+            outputs = (*outputs, self._add(chosen, f"{chosen.name}/still").name)
+        for program, ends in ((condition, 1), (body, len(outputs))):
+            given = len(program.inputs), len(program.outputs)
+            if len(inputs) != len(outputs) or given != (len(inputs), ends):
+                raise ModelFormatError(
+                    f"{name}: it carries {len(inputs)} to {len(outputs)} values, but "
+                    f"{program.name!r} has {given[0]} inputs and {given[1]} outputs"
+                )
+        kind = Loop(operator.op_type, condition=condition, body=body)
+        self._append(name, kind, inputs, outputs)
+
+    def _chosen(self, name: str) -> Tensor | None:
+        """Return whether the branches that a loop is in are chosen, None if it is in none."""
+        found: Tensor | None = None
+        for verdict, is_chosen in self._choices:
+            tensor = self._tensors[verdict]
+            if not is_chosen:
+                tensor = self._computed("LOGICAL_NOT", f"{name}/other", tensor)
+            if found is not None:
+                tensor = self._computed("LOGICAL_AND", f"{name}/both", found, tensor)
+            found = tensor
+        return found
+
+    def _computed(self, op_type: str, wanted: str, *operands: Tensor) -> Tensor:
+        """Append an operator that the file does not have."""
+        made = self._add(operands[0], wanted)
+        inputs = tuple(each.name for each in operands)
+        self._append(made.name, tflite_operator(op_type), inputs, (made.name,))
+        return made
+
+    def _add(self, like: Tensor, wanted: str, kind: TensorKind = TensorKind.ACTIVATION) -> Tensor:
+        """Add a tensor that the file does not have."""
+        made = replace(like, name=self._names.take(wanted), kind=kind)
+        self._tensors[made.name] = made
+        return made
+
+    def _program_of(
+        self, name: str, entry: tuple[str, int], scope: _Scope, chosen: Tensor | None
+    ) -> Program:
+        """Return the program of a subgraph, with tensors and steps of its own.
+
+        Args:
+            name: Name of the loop.
+            entry: Role and index of the subgraph.
+            scope: Where it is entered.
+            chosen: Whether the loop may run; a program has it as its last input, if it is given.
+        """
+        role, index = entry
+        outside = self._tensors, self._steps, self._choices
+        self._tensors, self._steps, self._choices = {}, [], []
+        try:
+            inner = self._enter(index, scope.ancestors, is_program=True)
+            self._unfold(inner, f"{name}/{role}/")
+            inputs, outputs = inner.inputs, inner.outputs
+            if chosen is not None:
+                own = self._add(chosen, f"{name}/{role}/chosen", TensorKind.INPUT)
+                inputs = (*inputs, own.name)
+                if role == "body":
+                    outputs = (*outputs, own.name)
+                else:
+                    ends = [self._tensors[each] for each in outputs]
+                    both = self._computed("LOGICAL_AND", f"{name}/{role}/both", own, *ends)
+                    outputs = (both.name,)
+            return Program.of(
+                f"{name}/{role}", self._tensors.values(), self._steps, _numbered(inputs),
+                _numbered(outputs), operator_set=OperatorSet.TFLITE,
+            )  # fmt: skip
+        except (ModelFormatError, UnsupportedModelError):
+            raise
+        except ModelError as error:
+            raise ModelFormatError(str(error)) from error
+        finally:
+            self._tensors, self._steps, self._choices = outside
 
     def _unfold_loop(self, name: str, operator: FileOperator, scope: _Scope) -> None:
         inputs, carried = scope.named(operator.inputs), scope.named(operator.outputs)
@@ -323,7 +432,8 @@ class _Unfolding:
 
     def _notes(self) -> tuple[str, ...]:
         in_file = {name: self._tensor(*place) for name, place in self._locations.items()}
-        result = list(notes(self._tensors, in_file))
+        own = {name: each for name, each in self._tensors.items() if name in in_file}
+        result = list(notes(own, in_file))
         idle = [
             repr(_label(subgraph, index))
             for index, subgraph in enumerate(self._subgraphs)
@@ -337,6 +447,11 @@ class _Unfolding:
         """Return the subgraphs of which only the initial values of variables are taken."""
         operators = (self._subgraphs[0].operators[n] for n in self._variables.skipped)
         return {index for operator in operators for _, index in operator.entries}
+
+
+def _numbered(tensors: Sequence[str]) -> list[Port]:
+    """Return ports named by their numbers: the file may name one tensor twice."""
+    return [Port(str(number), tensor) for number, tensor in enumerate(tensors)]
 
 
 def _label(subgraph: FileSubgraph, index: int) -> str:

@@ -1,6 +1,7 @@
 """The class of each TFLite operator; unknown operators are opaque."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from arenite.planner.operators.imported import (
@@ -16,6 +17,7 @@ from arenite.planner.operators.imported import (
 )
 from arenite.planner.operators.operator import Operands
 from arenite.planner.operators.parts import Part, parts_along_axis
+from arenite.planner.programs.program import Program, Step
 from arenite.planner.tensors import DType
 
 
@@ -126,6 +128,28 @@ class SubgraphEntry(Imported):
     __slots__ = ()
 
     fixes_order: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop(Imported):
+    """Carries values through its body for as long as its condition holds.
+
+    Attributes:
+        condition: Makes one boolean of the carried values.
+        body: Makes the next carried values.
+    """
+
+    condition: Program
+    body: Program
+
+
+def steps_of(program: Program) -> Iterator[Step]:
+    """Yield the steps of a program and of its loops."""
+    for step in program.steps:
+        yield step
+        if isinstance(step.operator, Loop):
+            yield from steps_of(step.operator.condition)
+            yield from steps_of(step.operator.body)
 
 
 _CLASSES: Mapping[str, type[Imported]] = {
