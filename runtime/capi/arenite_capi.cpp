@@ -15,6 +15,7 @@
 #include "arenite.h"
 #include "errors.hpp"
 #include "handles.hpp"
+#include "inner_programs.hpp"
 #include "session.hpp"
 #include "sizes.hpp"
 #include "stages.hpp"
@@ -152,6 +153,7 @@ std::size_t supplied_size(const arenite::program::Memory& memory) {
 arenite_status make_model(std::shared_ptr<const arenite::MappedFile> file, arenite_model** model) {
   std::vector<arenite::Room> rooms;
   arenite::validated_tensors(file->program(), rooms);
+  arenite::validate_inner_programs(file->program());
   arenite::check_subranges(file->program());
   for (std::size_t i = 0; i < arenite::num_subranges(file->program()); ++i) {
     arenite::validated_tensors(

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "interruption.hpp"
 #include "processor_name.hpp"
 #include "registry.hpp"
 #include "session.hpp"
@@ -305,9 +306,16 @@ void note_nanoseconds(Session& session, std::size_t turn, std::int64_t value) {
   session.note_nanoseconds(turn, value);
 }
 
+// Raises in a loop what a signal raises, such as KeyboardInterrupt.
+void check_signals() {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) { throw nb::python_error(); }
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
+  Interruption::set_check(check_signals);
   nb::exception<ProgramError>(module, "ProgramError");
   nb::exception<SystemError>(module, "ResourceError");
   nb::exception<ForkedError>(module, "ForkedError");

@@ -10,6 +10,7 @@
 
 #include "checking.hpp"
 #include "errors.hpp"
+#include "inner_programs.hpp"
 #include "lanes.hpp"
 #include "lent_inputs.hpp"
 #include "port_copies.hpp"
@@ -55,13 +56,14 @@ ProgramSession::ProgramSession(std::shared_ptr<const MappedFile> file,
       is_guarded_(options.guard) {
   std::vector<Room> rooms;
   tensors_ = validated_tensors(program(), rooms);
+  check_inner_programs(program(), options.depth);
   take_memories(options);
   bind();
   if (has_dimensions(program())) {
     auto places = sized_places(program(), tensors_, rooms);
     resizing_ = std::make_unique<Resizing>(program(), std::move(places), steps_, feeds_, fetches_);
   }
-  make_steps();
+  make_steps(options);
   make_ports();
   if (resizing_ != nullptr) {
     counts_ = !resizing_->counted.empty();
@@ -311,7 +313,27 @@ void ProgramSession::bind() {
   }
 }
 
-void ProgramSession::make_steps() {
+ProgramSession* ProgramSession::make_inner(std::size_t index, const TensorView* scratch,
+                                           const program::Step& step, SessionOptions options) {
+  const auto& part = *program().inner()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  const auto& memory = *part.memories()->Get(0);
+  const std::uint64_t given = scratch == nullptr ? 0 : scratch->size;
+  const auto place = scratch == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(scratch->data);
+  const std::uint64_t alignment = std::max<std::uint64_t>(memory.alignment(), Arena::kMinAlignment);
+  if (scratch == nullptr || memory.size() > given || place % alignment != 0) {
+    refuse("step " + quoted(step.name()) + ": its working memory of " + std::to_string(given) +
+           " B does not hold the " + std::to_string(memory.size()) +
+           " B of its program, or is not aligned to " + std::to_string(alignment) + " B");
+  }
+  // Behind the end of the arena that it lies in is as much as kernels may read.
+  ++options.depth;
+  options.buffers = {{scratch->data, static_cast<std::size_t>(memory.size()) + Arena::kSlack}};
+  inner_.push_back(std::make_unique<ProgramSession>(file_, part, threads_, options));
+  constants_.note_resident_of(inner_.back()->constants_);
+  return inner_.back().get();
+}
+
+void ProgramSession::make_steps(const SessionOptions& options) {
   const auto& steps = *program().steps();
   std::vector<bool> in_bands(steps.size());
   for (TurnCursor turn(program()); !turn.is_at_end(); turn.next()) {
@@ -332,7 +354,12 @@ void ProgramSession::make_steps() {
                       tuning_,
                       &tensors_,
                       sized != nullptr,
-                      nullptr};
+                      nullptr,
+                      {}};
+    if (const auto* loop = step->kernel_as_While(); loop != nullptr) {
+      operands.inner = {make_inner(loop->condition(), operands.scratch, *step, options),
+                        make_inner(loop->body(), operands.scratch, *step, options)};
+    }
     if (step->inputs() != nullptr) {
       for (const auto index : *step->inputs()) { operands.inputs.push_back(find(index)); }
     }
@@ -436,6 +463,13 @@ SessionMemory ProgramSession::memory() const {
   memory.other = sizeof *this + heap_bytes(tensors_) + heap_bytes(arenas_) + heap_bytes(steps_) +
                  heap_bytes(beside_) + heap_bytes(awaited_) + held_bytes_of(feeds_) +
                  held_bytes_of(fetches_) + heap_bytes(places_) + heap_bytes(nanoseconds_);
+  memory.other += heap_bytes(inner_);
+  for (const auto& each : inner_) {
+    const SessionMemory held = each->memory();
+    memory.decoded += held.decoded;
+    memory.kernels += held.kernels;
+    memory.other += held.other;
+  }
   for (const auto& tensor : tensors_) {
     memory.other += heap_bytes(tensor.shape) + heap_bytes(tensor.scales);
   }

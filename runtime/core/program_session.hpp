@@ -1,5 +1,5 @@
 // A program that is ready to run: memory allocated and steps made. Of a file it is the whole
-// program, or one of its subranges.
+// program, one of its subranges, or one that a step of it runs.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@ struct SessionOptions {
   bool guard = false;                  // inaccessible pages around each memory, indices checked
   // Memory of the caller, by memory of the program; empty: the library allocates all of it.
   std::vector<Buffer> buffers;
+  std::size_t depth = 0;  // how many programs it lies in, of one that a step runs
 };
 
 // Bytes that a session holds. It leaves out threads, their stacks, and the memory of another
@@ -141,7 +142,10 @@ class ProgramSession {
  private:
   void take_memories(const SessionOptions& options);
   void bind();
-  void make_steps();
+  void make_steps(const SessionOptions& options);
+  // Returns the program of this index among those inside, in the working memory of its step.
+  ProgramSession* make_inner(std::size_t index, const TensorView* scratch,
+                             const program::Step& step, SessionOptions options);
   // Gives sized steps and copies of inputs and outputs memory of their own.
   void settle_memory();
   // Makes a step that depends on sizes, the next one.
@@ -178,6 +182,7 @@ class ProgramSession {
   std::vector<std::unique_ptr<SpillFile>> files_;  // by memory; null where it has an arena
   std::unique_ptr<Poison> poison_;                 // null: nothing is filled
   std::shared_ptr<SessionThreads> threads_;
+  std::vector<std::unique_ptr<ProgramSession>> inner_;  // that steps run
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<std::size_t> beside_;        // steps of the lane, in their order
   std::vector<std::size_t> awaited_;       // by step: so many of the lane are done before it

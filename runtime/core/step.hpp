@@ -1,6 +1,7 @@
 // One step of a run: operands checked, kernel chosen, addresses bound.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@ struct pthreadpool;
 namespace arenite {
 
 class MappedFile;
+class ProgramSession;
 class SymbolDecoder;
 
 // Whether a program states tuned kernels, and if so, whether for this processor.
@@ -35,6 +37,8 @@ struct Operands {
   const std::vector<TensorView>* tensors;  // of the program, which the step names by index
   bool is_sized = false;                   // a shape or number of it depends on the sizes of a run
   KeptTables* kept = nullptr;              // null: nothing is kept for another step
+  // Of a While: its condition and its body, in its working memory. They outlive the step.
+  std::array<ProgramSession*, 2> inner = {};
 };
 
 // Heap bytes of a vector, including those of vectors in it and of elements that state theirs.

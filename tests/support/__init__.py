@@ -8,7 +8,7 @@ Problems: `problems` written down, drawn by Hypothesis or cut from a rectangle, 
 networks that run row by row make them, `executorch_specs` as ExecuTorch states them.
 
 Models and programs: `tiny_graphs`, `tiny_onnx`, `tiny_tflite`, `tiny_chains`,
-`tiny_signals`, `tflite_operator`, `tflite_layers`,
+`tiny_loops`, `tiny_signals`, `tflite_operator`, `tflite_layers`,
 `tflite_networks`, `quantised_chain`, `quantised_onnx`, `command_models`, `small_networks`,
 `small_systems`, `operator_models`, `sixteen_bits`, `onnx_cases` of the onnx package,
 `tiny_programs`,

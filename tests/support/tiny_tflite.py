@@ -46,7 +46,7 @@ class TinySparsity:
 @dataclass(frozen=True)
 class TinyTensor:
     """`data` fills a buffer of its own, or states offset and size of bytes behind the
-    FlatBuffer; `buffer` states an index instead.
+    FlatBuffer; `buffer` states an index instead. Integers with `scales` stand for numbers.
     """
 
     name: str
@@ -58,6 +58,8 @@ class TinyTensor:
     sparse: bool | TinySparsity = False
     signature: Sequence[int] | None = None
     has_rank: bool = True
+    scales: Sequence[float] = ()
+    zero_point: int = 0
 
 
 @dataclass(frozen=True)
@@ -134,10 +136,20 @@ class _Maker:
             Shape=self.ints(tensor.shape),
             ShapeSignature=None if tensor.signature is None else self.ints(tensor.signature),
             Sparsity=self.sparsity(tensor.sparse) if tensor.sparse else None,
+            Quantization=self.quantisation(tensor) if tensor.scales else None,
             Type=tensor.type,
             Buffer=buffer if tensor.buffer is None else tensor.buffer,
             IsVariable=tensor.variable,
             HasRank=tensor.has_rank,
+        )
+
+    def quantisation(self, tensor: TinyTensor) -> int:
+        scales = np.array(tensor.scales, np.float32)
+        zeros = np.full(len(tensor.scales), tensor.zero_point, np.int64)
+        return self.table(
+            "QuantizationParameters",
+            Scale=self.builder.CreateNumpyVector(scales),
+            ZeroPoint=self.builder.CreateNumpyVector(zeros),
         )
 
     def sparsity(self, sparsity: TinySparsity | bool) -> int:

@@ -61,6 +61,11 @@ class ProgramFile:
         return tuple(map(self._of_root, self.root.get("subranges", ())))
 
     @property
+    def inner(self) -> tuple[Self, ...]:
+        """Programs that its steps run."""
+        return tuple(map(self._of_root, self.root.get("inner", ())))
+
+    @property
     def digest(self) -> str:
         """Hexadecimal digest of the model that it was made of."""
         return str(self.root["digest"])
@@ -97,7 +102,7 @@ class ProgramFile:
     def check(self) -> None:
         """Check that its turns find the rows that they read, and the sizes of its memories.
 
-        Its subranges are checked in the same way.
+        Its subranges are checked in the same way, and so are the programs that its steps run.
 
         Of a program for a range of sizes, that no tensor is larger at any of them than at the
         highest, for which it is planned, and that the turns of some smaller ones find their rows,
@@ -121,7 +126,7 @@ class ProgramFile:
                 raise WrongHeightError(
                     f"memory {memory!r}: {height} B stated, {used[memory]} B used"
                 )
-        for part in self.subranges:
+        for part in (*self.subranges, *self.inner):
             part.check()
 
     def check_at(self, sizes: Mapping[str, int]) -> None:

@@ -8,6 +8,8 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
+from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading, read_graph
 from arenite.planner import (
     AliasKind,
@@ -26,7 +28,13 @@ from arenite.planner.errors import about_file
 from arenite.planner.files import model_digest
 from arenite.planner.placement import verify_sizes
 from arenite.planner.programs import OperatorSet, RowStep
-from arenite.runtime.operators import SHORT_FLOATS, RuntimeOperator
+from arenite.runtime.operators import (
+    SHORT_FLOATS,
+    InnerProgram,
+    RuntimeOperator,
+    throughout,
+    with_inner,
+)
 from arenite.runtime.program import Assembly, Code, Weights, assemble
 from arenite.runtime.rewrites import (
     Activations,
@@ -49,6 +57,7 @@ from arenite.runtime.rewrites import (
     with_tiles,
     without_rise,
 )
+from arenite.strategies import Best
 
 ALIGNMENT = 64
 """Bytes: a cache line, so no two records share one."""
@@ -235,7 +244,7 @@ def lower_model(
     reading = reading or Reading()
     with about_file(path):
         graph = read_graph(path, reading)
-        program = on_stream(fuse_sums(lower(graph)), reading)
+        program = on_stream(place_inner(throughout(lower(graph), fuse_sums)), reading)
         if reading.cache is not None:
             program = keep_caches(program, reading.cache)
     is_asked_for = reading.activations is Activations.FP16
@@ -304,6 +313,25 @@ def runs_by_rows(program: Program, row_step: RowStep) -> bool:
     return operator.has_kernel_by_rows(operands)
 
 
+def place_inner(program: Program) -> Program:
+    """Return a lowered program with the programs that its steps run in their order and placed.
+
+    They have the best order and the best offsets, whatever those of the program itself are: the
+    working memory of the steps follows from them.
+    """
+    return with_inner(program, _placed)
+
+
+def _placed(inner: InnerProgram) -> InnerProgram:
+    found = derive(place_inner(inner.program), rules(), order_finder("best"))
+    plan = place(Best(), found.problem).plan
+    return InnerProgram(found.program, found.problem, plan)
+
+
+def _fused_and_packed(program: Program) -> Program:
+    return pack_filters(fuse_attention(program))
+
+
 @np.errstate(over="ignore", invalid="ignore")  # weights that are not finite stay so
 def lower(model: Program) -> Program:
     """Lower a model to a program that the core runs, attention fused and its filters packed.
@@ -317,7 +345,7 @@ def lower(model: Program) -> Program:
     if model.operator_set is OperatorSet.TFLITE:
         from arenite.runtime.lowering import lower_tflite
 
-        return pack_filters(fuse_attention(lower_tflite(model)))
+        return throughout(lower_tflite(model), _fused_and_packed)
     from arenite.runtime.lowering import lower_onnx
 
     return pack_filters(grow_states(fuse_attention(lower_onnx(model))))

@@ -45,6 +45,13 @@ if TYPE_CHECKING:
     )
     from arenite.runtime.operators.halves import SHORT_FLOATS
     from arenite.runtime.operators.linear import FullyConnected, MatMul
+    from arenite.runtime.operators.loops import (
+        InnerProgram,
+        While,
+        inner_programs,
+        throughout,
+        with_inner,
+    )
     from arenite.runtime.operators.movement import (
         Append,
         Copy,
@@ -96,14 +103,14 @@ __all__ = [
     "BlockGather", "BlockProduct", "CacheRows", "Clamped", "Conv2D", "Convert", "Convolution",
     "Copy",
     "CumulativeSum", "DepthwiseConv2D", "DetectionPostProcess", "DynamicLstm", "DynamicQuantise",
-    "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax", "InstanceNorm", "L2Norm",
-    "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
+    "External", "Fetch", "FullyConnected", "Gather", "Gru", "Hardmax", "InnerProgram",
+    "InstanceNorm", "L2Norm", "LayerNorm", "LoadWeights", "LocalResponseNorm", "Lstm",
     "MatMul", "Move", "MultiplyAdd", "NonMaxSuppression", "PackBits", "PackFilter", "Pair",
     "Pool2D", "PoolKind", "Reduce", "ReduceFunction", "Resize2D", "Rfft2D", "Rnn", "Rotary",
     "RowWise",
     "RuntimeOperator", "ScatterAdd", "ScatterElements", "ScatterFunction", "ScatterSlices",
     "Select", "Sides", "Softmax", "Spill", "Svdf", "TopK",
     "TransposedConv2D", "Unary", "UnaryFunction", "UnpackBits", "Wait", "WeightGradient",
-    "is_one_image", "makes_one_image", "operator_tables", "operators",
-    "with_tables",
+    "While", "inner_programs", "is_one_image", "makes_one_image", "operator_tables", "operators",
+    "throughout", "with_inner", "with_tables",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from arenite.runtime.operators import (  # noqa: F401  # so that every class is 
     convolution,
     elementwise,
     linear,
+    loops,
     movement,
     normalisation,
     recurrent,
@@ -79,6 +80,8 @@ def _members() -> list[str]:
 def _needed(owner: type) -> Iterator[type]:
     """Yield the enumerations and tables that the fields of a table refer to."""
     for _, kind, _ in _fields(owner):
+        if typing.get_origin(kind) is Annotated:  # the file has a number
+            continue
         element = _element(kind)
         if dataclasses.is_dataclass(element) or issubclass(element, StrEnum):
             yield from _needed(element) if dataclasses.is_dataclass(element) else ()

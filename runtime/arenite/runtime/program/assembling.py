@@ -14,9 +14,10 @@ from arenite.planner.programs import COMPUTE, RowPlaces
 from arenite.planner.sizes import depends
 from arenite.planner.tensors import SPILLED, row_bytes
 from arenite.runtime.operators.base import UNSTORED, RuntimeOperator
+from arenite.runtime.operators.loops import While
 from arenite.runtime.operators.movement import Wait
 from arenite.runtime.operators.special import External
-from arenite.runtime.program.file import Assembly, Weights
+from arenite.runtime.program.file import Assembly, Weights, with_weights_size
 from arenite.runtime.program.rows import RowVariants, is_contiguous
 from arenite.runtime.program.sizing import Sizing, check_shapes
 from arenite.runtime.program.systems import system_fields
@@ -91,9 +92,12 @@ class _Assembler:
         self._tensors: dict[str, int] = {}
         self._entries: list[dict[str, Any]] = []
         self._places: dict[str, int] = {}
+        self._inner: list[dict[str, Any]] = []
+        self._made_by = "", ""
 
     def assemble(self, digest: str, producer: str, tuned_on: str | None) -> Assembly:
         program = self._program
+        self._made_by = digest, producer
         check_shapes(program)
         steps, turns = self._steps()
         root: dict[str, Any] = {
@@ -116,7 +120,10 @@ class _Assembler:
         root |= self._sizing.fields()
         if program.system is not None:
             root |= system_fields(program.system, [port.name for port in program.outputs])
-        return Assembly(root, tuple(self._weights.constants), root["weights_size"])
+        if self._inner:
+            root["inner"] = self._inner
+        size = root["weights_size"]
+        return Assembly(with_weights_size(root, size), tuple(self._weights.constants), size)
 
     def _rectangles(self) -> Iterator[dict[str, Any]]:
         pieces = self._row_places.pieces
@@ -267,6 +274,12 @@ class _Assembler:
         if isinstance(operator, External):
             model = np.frombuffer(operator.model, np.uint8)
             fields["model"] = self._constant_entry("model", model)
+        if isinstance(operator, While):
+            first = len(self._inner)
+            for each in operator.inner:
+                inside = _Assembler(*each.placed, None, self._weights)
+                self._inner.append(inside.assemble(*self._made_by, None).root)
+            fields |= {"condition": first, "body": first + 1}
         return fields
 
     def _tensor(self, name: str) -> int:
@@ -374,6 +387,8 @@ def _fields(value: Any) -> dict[str, Any]:
         if isinstance(content, float) and math.isinf(content) and content == each.default:
             continue
         if isinstance(value, External) and each.name == "model":
+            continue
+        if isinstance(value, While):
             continue
         found[each.name] = _plain(content)
     return found

@@ -113,9 +113,19 @@ class Assembly:
             parts: Put together after this one, with the same weights.
             weights: These.
         """
-        size = {"weights_size": weights.section_bytes}
-        roots = {"subranges": [part.root | size for part in parts]} if parts else {}
-        return Assembly(self.root | size | roots, tuple(weights.constants), weights.section_bytes)
+        size = weights.section_bytes
+        root = with_weights_size(self.root, size)
+        if parts:
+            root["subranges"] = [with_weights_size(part.root, size) for part in parts]
+        return Assembly(root, tuple(weights.constants), size)
+
+
+def with_weights_size(root: dict[str, Any], size: int) -> dict[str, Any]:
+    """Return the root of a program and of those inside it, with weights of so many bytes."""
+    root = root | {"weights_size": size}
+    if "inner" in root:
+        root["inner"] = [with_weights_size(each, size) for each in root["inner"]]
+    return root
 
 
 def program_pieces(assembly: Assembly) -> Iterator[bytes | memoryview]:

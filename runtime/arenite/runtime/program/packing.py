@@ -121,6 +121,8 @@ Root: TypeAlias = Mapping[str, Any]
 
 _RECORD = {"name", "memory", "offset", "size", "start", "end"}
 _TURN = {"step", "first", "count"}
+_PROGRAMS = {"subranges", "inner"}
+"""Fields that are programs themselves."""
 _MASK = (1 << 64) - 1
 
 
@@ -149,8 +151,8 @@ def packed(root: Root) -> dict[str, Any]:
             for each in loops
             for turn in each.turns
         ]
-    if "subranges" in stored:
-        stored["subranges"] = [packed(each) for each in stored["subranges"]]
+    for more in _PROGRAMS & stored.keys():
+        stored[more] = [packed(each) for each in stored[more]]
     return stored
 
 
@@ -166,8 +168,8 @@ def unpacked(stored: Root) -> dict[str, Any]:
             for each in loops
             for turn in written_out(_stored_loop(each, turns))
         ]
-    if "subranges" in root:
-        root["subranges"] = [unpacked(each) for each in root["subranges"]]
+    for more in _PROGRAMS & root.keys():
+        root[more] = [unpacked(each) for each in root[more]]
     return root
 
 

@@ -19,6 +19,7 @@ from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.blocks import BlockGather, BlockProduct
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.halves import has_halves, is_half, scratch_of_all
+from arenite.runtime.operators.loops import While
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.reduction import CumulativeSum
 from arenite.runtime.operators.special import DetectionPostProcess, External, NonMaxSuppression
@@ -26,9 +27,10 @@ from arenite.runtime.rewrites.tiles import largest_gap
 
 _EXACT = (
     BlockGather, BlockProduct, CumulativeSum, DetectionPostProcess, External, NonMaxSuppression,
+    While,
 )  # fmt: skip
 """Operators whose operands stay as they are: weights in blocks, sums that grow, coordinates of
-boxes, and what another runtime computes."""
+boxes, what loops carry, and what another runtime computes."""
 
 _ALIGNMENT = 64
 """Bytes that sizes of records are rounded up to."""

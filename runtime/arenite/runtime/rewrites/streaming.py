@@ -23,6 +23,7 @@ from arenite.planner.units import parse_size
 from arenite.runtime.operators.base import PANEL, RuntimeOperator
 from arenite.runtime.operators.convolution import Convolution
 from arenite.runtime.operators.halves import SHORT_FLOATS
+from arenite.runtime.operators.loops import inner_programs
 from arenite.runtime.operators.movement import Copy, LoadWeights
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.rewrites.fusing import without_unread
@@ -129,8 +130,9 @@ _REST = "rest"
 
 
 def weight_bytes(program: Program) -> int:
-    """Return the bytes of all weights, decoded."""
-    return sum(array.nbytes for array in program.constants.values())
+    """Return the bytes of all weights, decoded; those of loops, which all stay, among them."""
+    own = sum(array.nbytes for array in program.constants.values())
+    return own + sum(weight_bytes(each.program) for each in inner_programs(program))
 
 
 def resident_bytes(program: Program) -> int:

@@ -7,6 +7,7 @@ as 1 that is only known at run time; it is inferred from the shapes and constant
 import itertools
 import math
 import struct
+from functools import partial
 
 import numpy as np
 
@@ -37,9 +38,15 @@ from arenite.runtime.lowering.tflite import (  # noqa: F401  # so that their tra
     special,
 )
 from arenite.runtime.lowering.tflite.elementwise import BINARY, CLAMPS, UNARY
+from arenite.runtime.lowering.tflite.loops import carry
 from arenite.runtime.lowering.tflite.pooling import REDUCTIONS
 from arenite.runtime.lowering.tflite.special import check_complex
-from arenite.runtime.lowering.tflite.translation import TRANSLATORS, TfliteTranslation, options_of
+from arenite.runtime.lowering.tflite.translation import (
+    TRANSLATORS,
+    TfliteTranslation,
+    options_of,
+    translates,
+)
 from arenite.runtime.lowering.translation import check_input_types
 
 
@@ -168,6 +175,18 @@ def lower_tflite(
     for name in model.output_tensors:
         builder.bind(name, builder.as_written(builder.value(name), name))
     return builder.finish()
+
+
+@translates("WHILE", "STABLEHLO_WHILE", int16=True)
+def loop(t: TfliteTranslation) -> None:
+    """Translate a loop: its programs are lowered as the model is."""
+    builder = t.builder
+    carry(
+        t,
+        partial(
+            lower_tflite, means_as_pools=builder.means_as_pools, keeps_bytes=builder.keeps_bytes
+        ),
+    )
 
 
 def _initial(tensor: Tensor) -> Array | None:
