@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from arenite.pipeline.base.ordering import order_finder
+from arenite.pipeline.base.placing import place
 from arenite.pipeline.base.reading import Reading, read_graph
-from arenite.pipeline.targets.compiling import Compiled, Lowered, on_stream, rules
+from arenite.pipeline.targets.compiling import Compiled, Lowered, on_stream, place_inner, rules
 from arenite.planner import (
     AliasKind,
     Derivation,
@@ -23,10 +24,12 @@ from arenite.runtime.cexport import (
     LoweredForC,
     NotExportedError,
     Rounding,
+    Signed,
     lower_for_c,
     lower_hybrid_for_runtime,
     signed,
 )
+from arenite.runtime.operators import InnerProgram, While, inner_programs, throughout, with_inner
 from arenite.runtime.rewrites import (
     Loading,
     derive_ahead,
@@ -34,6 +37,7 @@ from arenite.runtime.rewrites import (
     loads_in_turn,
     pack_filters,
 )
+from arenite.strategies import Best
 
 ALIGNMENT = 4
 """Bytes: the widest load of a 32-bit core."""
@@ -112,12 +116,40 @@ def lower_model_for_c(
         found = signed(on_stream(lower_for_c(read_graph(path, reading)), reading))
         _check_sizes(found.program)
     alignment = max(reading.alignment or 1, ALIGNMENT, _widest(found.program))
+    found = replace(found, program=_with_placed(found, alignment))
     rules = Rules(
         _aliases(found.program), reading.boundary, alignment=alignment, capacity=capacity
     )
     rounding: Rounding = "double" if model_format(path) == "tflite" else "even"
     digest = model_digest(path)
     return LoweredForC(path.name, digest, found.program, found.shifted, rules, rounding)
+
+
+def _with_placed(found: Signed, alignment: int) -> Program:
+    """Return a lowered program with the programs that its steps run in their order and placed.
+
+    Raises:
+        NotExportedError: A loop carries bytes without a sign.
+    """
+    refused = [
+        (step.name, step.operator.label, f"it carries bytes without a sign, {name!r}")
+        for step in found.program.steps
+        if isinstance(step.operator, While)
+        for name in (*step.reads, *step.writes)
+        if name in found.shifted
+    ]
+    if refused:
+        raise NotExportedError(refused)
+
+    def placed(inner: InnerProgram) -> InnerProgram:
+        own = signed(inner.program)
+        _check_sizes(own.program)
+        program = _with_placed(own, alignment)
+        made = derive(program, Rules(_aliases(program), alignment=alignment), order_finder("best"))
+        plan = place(Best(), made.problem).plan
+        return InnerProgram(made.program, made.problem, plan, own.shifted)
+
+    return with_inner(found.program, placed)
 
 
 _MOST_BYTES = 2**31 - 1
@@ -134,7 +166,7 @@ def compile_hybrid(path: Path, reading: Reading) -> Compiled:
     """
     with about_file(path):
         lowered_hybrid = lower_hybrid_for_runtime(read_graph(path, reading))
-        program = on_stream(pack_filters(lowered_hybrid), reading)
+        program = on_stream(place_inner(throughout(lowered_hybrid, pack_filters)), reading)
     lowered = Lowered(path.name, model_digest(path), program)
     return lowered.compiled(derive(program, rules()))
 
@@ -160,11 +192,10 @@ def _aliases(program: Program) -> tuple[AliasKind, ...]:
 
 def _widest(program: Program) -> int:
     """Return the bytes of the widest element in the arena."""
-    return max(
-        (
-            tensor.dtype.bits // 8
-            for tensor in program.tensors.values()
-            if tensor.kind is not TensorKind.CONSTANT
-        ),
-        default=1,
-    )
+    inside = [_widest(each.program) for each in inner_programs(program)]
+    own = [
+        tensor.dtype.bits // 8
+        for tensor in program.tensors.values()
+        if tensor.kind is not TensorKind.CONSTANT
+    ]
+    return max(own + inside, default=1)

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from arenite.runtime.cexport.folder import check_folder, write_folder
     from arenite.runtime.cexport.host_test import HostTest, run_on_host
     from arenite.runtime.cexport.kernels.costs import CYCLES_OF_DECODING
-    from arenite.runtime.cexport.lowering import lower_for_c, lower_hybrid_for_runtime, signed
+    from arenite.runtime.cexport.lowering import (
+        Signed,
+        lower_for_c,
+        lower_hybrid_for_runtime,
+        signed,
+    )
     from arenite.runtime.cexport.reference import rounds, vectors
     from arenite.runtime.cexport.steps.cmsis_nn_operators import for_cmsis_nn
     from arenite.runtime.cexport.steps.hybrid import QuantiseRows
@@ -29,7 +34,7 @@ else:
 __all__ = [
     "CYCLES_OF_DECODING", "CExport", "CMemory", "COptions", "CompiledForC", "Extension",
     "FailedExportError", "HostTest", "Interface", "LoweredForC", "NotExportedError",
-    "QuantiseRows", "Rounding", "Vectors", "check_folder", "export_c", "fetch_weights",
+    "QuantiseRows", "Rounding", "Signed", "Vectors", "check_folder", "export_c", "fetch_weights",
     "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c", "lower_hybrid_for_runtime",
     "rounds", "run_on_host", "signed", "vectors", "windowed", "with_windows", "write_folder",
 ]  # fmt: skip

@@ -102,9 +102,11 @@ def export_c(
     if written.is_coded:
         models = _with_codes(written, models)
     calls = [call for each in models for step in each.steps for call in step.calls]
+    calls += written.inner
     code = code_bytes(kernels.bundle(written.kernels), calls, written.layers)
     decoded = sum(size for size, _ in written.coded.sizes.values())
-    cycles = cycles_of(written.work, decoded)
+    # How often the programs of loops run is not known.
+    cycles = None if written.inner else cycles_of(written.work, decoded)
     estimate = source.Estimate(code, cycles)
     digest = plan_digest(compiled.source.problem, plan)
     about = source.Provenance(

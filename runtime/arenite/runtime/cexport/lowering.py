@@ -22,6 +22,7 @@ from arenite.runtime.operators.base import RuntimeOperator
 from arenite.runtime.operators.convolution import TransposedConv2D
 from arenite.runtime.operators.elementwise import Convert
 from arenite.runtime.operators.linear import MatMul
+from arenite.runtime.operators.loops import throughout
 from arenite.runtime.operators.movement import Copy
 from arenite.runtime.operators.moves import Move
 from arenite.runtime.operators.recurrent import Gru, Lstm, Rnn
@@ -52,8 +53,13 @@ def lower_for_c(model: Program) -> Program:
         from arenite.runtime.lowering.tflite.model import lower_tflite
 
         lowered = lower_tflite(model, means_as_pools=False, keeps_bytes=True)
-        own = _for_kernels(fuse_attention(_products_of_bytes(lowered)))
-        return _with_copied_outputs(quantise_operands(own, _asymmetric(model)))
+        asymmetric = _asymmetric(model)
+
+        def own(program: Program) -> Program:
+            made = _for_kernels(fuse_attention(_products_of_bytes(program)))
+            return _with_copied_outputs(quantise_operands(made, asymmetric))
+
+        return throughout(lowered, own)
     from arenite.runtime.lowering.onnx.model import lower_onnx
 
     lowered = with_floats_for_blocks(lower_onnx(model))
@@ -70,16 +76,20 @@ def lower_hybrid_for_runtime(model: Program) -> Program:
     """
     from arenite.runtime.lowering.tflite.model import lower_tflite
 
-    lowered = lower_tflite(model, keeps_bytes=True)
-    return in_floats(quantise_operands(lowered, _asymmetric(model)))
+    asymmetric = _asymmetric(model)
+    return throughout(
+        lower_tflite(model, keeps_bytes=True),
+        lambda program: in_floats(quantise_operands(program, asymmetric)),
+    )
 
 
 def _asymmetric(model: Program) -> frozenset[str]:
     """Return the matrix products that round floats to bytes with a zero point."""
+    from arenite.planner.importers.tflite import steps_of
     from arenite.runtime.lowering.tflite.translation import options_of
 
     return frozenset(
-        step.name for step in model.steps if options_of(step).get("AsymmetricQuantizeInputs")
+        step.name for step in steps_of(model) if options_of(step).get("AsymmetricQuantizeInputs")
     )
 
 

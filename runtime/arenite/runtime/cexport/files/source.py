@@ -145,6 +145,7 @@ def _lines(
     yield declarations(written.constants)
     yield from written.functions
     yield from written.layers
+    yield from written.inner
     for model, reset in zip(models, resets, strict=True):
         yield ""
         is_fetching = written.external.is_used and model.is_loading
@@ -222,7 +223,7 @@ def _outside(dimension: Dimension, name: str) -> str:
 
 def _libraries(written: CFileParts, bundle: str, calls: Sequence[str]) -> Iterator[str]:
     """Yield what is included of C's own library."""
-    text = "\n".join([bundle, *written.functions, *written.layers, *calls])
+    text = "\n".join([bundle, *written.functions, *written.layers, *written.inner, *calls])
     if "FLT_MAX" in text:
         yield "#include <float.h>"
     if _MATHEMATICS.search(text):

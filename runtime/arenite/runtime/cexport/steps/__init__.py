@@ -7,6 +7,7 @@ from arenite.runtime.cexport.steps import (
     counting,
     elementwise,
     hybrid,
+    loops,
     movement,
     recurrent,
     reduction,
@@ -14,7 +15,7 @@ from arenite.runtime.cexport.steps import (
 )
 
 THEMES = (
-    attention, cmsis_nn, convolution, counting, elementwise, hybrid, movement, recurrent,
+    attention, cmsis_nn, convolution, counting, elementwise, hybrid, loops, movement, recurrent,
     reduction, scatter,
 )  # fmt: skip
 """The modules that list writers."""

@@ -43,6 +43,7 @@ class CFileParts:
         features: Macros that must be 1.
         layers: Definitions of the structures of layers.
         functions: Definitions of functions that kernels are handed.
+        inner: Definitions of functions that run the programs of loops.
         is_quick: Whether quick kernels run the layers that they can.
         is_coded: Whether weights that have windows are decoded, not fetched.
         external: Weights that a run fetches.
@@ -62,6 +63,7 @@ class CFileParts:
     features: set[str] = field(default_factory=set)
     layers: list[str] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
+    inner: list[str] = field(default_factory=list)
     is_quick: bool = True
     is_coded: bool = False
     external: ExternalWeights = field(init=False)
@@ -93,6 +95,8 @@ class StepWriter:
         calls: The calls so far.
         num_rows: Rows that its turns count, if it makes some at a time; 0 if it makes all at once.
         sums: Where it sums up rows of its operand from turn to turn; "" if it does not.
+        prefix: Of the names of its layers, in a program that a step runs.
+        outer: Number of that step in the program of the model; None if it is in that itself.
     """
 
     layout: ArenaLayout
@@ -102,6 +106,8 @@ class StepWriter:
     calls: list[str] = field(default_factory=list)
     num_rows: int = 0
     sums: str = ""
+    prefix: str = ""
+    outer: int | None = None
     _layers: dict[str, str] = field(default_factory=dict)
     _locals: dict[str, str] = field(default_factory=dict)
 
@@ -308,7 +314,7 @@ class StepWriter:
         key = f"{len(self._layers)} {text}" if self.file.is_compared else text
         if key not in self._layers:
             suffix = f"_{len(self._layers) + 1}" if self._layers else ""
-            name = f"step_{self.number}{suffix}"
+            name = f"{self.prefix}step_{self.number}{suffix}"
             self._layers[key] = name
             definition = f"const {structure} {name} = {text};"
             is_placed = any(each.startswith("arena") for _, each in stated)
