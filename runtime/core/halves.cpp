@@ -323,7 +323,8 @@ bool computes_halves(const Operands& operands) {
     case Operator::Gather:
     case Operator::LoadWeights:
     case Operator::Spill:
-    case Operator::Wait: return false;
+    case Operator::Wait:
+    case Operator::While: return false;
     default: break;
   }
   for (std::size_t i = 0; i < operands.inputs.size(); ++i) {

@@ -190,6 +190,22 @@ def nested() -> Looping:
     return Looping(model, [[np.array([1, 2.5, -3], np.float32)]])
 
 
+def nested_deep(depth: int) -> bytes:
+    """So many loops, one in another, of which the innermost halves until below a threshold."""
+    graphs = []
+    for level in range(depth):
+        condition, body = Graph("condition", v=FLOAT), Graph(f"body {level}", v=FLOAT)
+        verdict = condition.op(Op.GREATER, 0, condition.constant(0.3), kind=BOOL)
+        if level + 1 < depth:
+            (last,) = body.loop(2 * level + 3, 2 * level + 4, 0)
+        else:
+            last = body.op(Op.MUL, 0, body.constant(0.5))
+        graphs += [condition.made(verdict), body.made(last)]
+    main = Graph("main", v=FLOAT)
+    (last,) = main.loop(1, 2, 0)
+    return tiny_tflite(main.made(last), *graphs)
+
+
 def choosing() -> Looping:
     """What is below nought rises by 2, what is not falls by 3, for seven rounds."""
     carried = {"n": INT, "s": FLOAT}

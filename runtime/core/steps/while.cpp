@@ -94,10 +94,7 @@ std::unique_ptr<Step> make_while(const Operands& operands) {
     require(operands, inputs[i] != nullptr, "a required input is missing");
     require(operands, inputs[i]->type == outputs[i]->type && inputs[i]->shape == outputs[i]->shape,
             "an output has another type or shape than its input");
-    require(operands, inputs[i]->coded_size == 0, "an input is a coded constant");
   }
-  require(operands, operands.inner[0] != nullptr && operands.inner[1] != nullptr,
-          "its programs are missing");
   const auto& condition = *operands.inner[0];
   const auto& body = *operands.inner[1];
   require(operands, are_carried(condition, *condition.program().inputs(), outputs),

@@ -28,6 +28,7 @@ from support.tiny_loops import (
     counting,
     endless,
     nested,
+    nested_deep,
     quantised,
     swapping,
 )
@@ -189,6 +190,11 @@ def looped(carried: Kind, given: Kind, *, verdict: Kind = BOOL, made: Kind | Non
 def test_values_of_other_shapes_are_refused(tmp_path, model, reason):
     with pytest.raises(UnsupportedOperatorsError, match=reason):
         build(saved(tmp_path, model), tmp_path)
+
+
+def test_loops_that_are_nested_deeper_than_eight_are_refused(tmp_path):
+    with pytest.raises(UnsupportedOperatorsError, match="nested deeper than 8"):
+        build(saved(tmp_path, nested_deep(9)), tmp_path)
 
 
 def test_sizes_of_a_range_are_refused(tmp_path):

@@ -8,6 +8,9 @@ from arenite.planner import Plan, Problem, Program
 from arenite.planner.operators import Operands
 from arenite.runtime.operators.base import RuntimeOperator
 
+MAX_DEPTH = 8
+"""How deep programs may lie inside one another."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InnerProgram:
@@ -50,6 +53,7 @@ class While(RuntimeOperator):
     """
 
     number: ClassVar[int] = 67
+    moves_halves: ClassVar[bool] = True
 
     condition: Annotated[InnerProgram, "uint"]
     body: Annotated[InnerProgram, "uint"]
@@ -89,6 +93,11 @@ def inner_programs(program: Program) -> list[InnerProgram]:
     """Return the programs that the steps of a program run."""
     loops = (step.operator for step in program.steps if isinstance(step.operator, While))
     return [each for loop in loops for each in loop.inner]
+
+
+def depth_of(program: Program) -> int:
+    """Return how deep programs lie inside one another in a program; 0 if there are none."""
+    return max((1 + depth_of(each.program) for each in inner_programs(program)), default=0)
 
 
 def throughout(program: Program, rewrite: Callable[[Program], Program]) -> Program:

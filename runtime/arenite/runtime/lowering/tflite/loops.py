@@ -7,7 +7,7 @@ from arenite.planner.importers.tflite import Loop
 from arenite.runtime.lowering.errors import NotLoweredError
 from arenite.runtime.lowering.layout import Shape
 from arenite.runtime.lowering.tflite.translation import TfliteTranslation
-from arenite.runtime.operators.loops import InnerProgram, While
+from arenite.runtime.operators.loops import MAX_DEPTH, InnerProgram, While, depth_of
 
 
 def carry(t: TfliteTranslation, lower: Callable[[Program], Program]) -> None:
@@ -28,9 +28,9 @@ def carry(t: TfliteTranslation, lower: Callable[[Program], Program]) -> None:
         for tensor in program.tensors.values():
             if tensor.kind is TensorKind.STATE:
                 raise NotLoweredError(f"a variable tensor in a loop, {tensor.name!r}")
-    if any(t.builder.model.tensors[name].dtype is DType.FLOAT16 for name in t.step.reads):
-        raise NotLoweredError("carried values of float16 are unsupported")
     condition, body = lower(loop.condition), lower(loop.body)
+    if max(map(depth_of, (condition, body))) >= MAX_DEPTH:
+        raise NotLoweredError(f"loops that are nested deeper than {MAX_DEPTH} are unsupported")
     values = [t.value(position) for position in range(len(t.step.inputs))]
     carried = [(value.shape, value.dtype) for value in values]
     for program, ports in (
