@@ -29,7 +29,7 @@ SAMPLE = (
     "Conv", "DepthToSpace", "Dropout", "If", "Not", "ReduceMean", "Reshape", "SequenceAt",
     "Softmax", "SpaceToDepth", "StringConcat", "Unique", "com.microsoft.FusedConv",
     "com.microsoft.QLinearAdd", "CAST", "CONV_2D", "IF", "LOGISTIC", "RESHAPE",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "STABLEHLO_WHILE", "UNIDIRECTIONAL_SEQUENCE_LSTM", "WHILE",
 )  # fmt: skip
 STATED = cells_of(PAGE)
 ONNX_ROWS = {**STATED["ONNX"], **STATED["ONNX Runtime's own"]}
