@@ -125,6 +125,16 @@ def test_layers_with_working_memory_allocate_nothing(counter, tmp_path, layer):
     assert counted["control"] > 0
 
 
+@pytest.mark.parametrize("name", ["in another", "in branches", "layers of bytes"])
+def test_the_rounds_of_a_loop_allocate_nothing(counter, tmp_path, name):
+    pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
+    from support.tiny_loops import LOOPS
+
+    path = tmp_path / "loop.tflite"
+    path.write_bytes(LOOPS[name].model)
+    assert count(counter, build(path, tmp_path), 1)["heap"] == 0
+
+
 def test_moving_tensors_allocates_nothing(counter, tmp_path):
     lowered = lower_model(save(tmp_path, with_random_weights(parse(CARRIED))))
     found = traded(lowered, find_policy("offload-prefetch"), LEAST)

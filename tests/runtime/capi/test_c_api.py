@@ -21,7 +21,7 @@ from support.banded_programs import Network, Sliding, in_bands
 from support.c_library import environment, install, run
 from support.caches import compiled
 from support.detectors import YOLO
-from support.edited_programs import apart
+from support.edited_programs import apart, edited_file
 from support.ranged_programs import range_of
 from support.running import build
 from support.tiny_onnx import parse, save, with_random_weights
@@ -153,6 +153,32 @@ def test_a_program_in_bands_runs_as_it_does_in_python(check, prefix, tmp_path):
     done = run([*command, "--output", tmp_path / "again", "--threads", "2"])
     assert np.fromfile(tmp_path / "again", np.float32).tolist() == expected.ravel().tolist()
     assert f"arena    {session.arena_bytes + 128} B" in done.stdout
+
+
+@pytest.mark.parametrize("way", ["file", "arena threads"])
+def test_a_loop_runs_as_it_does_in_python(check, tmp_path, way):
+    pytest.importorskip("tflite", reason="the extra 'tflite' is not installed")
+    from support.tiny_loops import beside, nested_deep
+
+    (tmp_path / "m.tflite").write_bytes(beside().model)
+    path = build(tmp_path / "m.tflite", tmp_path)
+    with Session(path) as session:
+        image = random_image(session)
+        (expected,) = session.run({"x": image}).values()
+    image.tofile(tmp_path / "in")
+    printed = check(way, path, tmp_path / "in", tmp_path / "out")
+    assert np.fromfile(tmp_path / "out", np.float32).tolist() == expected.ravel().tolist()
+    assert "allocations 0\n" in printed
+    (tmp_path / "m.tflite").write_bytes(nested_deep(2))
+
+    def lie(root):
+        inner = root["inner"][1]["inner"][0]
+        inner["tensors"][0]["offset"] = 1 << 30
+
+    path.write_bytes(edited_file(build(tmp_path / "m.tflite", tmp_path), lie))
+    status, text = lines(check("open", path))["file"]
+    assert status == FORMAT
+    assert "outside" in text
 
 
 def test_shapes_are_the_models_and_strides_the_storages(check, tmp_path):
