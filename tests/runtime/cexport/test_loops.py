@@ -83,17 +83,36 @@ def test_an_operator_without_a_kernel_in_a_loop_is_named(tmp_path: Path) -> None
         exported(saved(tmp_path, model))
 
 
-def test_carried_bytes_without_a_sign_are_refused(tmp_path: Path) -> None:
-    pixels = Kind("uint8", (4,), 0.5, 3)
-    main, body = Graph("main", n=Kind("int32"), x=pixels), Graph("body", n=Kind("int32"), x=pixels)
+def doubling(outside: Kind, inside: Kind) -> bytes:
+    """Bytes that are added to themselves three times."""
+    main, body = (
+        Graph("main", n=Kind("int32"), x=outside),
+        Graph("body", n=Kind("int32"), x=inside),
+    )
     made = main.loop(1, 2, 0, 1)
     more = body.op(Op.ADD, 0, body.constant(1, kind=Kind("int32")))
-    model = tiny_tflite(
-        main.made(made[1]), below(3, 0, n=Kind("int32"), x=pixels),
+    return tiny_tflite(
+        main.made(made[1]), below(3, 0, n=Kind("int32"), x=inside),
         body.made(more, body.op(Op.ADD, 1, 1)),
     )  # fmt: skip
-    with pytest.raises(NotExportedError, match="it carries bytes without a sign"):
-        exported(saved(tmp_path, model))
+
+
+PIXELS = Kind("uint8", (4,), 0.5, 3)
+
+
+def test_bytes_without_a_sign_are_carried_with_one(tmp_path: Path) -> None:
+    path = saved(tmp_path, doubling(PIXELS, PIXELS))
+    export = exported(path)
+    machine, reference = Machine.of(export, compiled(export, tmp_path / "c")), Reference(path)
+    given = [np.zeros(1, np.int32), np.array([0, 3, 17, 120], np.uint8)]
+    (found,) = machine.run(dict(zip(("n", "x"), given, strict=True))).values()
+    (expected,) = reference.run(given)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_bytes_that_stand_for_numbers_in_the_loop_alone_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotExportedError, match="carries 'x' as bytes and as quantised ones"):
+        exported(saved(tmp_path, doubling(Kind("uint8", (4,)), PIXELS)))
 
 
 def test_the_arena_holds_the_larger_of_both(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Programs of exported C; results may overlap the operands they consume."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from arenite.planner import (
     FindOrder,
     Program,
     Rules,
+    Step,
+    Tensor,
     TensorKind,
     derive,
     model_format,
@@ -25,6 +28,7 @@ from arenite.runtime.cexport import (
     NotExportedError,
     Rounding,
     Signed,
+    is_unsigned,
     lower_for_c,
     lower_hybrid_for_runtime,
     signed,
@@ -129,20 +133,20 @@ def _with_placed(found: Signed, alignment: int) -> Program:
     """Return a lowered program with the programs that its steps run in their order and placed.
 
     Raises:
-        NotExportedError: A loop carries bytes without a sign.
+        NotExportedError: A loop carries quantised bytes without a sign as something else.
     """
     refused = [
-        (step.name, step.operator.label, f"it carries bytes without a sign, {name!r}")
+        (step.name, step.operator.label, f"it carries {name!r} as bytes and as quantised ones")
         for step in found.program.steps
         if isinstance(step.operator, While)
-        for name in (*step.reads, *step.writes)
-        if name in found.shifted
+        for name, inside in _carried(step, step.operator)
+        if is_unsigned(inside) != (name in found.shifted)
     ]
     if refused:
         raise NotExportedError(refused)
 
     def placed(inner: InnerProgram) -> InnerProgram:
-        own = signed(inner.program)
+        own = signed(inner.program, is_inner=True)
         _check_sizes(own.program)
         program = _with_placed(own, alignment)
         made = derive(program, Rules(_aliases(program), alignment=alignment), order_finder("best"))
@@ -150,6 +154,18 @@ def _with_placed(found: Signed, alignment: int) -> Program:
         return InnerProgram(made.program, made.problem, plan, own.shifted)
 
     return with_inner(found.program, placed)
+
+
+def _carried(step: Step, loop: While) -> Iterator[tuple[str, Tensor]]:
+    """Yield the values that a loop carries, and each tensor that is one of them inside."""
+    condition, body = (each.program for each in loop.inner)
+    for names, program, ports in (
+        (step.outputs, condition, condition.inputs),
+        (step.inputs, body, body.inputs),
+        (step.outputs, body, body.outputs),
+    ):
+        for name, port in zip(names, ports, strict=True):
+            yield name, program.tensors[port.tensor]
 
 
 _MOST_BYTES = 2**31 - 1

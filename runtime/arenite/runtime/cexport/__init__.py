@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from arenite.runtime.cexport.kernels.costs import CYCLES_OF_DECODING
     from arenite.runtime.cexport.lowering import (
         Signed,
+        is_unsigned,
         lower_for_c,
         lower_hybrid_for_runtime,
         signed,
@@ -35,6 +36,7 @@ __all__ = [
     "CYCLES_OF_DECODING", "CExport", "CMemory", "COptions", "CompiledForC", "Extension",
     "FailedExportError", "HostTest", "Interface", "LoweredForC", "NotExportedError",
     "QuantiseRows", "Rounding", "Signed", "Vectors", "check_folder", "export_c", "fetch_weights",
-    "for_cmsis_nn", "has_kernel_by_rows", "identifier", "lower_for_c", "lower_hybrid_for_runtime",
+    "for_cmsis_nn", "has_kernel_by_rows", "identifier", "is_unsigned", "lower_for_c",
+    "lower_hybrid_for_runtime",
     "rounds", "run_on_host", "signed", "vectors", "windowed", "with_windows", "write_folder",
 ]  # fmt: skip

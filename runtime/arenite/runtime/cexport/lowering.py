@@ -159,24 +159,30 @@ def _fields(operator: Operator) -> dict[str, Any]:
     return {each.name: getattr(operator, each.name) for each in fields(operator)}
 
 
-def signed(program: Program) -> Signed:
+def is_unsigned(tensor: Tensor) -> bool:
+    """Tell whether a tensor is of quantised bytes without a sign."""
+    return tensor.dtype is DType.UINT8 and tensor.quantisation is not None
+
+
+def signed(program: Program, *, is_inner: bool = False) -> Signed:
     """Return the program with a sign for every quantised byte, as the kernels take them.
 
     Bytes less 128 stand for the same numbers when their zero point is less by 128 too. Inputs
     and outputs keep their type: a step converts them, in place where it may.
+
+    Args:
+        program: A lowered program.
+        is_inner: Whether a step runs it, with inputs and outputs that have a sign too.
     """
-    shifted = {
-        name
-        for name, tensor in program.tensors.items()
-        if tensor.dtype is DType.UINT8 and tensor.quantisation is not None
-    }
+    shifted = {name for name, tensor in program.tensors.items() if is_unsigned(tensor)}
     if not shifted:
         return Signed(program, frozenset())
-    return _Signing(program, shifted).signed()
+    return _Signing(program, shifted, is_inner=is_inner).signed()
 
 
 class _Signing:
-    def __init__(self, program: Program, shifted: set[str]) -> None:
+    def __init__(self, program: Program, shifted: set[str], *, is_inner: bool) -> None:
+        self._is_inner = is_inner
         self._program = program
         self._shifted = shifted
         self._names = Names([*program.tensors, *(step.name for step in program.steps)])
@@ -216,7 +222,7 @@ class _Signing:
         return replace(step, operator=replace(operator, fill=fill))
 
     def _input(self, port: Port) -> tuple[Port, Step | None]:
-        if port.tensor not in self._shifted:
+        if port.tensor not in self._shifted or self._is_inner:
             return port, None
         outer = self._outer(port.tensor, TensorKind.INPUT)
         own = self._tensors[port.tensor]
@@ -225,7 +231,7 @@ class _Signing:
         return replace(port, tensor=outer), step
 
     def _output(self, port: Port) -> tuple[Port, Step | None]:
-        if port.tensor not in self._shifted:
+        if port.tensor not in self._shifted or self._is_inner:
             return port, None
         outer = self._outer(port.tensor, TensorKind.OUTPUT)
         own = self._tensors[port.tensor]
