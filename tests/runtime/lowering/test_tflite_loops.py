@@ -14,6 +14,8 @@ from tflite import BuiltinOperator as Op
 
 import arenite
 from arenite.pipeline.making.program_files import ProgramFile
+from arenite.planner.errors import UnsupportedModelError
+from arenite.planner.importers import load
 from arenite.runtime import Session
 from arenite.runtime.lowering import UnsupportedOperatorsError
 from support.running import PoisonedSession, build
@@ -25,6 +27,7 @@ from support.tiny_loops import (
     LOOPS,
     Graph,
     Kind,
+    below,
     counting,
     endless,
     nested,
@@ -195,6 +198,23 @@ def test_values_of_other_shapes_are_refused(tmp_path, model, reason):
 def test_loops_that_are_nested_deeper_than_eight_are_refused(tmp_path):
     with pytest.raises(UnsupportedOperatorsError, match="nested deeper than 8"):
         build(saved(tmp_path, nested_deep(9)), tmp_path)
+
+
+def test_shapes_beside_a_loop_are_those_of_a_run_alone(tmp_path):
+    main = Graph("main", v=FLOAT, x=Kind(shape=(2,)))
+    (last,) = main.loop(1, 2, 0)
+    body = Graph("body", v=FLOAT)
+    model = tiny_tflite(
+        main.made(last, main.op(Op.NEG, 1)), below(3, 0, v=FLOAT), body.made(body.op(Op.EXP, 0))
+    )
+    path, shapes = saved(tmp_path, model), {"x": (5,)}
+    with pytest.raises(UnsupportedModelError, match=r"WHILE_0.*inferred for runs alone"):
+        load(path, shapes=shapes)
+    with arenite.Session(path, shapes=shapes) as session:
+        given = {"v": np.ones(1, np.float32), "x": np.arange(5, dtype=np.float32)}
+        ended, negated = session.run(given).values()
+    assert abs(ended[0] - np.exp(np.exp(1))) < 1e-5
+    np.testing.assert_array_equal(negated, -given["x"])
 
 
 def test_sizes_of_a_range_are_refused(tmp_path):

@@ -4,10 +4,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from arenite.planner.errors import BindingError, ModelError, SizeError, about_file
+from arenite.planner.errors import (
+    BindingError,
+    ModelError,
+    SizeError,
+    UnsupportedModelError,
+    about_file,
+)
 from arenite.planner.files import read_model
 from arenite.planner.importers.tflite.file import decode
 from arenite.planner.importers.tflite.importer import model_of
+from arenite.planner.importers.tflite.operators import Loop
 from arenite.planner.importers.tflite.resizing import computes_shapes, resized
 from arenite.planner.importers.tflite.tensors import OPEN_INPUTS
 from arenite.planner.importers.tflite.variables import Variables
@@ -20,7 +27,8 @@ def read_tflite(path: Path, *, weights: bool = False) -> Program:
 
     Args:
         weights: Whether to read constants, quantisation and options. Needed to run the
-            model, not to size it. Files with control flow are then refused.
+            model, not to size it. An IF is then a choice, and a WHILE one step; other control flow
+            is refused.
 
     Raises:
         ModelFormatError: The file is damaged or is not a TFLite file.
@@ -78,7 +86,7 @@ def read_bound_tflite(
             wanted[name] = shape
     signatures = _signatures(path) if wanted else {}
     if wanted or computes_shapes(program):
-        program = _inferred(path, program, wanted, tuple(ranges.values()))
+        program = _inferred(path, program, wanted, tuple(ranges.values()), weights=weights)
     open_inputs = {name for name, signature in signatures.items() if signature}
     notes = (note for note in program.notes if not note.startswith(OPEN_INPUTS))
     return replace(program, notes=tuple(notes)) if open_inputs <= shapes.keys() else program
@@ -103,10 +111,17 @@ def _inferred(
     program: Program,
     shapes: Mapping[str, tuple[int, ...]],
     ranges: tuple[Dimension, ...],
+    *,
+    weights: bool,
 ) -> Program:
     """Return the program with sizes inferred, or with a note that they are those of the file."""
     try:
         stored = read_tflite(path, weights=True)
+        loop = next((each for each in stored.steps if isinstance(each.operator, Loop)), None)
+        if loop is not None and not weights:  # of which only a run has one step
+            raise UnsupportedModelError(
+                loop.name, "sizes beside a loop are inferred for runs alone"
+            )
         found = replace(resized(stored, shapes), dimensions=ranges)
         for sizes in Ranges(ranges).points if ranges else ():
             _check(found, stored, shapes, sizes)
