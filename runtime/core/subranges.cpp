@@ -100,7 +100,6 @@ void check_subranges(const Program& program) {
                             : *program.subranges()->Get(static_cast<flatbuffers::uoffset_t>(i + 1));
     const std::string label = "subrange " + std::to_string(i);
     if (num_subranges(part) != 0) { refuse(label + " has subranges itself"); }
-    if (count(part.inner()) != 0) { refuse(label + " has inner programs"); }
     require_plain(part, label);
     require_below(part, above, label);
     require_memories(part, program, label);
