@@ -1,4 +1,4 @@
-"""Contents of a TFLite file without control flow: weights, quantisation, options."""
+"""Contents of a TFLite file: weights, quantisation, options."""
 
 import math
 from collections.abc import Iterator, Mapping
