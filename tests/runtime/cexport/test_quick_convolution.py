@@ -14,9 +14,9 @@ from arenite.runtime.cexport.steps.packing import (
     fits_pairs,
     in_channels,
     in_lanes,
-    in_vectors,
+    in_mve_vectors,
     pairs,
-    scales_of_vectors,
+    scales_of_mve,
 )
 from arenite.runtime.cexport.steps.quick_convolution import Quantities, quick
 
@@ -71,11 +71,11 @@ def test_every_weight_is_in_its_pair(shape: tuple[int, ...]) -> None:
 
 def test_for_vectors_every_weight_is_where_the_model_has_it() -> None:
     weights = drawn(5, 2, 3, 4)
-    found = in_vectors(weights)
+    found = in_mve_vectors(weights)
     assert found.nbytes == pairs(weights).nbytes
     np.testing.assert_array_equal(found.view(np.int8)[: weights.size], weights.reshape(-1))
     whole = drawn(7, 2, 3, 32)
-    found = in_vectors(whole).view(np.int8)
+    found = in_mve_vectors(whole).view(np.int8)
     fours = found[: 4 * whole[0].size].reshape(2, 3, 2, 4, 16)
     np.testing.assert_array_equal(fours[1, 2, 1, 3], whole[3, 1, 2, 16:])
     left = found[4 * whole[0].size : whole.size]
@@ -102,12 +102,12 @@ def test_for_rvv_the_weights_of_all_outputs_lie_side_by_side() -> None:
 
 def test_for_vectors_scales_are_in_the_order_of_the_sums() -> None:
     scales = np.stack([np.arange(28), 100 + np.arange(28)], axis=1)
-    dense = scales_of_vectors(scales[:6], is_depthwise=False)
+    dense = scales_of_mve(scales[:6], is_depthwise=False)
     assert dense.tolist() == [0, 1, 2, 3, 100, 101, 102, 103, 4, 104, 5, 105]
     lanes = in_lanes(28).tolist()
     assert lanes[:16] == [0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15]
     assert lanes[16:] == [16, 18, 20, 22, 17, 19, 21, 23, 24, 25, 26, 27]
-    depthwise = scales_of_vectors(scales, is_depthwise=True).reshape(-1, 2, 4)
+    depthwise = scales_of_mve(scales, is_depthwise=True).reshape(-1, 2, 4)
     np.testing.assert_array_equal(depthwise[:, 0].reshape(-1), lanes)
     np.testing.assert_array_equal(depthwise[:, 1], depthwise[:, 0] + 100)
 

@@ -285,7 +285,7 @@ class _Unfolding:
     def _unfold_choice(self, name: str, operator: FileOperator, scope: _Scope) -> None:
         """Append both branches of an IF, and the choice of their outputs."""
         if operator.op_type != "IF":
-            raise UnsupportedModelError(operator.op_type, "control flow is planned, but not run")
+            raise UnsupportedModelError(operator.op_type, "it is planned, but not run")
         verdict, *inputs = scope.named(operator.inputs)
         branches = []
         for role, index in operator.entries:

@@ -148,7 +148,7 @@ static inline int is_tap(int32_t place, int32_t stride, int32_t length)
    takes more than products of halves. */
 #if defined(__XCHAL_HAVE_MUL32_HIGH)
 #define HAS_SHORT_PRODUCTS (!__XCHAL_HAVE_MUL32_HIGH)
-#elif defined(__XTENSA_CALL0_ABI__) || defined(__ARM_ARCH_6M__)
+#elif defined(__XTENSA_CALL0_ABI__) || defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
 #define HAS_SHORT_PRODUCTS 1
 #else
 #define HAS_SHORT_PRODUCTS 0

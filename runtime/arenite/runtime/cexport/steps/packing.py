@@ -17,7 +17,7 @@ _VECTOR = 16
 """Bytes of a vector."""
 _MOST_ROWS = 5
 """Most rows of a window whose inputs are taken in vectors of four outputs."""
-BLOCKS_OF_VECTORS = (16, 8, 4)
+BLOCKS_OF_MVE = (16, 8, 4)
 """Channels of a block, for vectors."""
 HIGHEST_INPUT = 128
 """Largest magnitude of an input."""
@@ -89,7 +89,7 @@ def pairs(weights: Array) -> Array:
     return np.concatenate(found).astype(np.int16)
 
 
-def in_vectors(weights: Array) -> Array:
+def in_mve_vectors(weights: Array) -> Array:
     """Return a filter of bytes for MVE, in as many numbers of 16 bits as its pairs take.
 
     Where inputs come in whole vectors, the weights of four outputs for each vector of a window
@@ -144,7 +144,7 @@ def in_channels(weights: Array, *blocks: int) -> Array:
     return np.concatenate([weights[..., start:end].reshape(-1) for start, end in pairwise(bounds)])
 
 
-def scales_of_vectors(scales: Array, *, is_depthwise: bool) -> Array:
+def scales_of_mve(scales: Array, *, is_depthwise: bool) -> Array:
     """Return the biases and factors of outputs for MVE: of each four, biases come first.
 
     Args:
@@ -164,7 +164,7 @@ def in_lanes(channels: int) -> Array:
     Products of bytes at even places and at odd ones are apart, and their sums again.
     """
     order = np.arange(channels)
-    bounds = [0, *_ends(channels, BLOCKS_OF_VECTORS)]
+    bounds = [0, *_ends(channels, BLOCKS_OF_MVE)]
     lanes = []
     for start, end in pairwise(bounds):
         block = order[start:end]

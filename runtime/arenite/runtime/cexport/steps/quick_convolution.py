@@ -15,15 +15,15 @@ from arenite.runtime.cexport.base.fixed_point import requantised
 from arenite.runtime.cexport.base.options import Rounding
 from arenite.runtime.cexport.base.orders import MVE, RVV, Orders
 from arenite.runtime.cexport.steps.packing import (
-    BLOCKS_OF_VECTORS,
+    BLOCKS_OF_MVE,
     HIGHEST_INPUT,
     by_inputs,
     fits_pairs,
     in_channels,
     in_lanes,
-    in_vectors,
+    in_mve_vectors,
     pairs,
-    scales_of_vectors,
+    scales_of_mve,
 )
 
 _GATHERED = 24
@@ -95,18 +95,18 @@ def quick(
             return None
         packed = in_channels(found.weights, 4)
         orders = {
-            MVE: in_channels(found.weights, *BLOCKS_OF_VECTORS), RVV: found.weights.reshape(-1),
+            MVE: in_channels(found.weights, *BLOCKS_OF_MVE), RVV: found.weights.reshape(-1),
         }  # fmt: skip
     elif fits_pairs(found.weights):
         packed = pairs(found.weights)
-        orders = {MVE: in_vectors(found.weights), RVV: by_inputs(found.weights)}
+        orders = {MVE: in_mve_vectors(found.weights), RVV: by_inputs(found.weights)}
     else:
         return None
     count = len(found.bias)
     factors = np.broadcast_to(found.factors, (count,)).view(np.int32)
     shifts = np.broadcast_to(found.shifts, (count,))
     scales = np.stack([found.bias, factors], axis=1)
-    scales_of = {MVE: scales_of_vectors(scales, is_depthwise=is_depthwise), RVV: scales.T}
+    scales_of = {MVE: scales_of_mve(scales, is_depthwise=is_depthwise), RVV: scales.T}
     handed = replace(
         found, weights=packed, bias=np.stack([2 * found.bias, factors], axis=1),
         factors=np.zeros(0, np.int32), shifts=~shifts,
