@@ -265,7 +265,7 @@ def quantise(source: str, result: str) -> bytes:
     )
 
 
-def svdf(dtype: str = S8, state: str = "int16", activation: int = 1) -> bytes:
+def svdf(dtype: str = S8, state: str = "int16", activation: int = 1, state_zero: int = 0) -> bytes:
     random = np.random.default_rng(2)
     filters, rank, memory, inputs = 8, 2, 5, 7
     if dtype == F32:
@@ -280,9 +280,10 @@ def svdf(dtype: str = S8, state: str = "int16", activation: int = 1) -> bytes:
         times = weights(random.integers(-limit, limit, (filters, memory)).astype(state),
                         scales=(1e-4 if state == "int16" else 0.02,))  # fmt: skip
         bias = weights(random.integers(-500, 500, filters // rank).astype(np.int32),
-                       scales=(1e-4 * 2e-3,))  # fmt: skip
+                       scales=(1e-4 * 2e-3 if state == "int16" else 0.02 * 0.3,))  # fmt: skip
         kept = Given((2, filters * memory), state, None,
-                     (2e-3 if state == "int16" else 0.3,), 0, is_variable=True)  # fmt: skip
+                     (2e-3 if state == "int16" else 0.3,), state_zero,
+                     is_variable=True)  # fmt: skip
     return operator_model(
         "SVDF",
         [act(dtype, 2, inputs), features, times, bias, kept],

@@ -124,6 +124,9 @@ MICRO: dict[str, Callable[[], bytes]] = {
     "strided slice": lambda: strided_slice(S8),
     "largest": lambda: arg_max(S8),
     "svdf": svdf,
+    "svdf that keeps bytes": lambda: svdf(S8, "int8"),
+    "svdf that keeps bytes of a zero point": lambda: svdf(S8, "int8", state_zero=-9),
+    "svdf whose bytes wrap": lambda: svdf(S8, "int8", state_zero=100),
     "lstm": integer_lstm,
     "product of two": lambda: matmul(S8, (3, 4, 5), (3, 5, 6)),
     "product of two, the second transposed": lambda: matmul(

@@ -44,7 +44,8 @@ KERNEL THE_KERNEL(const THE_LAYER *k, const float *in, float *state, float *out)
 /* Filters over features and then over their past; `rank` filters make a result. */
 typedef struct {
     int32_t inputs, filters, memory, rank;
-    int32_t in_zero, feature_factor, feature_shift, factor, shift, out_zero, low, high;
+    int32_t in_zero, feature_factor, feature_shift, state_zero;
+    int32_t factor, shift, out_zero, low, high;
     const int8_t *features;
     const STATE *times;
     const int32_t *bias;
@@ -62,7 +63,8 @@ KERNEL THE_KERNEL(const THE_LAYER *k, const int8_t *in, STATE *state, int8_t *ou
         for (int32_t i = 1; i < k->memory; ++i)
             past[i - 1] = past[i];
         sum = requantised(sum, k->feature_factor, k->feature_shift);
-        past[k->memory - 1] = (STATE)clamped(sum, LOWEST, HIGHEST);
+        /* The reference kernel clamps before it adds: a sum out of range wraps. */
+        past[k->memory - 1] = (STATE)(clamped(sum, LOWEST, HIGHEST) + k->state_zero);
     }
     for (int32_t unit = 0; unit < k->filters / k->rank; ++unit) {
         int32_t sum = k->bias[unit];

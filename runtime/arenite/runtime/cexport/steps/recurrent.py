@@ -98,19 +98,19 @@ def _integer_svdf(
 ) -> str:
     source, result, state = t.input(), t.output(), t.input(4)
     t.refuse_even("integers")
-    if zero_of(state):
-        raise NotWrittenError(
-            f"zero point {zero_of(state)} of the state is unsupported, supported: 0"
-        )
     feature = quantised_multiplier(scale_of(source) * scale_of(t.input(1)) / scale_of(state))
     time = quantised_multiplier(scale_of(state) * scale_of(t.input(2)) / scale_of(result))
+    times = t.array(2)
     bias = t.array(3) if t.has(3) else np.zeros(units, np.int32)
+    # Weights times the zero point of the state, which the kernel does not take from the past.
+    bias = bias - zero_of(state) * times.reshape(units, -1).sum(axis=1, dtype=np.int32)
     return t.layer(
         kernel.replace("_", "_layer_"),
         **sizes,
         in_zero=zero_of(source),
         feature_factor=feature[0],
         feature_shift=feature[1],
+        state_zero=zero_of(state),
         factor=time[0],
         shift=time[1],
         out_zero=zero_of(result),
@@ -118,8 +118,8 @@ def _integer_svdf(
         low=-128,
         high=127,
         features=t.constant(t.array(1), "features"),
-        times=t.constant(t.array(2), "times"),
-        bias=t.constant(bias, "bias"),
+        times=t.constant(times, "times"),
+        bias=t.constant(bias.astype(np.int32), "bias"),
     )
 
 
