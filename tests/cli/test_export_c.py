@@ -168,7 +168,8 @@ def test_a_folder_of_other_files_is_refused(model, tmp_path, refused):
     ("options", "words"),
     [
         (("--to", "c", "--header", "x.h"), "--header is for --to tflm"),
-        (("--to", "c", "--name", "two words"), "is no name in C; try 'two_words'"),
+        (("--to", "c", "--name", "math"), "is no name for C and its header; try 'math_'"),
+        (("--to", "c", "--name", "two words"), "is no name for C and its header; try 'two_words'"),
         (("--to", "tflm", "--rounding", "single"), "are for --to c"),
         (("--to", "tflm", "--name", "eye"), "are for --to c"),
         (("--to", "tflm", "--align", "8"), "are for --to c"),

@@ -12,7 +12,7 @@ import pytest
 from arenite.runtime.cexport import kernels
 from arenite.runtime.cexport.base.layout import Interface
 from arenite.runtime.cexport.base.options import Vectors
-from arenite.runtime.cexport.base.text import distinct, identifier
+from arenite.runtime.cexport.base.text import component_name, distinct, identifier
 from arenite.runtime.cexport.export import CExport
 from support.exported_c import WARNINGS, Machine, compiled, drawn, exported, written
 from support.quantised_chain import mobile, residual
@@ -214,6 +214,9 @@ def test_names_become_identifiers_no_two_alike() -> None:
     assert identifier("9lives") == "model_9lives"
     assert identifier("") == "model"
     assert identifier("for") == "for_"
+    assert identifier("not") == "not_"
+    assert identifier("time") == "time"
+    assert component_name("Time") == "time_"
     assert distinct(["a:0", "a/0", "a_0"], "input") == ("a_0", "a_0_2", "a_0_3")
 
 

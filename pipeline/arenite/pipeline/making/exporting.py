@@ -50,11 +50,11 @@ from arenite.runtime.cexport import (
     Rounding,
     Vectors,
     check_folder,
+    component_name,
     export_c,
     fetch_weights,
     for_cmsis_nn,
     has_kernel_by_rows,
-    identifier,
     run_on_host,
     vectors,
     with_windows,
@@ -103,9 +103,10 @@ class CRequest:
             OptionsError: The name is none in C, or options exclude each other.
         """
         check_folder(self.folder, self.model)
-        if self.name is not None and identifier(self.name) != self.name:
+        if self.name is not None and component_name(self.name) != self.name:
             raise OptionsError(
-                f"--name {self.name!r} is no name in C; try {identifier(self.name)!r}"
+                f"--name {self.name!r} is no name for C and its header; "
+                f"try {component_name(self.name)!r}"
             )
 
         has_several = bool(self.memories) or self.reading.boundary is Boundary.EXCLUDE

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from arenite.runtime.cexport.base.errors import FailedExportError, NotExportedError
     from arenite.runtime.cexport.base.layout import CMemory, Interface
     from arenite.runtime.cexport.base.options import COptions, Extension, Rounding, Vectors
-    from arenite.runtime.cexport.base.text import identifier
+    from arenite.runtime.cexport.base.text import component_name, identifier
     from arenite.runtime.cexport.compiled import CompiledForC, LoweredForC
     from arenite.runtime.cexport.export import CExport, export_c
     from arenite.runtime.cexport.folder import check_folder, write_folder
@@ -35,8 +35,8 @@ else:
 __all__ = [
     "CYCLES_OF_DECODING", "CExport", "CMemory", "COptions", "CompiledForC", "Extension",
     "FailedExportError", "HostTest", "Interface", "LoweredForC", "NotExportedError",
-    "QuantiseRows", "Rounding", "Signed", "Vectors", "check_folder", "export_c", "fetch_weights",
-    "for_cmsis_nn", "has_kernel_by_rows", "identifier", "is_unsigned", "lower_for_c",
-    "lower_hybrid_for_runtime",
-    "rounds", "run_on_host", "signed", "vectors", "windowed", "with_windows", "write_folder",
+    "QuantiseRows", "Rounding", "Signed", "Vectors", "check_folder", "component_name", "export_c",
+    "fetch_weights", "for_cmsis_nn", "has_kernel_by_rows", "identifier", "is_unsigned",
+    "lower_for_c", "lower_hybrid_for_runtime", "rounds", "run_on_host", "signed", "vectors",
+    "windowed", "with_windows", "write_folder",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from arenite.runtime.cexport.base.errors import NotExportedError, NotWrittenErro
 from arenite.runtime.cexport.base.layout import ArenaLayout, Component, FlashConstants, Interface
 from arenite.runtime.cexport.base.options import COptions, Rounding, Vectors
 from arenite.runtime.cexport.base.ranges import SizeVariables, symbolic
-from arenite.runtime.cexport.base.text import TYPES, identifier
+from arenite.runtime.cexport.base.text import TYPES, component_name
 from arenite.runtime.cexport.check_sizes import check_sizes
 from arenite.runtime.cexport.compiled import CompiledForC
 from arenite.runtime.cexport.files import serial, source, storage, test_program, weights
@@ -84,7 +84,7 @@ def export_c(
         NotExportedError: There are no C kernels for some steps.
     """
     verify(compiled.source.problem, plan)
-    name = options.name or identifier(compiled.source.name.rpartition(".")[0])
+    name = options.name or component_name(compiled.source.name.rpartition(".")[0])
     program = symbolic(compiled.program)
     layout = ArenaLayout.of(
         program, compiled.source.problem, plan, compiled.shifted, compiled.alignment

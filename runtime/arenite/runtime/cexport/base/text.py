@@ -65,9 +65,21 @@ _KEYWORDS = frozenset(
         "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch",
         "typedef", "union", "unsigned", "void", "volatile", "while", "bool", "class", "delete",
         "new", "operator", "private", "public", "this", "template", "throw", "true", "false",
-        "try", "catch", "main",
+        "try", "catch", "main", "and", "and_eq", "asm", "bitand", "bitor", "compl", "constexpr",
+        "explicit", "export", "friend", "mutable", "namespace", "noexcept", "not", "not_eq",
+        "nullptr", "or", "or_eq", "protected", "typename", "using", "virtual", "xor", "xor_eq",
     }
 )  # fmt: skip
+_HEADERS = frozenset(
+    {
+        "assert", "complex", "ctype", "endian", "errno", "features", "fenv", "float", "inttypes",
+        "iso646", "limits", "locale", "malloc", "math", "memory", "sched", "setjmp", "signal",
+        "stdalign", "stdarg", "stdatomic", "stdbool", "stddef", "stdint", "stdio", "stdlib",
+        "stdnoreturn", "string", "strings", "tgmath", "threads", "time", "uchar", "unistd",
+        "wchar", "wctype",
+    }
+)  # fmt: skip
+"""Headers of C libraries, which the folder of an export would hide from compilers."""
 
 
 def identifier(name: str, otherwise: str = "model") -> str:
@@ -76,6 +88,12 @@ def identifier(name: str, otherwise: str = "model") -> str:
     if found[0].isdigit():
         found = f"{otherwise}_{found}"
     return f"{found}_" if found in _KEYWORDS else found
+
+
+def component_name(name: str) -> str:
+    """Return a name as an identifier whose header hides none of the C library."""
+    found = identifier(name)
+    return f"{found}_" if found in _HEADERS else found
 
 
 def distinct(names: Iterable[str], otherwise: str) -> tuple[str, ...]:
