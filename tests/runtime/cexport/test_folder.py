@@ -44,6 +44,24 @@ def test_a_previous_export_is_replaced_and_what_was_added_stays(tmp_path: Path) 
     assert (out / "a.c").read_bytes() == b"new"
 
 
+def test_a_link_to_a_folder_that_was_added_stays(tmp_path: Path) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_folder(out, FILES)
+    (out / "board").symlink_to(elsewhere)
+    write_folder(out, FILES)
+    assert (out / "board").readlink() == elsewhere
+
+
+def test_what_cannot_be_copied_is_named(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_folder(out, FILES)
+    os.mkfifo(out / "pipe")
+    with pytest.raises(OutputError, match="pipe"):
+        write_folder(out, FILES)
+    assert names(out) == {*FILES, MARKER}
+
+
 @pytest.mark.usefixtures("_in_two_steps")
 def test_without_an_exchange_it_is_replaced_too(tmp_path: Path) -> None:
     test_a_previous_export_is_replaced_and_what_was_added_stays(tmp_path)

@@ -72,7 +72,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         if not (folder.exists() and exchange(new, folder)):
             _put_in_place(new, folder, old)
     except OSError as error:
-        raise OutputError(f"cannot be written: {error.strerror}", path=folder) from error
+        raise OutputError(f"cannot be written: {error.strerror or error}", path=folder) from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
         if folder.exists():
@@ -96,7 +96,8 @@ def _keep_added(folder: Path, new: Path) -> None:
     written = _files_of(folder) or frozenset()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if path.is_dir() or name.as_posix() in written or (new / name).exists():
+        is_folder = path.is_dir() and not path.is_symlink()
+        if is_folder or name.as_posix() in written or (new / name).exists():
             continue
         (new / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, new / name, follow_symlinks=False)
