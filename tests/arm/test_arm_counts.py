@@ -26,13 +26,13 @@ COUNTS = {
     "detector": {"cortex-a7": 6_660_747, "cortex-a72": 1_082_010, "neoverse-n1": 707_326},
     "autoencoder": {"cortex-a7": 27_390, "cortex-a72": 16_755, "neoverse-n1": 13_559},
     "mobilenet-v1-0.25-96": {
-        "cortex-a7": 4_685_201,
-        "cortex-a72": 2_910_238,
-        "neoverse-n1": 2_907_032,
+        "cortex-a7": 4_381_595,
+        "cortex-a72": 2_732_757,
+        "neoverse-n1": 2_729_551,
     },
     "mobilenet-v1-0.25-96, 16 bits": {
-        "cortex-a7": 16_492_317,
-        "cortex-a72": 3_546_040,
+        "cortex-a7": 16_147_726,
+        "cortex-a72": 3_374_261,
         "neoverse-n1": 1_899_986,
     },
     "lstm": {"cortex-a7": 279_956, "cortex-a72": 97_606, "neoverse-n1": 95_926},
