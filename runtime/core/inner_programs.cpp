@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "lanes.hpp"
 #include "sizes.hpp"
+#include "subranges.hpp"
 #include "validation.hpp"
 
 namespace arenite {
@@ -22,13 +22,7 @@ void require_plain(const Program& part, const Program& whole, const std::string&
   if (part.weights_size() != whole.weights_size()) {
     refuse(label + " has other weights than the program");
   }
-  bool is_plain = !has_dimensions(part) && count(part.states()) == 0 && count(part.stages()) == 0 &&
-                  count(part.schedule()) == 0 && count(part.subranges()) == 0;
-  for (const auto* step : *part.steps()) {
-    is_plain = is_plain && !runs_beside(*step) && count(step->awaits()) == 0 &&
-               step->kernel_type() != program::Operator::External;
-  }
-  if (!is_plain) {
+  if (!is_plain(part) || has_dimensions(part) || num_subranges(part) != 0) {
     refuse(label + " has dimensions, states, stages, subranges, lanes or steps of another runtime");
   }
 }

@@ -17,17 +17,12 @@ constexpr std::size_t kMaxSubranges = 16;
 
 // Refuses what is kept from one run to the next, or is at work when the sizes change.
 void require_plain(const Program& program, const std::string& label) {
-  bool is_plain = has_dimensions(program) && count(program.states()) == 0 &&
-                  count(program.stages()) == 0 && count(program.schedule()) == 0;
-  for (flatbuffers::uoffset_t i = 0; is_plain && i < program.dimensions()->size(); ++i) {
+  bool is_allowed = has_dimensions(program) && is_plain(program);
+  for (flatbuffers::uoffset_t i = 0; is_allowed && i < program.dimensions()->size(); ++i) {
     const auto& each = *program.dimensions()->Get(i);
-    is_plain = !is_counted(each) && !grows(each);
+    is_allowed = !is_counted(each) && !grows(each);
   }
-  for (const auto* step : *program.steps()) {
-    is_plain = is_plain && !runs_beside(*step) && count(step->awaits()) == 0 &&
-               step->kernel_type() != program::Operator::External;
-  }
-  if (!is_plain) {
+  if (!is_allowed) {
     refuse(label +
            " has no dimensions, or has states, stages, lanes, steps of another runtime, or sizes "
            "that are counted");
@@ -84,6 +79,16 @@ void require_ports(const Program& part, const Ports& ports, const Program& whole
 }
 
 }  // namespace
+
+bool is_plain(const Program& program) {
+  bool found = count(program.states()) == 0 && count(program.stages()) == 0 &&
+               count(program.schedule()) == 0;
+  for (const auto* step : *program.steps()) {
+    found = found && !runs_beside(*step) && count(step->awaits()) == 0 &&
+            step->kernel_type() != program::Operator::External;
+  }
+  return found;
+}
 
 void check_subranges(const Program& program) {
   const std::size_t stated = num_subranges(program);

@@ -10,6 +10,10 @@
 
 namespace arenite {
 
+// Whether nothing outlasts a run of a program, and all of it runs in turn and here: it has no
+// states, stages, lanes or steps of another runtime.
+bool is_plain(const program::Program& program);
+
 inline std::size_t num_subranges(const program::Program& program) {
   return count(program.subranges());
 }

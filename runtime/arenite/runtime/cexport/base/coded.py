@@ -40,7 +40,7 @@ class CodedWeights:
 
     def add(self, window: str, array: Array, orders: Orders | None = None) -> None:
         """Add the weights of a layer, as its kernels read them, in each order of the same size."""
-        self._weights[window] = little_endian(in_each_order(array, orders))
+        self._weights[window] = tuple(map(little_endian, in_each_order(array, orders)))
 
     def started(self, window: str, place: str, size: int) -> list[str]:
         """Return the call that fills a window at a place; `filled` states what it decodes."""

@@ -59,7 +59,7 @@ class ExternalWeights:
             array: The weights.
             orders: What they are for some instruction sets, of the same size.
         """
-        each = little_endian(in_each_order(array, orders))
+        each = tuple(map(little_endian, in_each_order(array, orders)))
         size = len(each[0])
         if each not in self._begins:
             for data, added in zip((self.data, *self.orders.values()), each, strict=True):

@@ -40,6 +40,6 @@ def in_each_order(array: Array, orders: Orders | None) -> tuple[Array, ...]:
     return (array, *((orders or {}).get(each, array) for each in INSTRUCTION_SETS))
 
 
-def little_endian(arrays: tuple[Array, ...]) -> tuple[bytes, ...]:
-    """Return the bytes of arrays in memory."""
-    return tuple(each.astype(each.dtype.newbyteorder("<")).tobytes() for each in arrays)
+def little_endian(array: Array) -> bytes:
+    """Return the bytes of an array in the memory of a processor."""
+    return array.astype(array.dtype.newbyteorder("<")).tobytes()

@@ -8,7 +8,7 @@ from arenite.planner import Array
 from arenite.runtime.cexport.base.external import ExternalWeights
 from arenite.runtime.cexport.base.layout import FlashConstants
 from arenite.runtime.cexport.base.options import COptions
-from arenite.runtime.cexport.base.orders import InstructionSet, Orders
+from arenite.runtime.cexport.base.orders import InstructionSet, Orders, little_endian
 from arenite.runtime.cexport.base.text import TYPES, elements
 
 _OPEN = '#ifdef __cplusplus\nextern "C" {\n#endif\n'
@@ -99,7 +99,7 @@ def _binary(name: str, constants: FlashConstants) -> dict[str, str | bytes]:
         """Add an array to the file, and return the line that includes it."""
         data.extend(b"\0" * (-len(data) % 4))
         line = f'    ".incbin \\"{name}_weights.bin\\", {len(data)}, {array.nbytes}\\n"'
-        data.extend(array.astype(array.dtype.newbyteorder("<")).tobytes())
+        data.extend(little_endian(array))
         return line
 
     for symbol, array in constants.arrays.items():

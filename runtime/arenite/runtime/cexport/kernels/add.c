@@ -32,9 +32,7 @@ static inline vint32m4_t many_of_s8(const int8_t *at, size_t count)
 {
     return __riscv_vsext_vf4_i32m4(__riscv_vle8_v_i8m1(at, count), count);
 }
-#endif
 
-#if HAS_RVV && !SINGLE_ROUNDING
 static inline void store_s8(int8_t *to, vint32m4_t value, size_t count)
 {
     const vint16m2_t halves = __riscv_vnsra_wx_i16m2(value, 0, count);
@@ -47,9 +45,7 @@ static inline vint32m4_t many_of_s16(const int16_t *at, size_t count)
 {
     return __riscv_vsext_vf2_i32m4(__riscv_vle16_v_i16m2(at, count), count);
 }
-#endif
 
-#if HAS_RVV && !SINGLE_ROUNDING
 static inline void store_s16(int16_t *to, vint32m4_t value, size_t count)
 {
     __riscv_vse16_v_i16m2(to, __riscv_vnsra_wx_i16m2(value, 0, count), count);

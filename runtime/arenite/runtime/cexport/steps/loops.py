@@ -1,5 +1,7 @@
 """Loops: functions for their condition and body, and what calls them."""
 
+from dataclasses import replace
+
 from arenite.planner import Port
 from arenite.runtime.cexport.base.errors import NotWrittenError
 from arenite.runtime.cexport.base.layout import ArenaLayout
@@ -65,12 +67,8 @@ class _Function:
 
     def __init__(self, t: StepWriter, role: str, inner: InnerProgram) -> None:
         program, problem, plan = inner.placed
-        layout = ArenaLayout.of(program, problem, plan, inner.shifted)
-        layout = ArenaLayout(
-            program, layout.offsets, layout.height, layout.shifted,
-            has_tables=t.layout.has_tables, working=layout.working,
-        )  # fmt: skip
-        self._layout = layout
+        own = ArenaLayout.of(program, problem, plan, inner.shifted)
+        layout = self._layout = replace(own, has_tables=t.layout.has_tables)
         prefix = f"{t.prefix}while_{t.number}_{role}"
         self.name = f"{t.file.constants.prefix}_{prefix}"
         lines: list[str] = []
