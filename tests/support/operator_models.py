@@ -254,9 +254,9 @@ def arg_max(dtype: str, out: str = "int32") -> bytes:
 
 def quantise(source: str, result: str) -> bytes:
     kind = "DEQUANTIZE" if result == F32 else "QUANTIZE"
-    scales = {S8: 0.07, U8: 0.07, "int16": 0.003, F32: 1.0}
+    scales = {S8: 0.07, U8: 0.07, "int16": 0.003, "int32": 1.6e-9, F32: 1.0}
     into = {S8: (0.031, -20), "int16": (1e-4, 0), "int32": (1e-4, 0), F32: (1.0, 0)}
-    zero = 0 if source == "int16" else 3
+    zero = 0 if source in ("int16", "int32") else 3
     (scale, to_zero) = into[result]
     return operator_model(
         kind,

@@ -16,6 +16,7 @@ from support.operator_models import (
     F32,
     S8,
     U8,
+    act,
     arg_max,
     binary,
     cast,
@@ -265,6 +266,30 @@ def check(
 @pytest.mark.parametrize("name", MICRO)
 def test_bytes_agree_with_tensorflow_lite_micro_to_the_bit(name: str, tmp_path: Path) -> None:
     check(MICRO[name](), tmp_path, Micro, 0.0)
+
+
+@pytest.mark.parametrize("result", [S8, "int16"])
+def test_sums_of_32_bits_agree_with_tensorflow_lite_micro_to_the_bit(result, tmp_path):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(quantise("int32", result))
+    export = exported(path)
+    machine = Machine.of(export, compiled(export, tmp_path / "c", *SANITIZED))
+    limits = np.iinfo(np.int32)
+    sums = np.random.default_rng(0).integers(limits.min, limits.max, (3, 40), np.int32)
+    sums[0, :2] = limits.min, limits.max
+    (port,) = export.component.models[0].inputs
+    (found,) = machine.run({port.port.name: sums}).values()
+    (expected,) = Micro(path).run([sums])
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    assert len(np.unique(found)) > 50
+
+
+def test_sums_of_a_larger_scale_than_their_result_are_refused(tmp_path):
+    path = tmp_path / "model.tflite"
+    sums, result = act("int32", 3, 40, scale=0.5, zero=0), act(S8, 3, 40, scale=0.25, zero=0)
+    path.write_bytes(operator_model("QUANTIZE", [sums], [result]))
+    with pytest.raises(NotExportedError, match=r"int32 of scale 0\.5 .* to scale 0\.25 is unsup"):
+        exported(path)
 
 
 @pytest.mark.parametrize("name", OF_16_BITS)

@@ -18,6 +18,19 @@ static inline int64_t whole_64(float x)
                                           : (int64_t)x;
 }
 
+/* As `requantised`, of any number of 32 bits, for shifts to the right: with the half that is added
+   a large one would not fit. */
+static inline int32_t requantised_32(int32_t number, int32_t factor, int32_t shift)
+{
+#if SINGLE_ROUNDING
+    return requantised(number, factor, shift);
+#else
+    const int64_t high = ((int64_t)number * factor + (1 << 30)) >> 31;
+    const int64_t half = (int64_t)1 << -shift >> 1;
+    return (int32_t)((high + half - (half > 0 && high < 0)) >> -shift);
+#endif
+}
+
 /* One for each of
    THE_KERNEL  | RESULT  | BEYOND | LOWEST | HIGHEST
    quantise_s8 | int8_t  | 512    | -128   | 127
@@ -60,11 +73,13 @@ KERNEL THE_KERNEL(float scale, int32_t zero, int32_t width, in_rows in, out_rows
 }
 
 /* One for each of
-   THE_KERNEL         | SOURCE  | RESULT  | LOWEST | HIGHEST
-   requantise_s8_s16  | int8_t  | int16_t | -32768 | 32767
-   requantise_s16_s8  | int16_t | int8_t  | -128   | 127
-   requantise_s16_s16 | int16_t | int16_t | -32768 | 32767
-   requantise_s16_s32 | int16_t | int32_t | (-2147483647 - 1) | 2147483647 */
+   THE_KERNEL         | SOURCE  | RESULT  | LOWEST | HIGHEST | SCALED
+   requantise_s8_s16  | int8_t  | int16_t | -32768 | 32767   | requantised
+   requantise_s16_s8  | int16_t | int8_t  | -128   | 127     | requantised
+   requantise_s16_s16 | int16_t | int16_t | -32768 | 32767   | requantised
+   requantise_s16_s32 | int16_t | int32_t | (-2147483647 - 1) | 2147483647 | requantised
+   requantise_s32_s8  | int32_t | int8_t  | -128   | 127     | requantised_32
+   requantise_s32_s16 | int32_t | int16_t | -32768 | 32767   | requantised_32 */
 
 /* Integers of one scale to those of another; rows [first, end) of `width`. */
 KERNEL THE_KERNEL(int32_t from_zero, int32_t factor, int32_t shift, int32_t to_zero, int32_t width,
@@ -74,7 +89,7 @@ KERNEL THE_KERNEL(int32_t from_zero, int32_t factor, int32_t shift, int32_t to_z
         const SOURCE *from = (const SOURCE *)(const void *)in_row(in, y);
         RESULT *to = (RESULT *)(void *)out_row(out, y);
         for (int32_t i = 0; i < width; ++i) {
-            const int32_t value = requantised(from[i] - from_zero, factor, shift);
+            const int32_t value = SCALED(from[i] - from_zero, factor, shift);
             to[i] = (RESULT)clamped(value + to_zero, LOWEST, HIGHEST);
         }
     }

@@ -171,6 +171,7 @@ _ALL_SUFFIXES = {**_SUFFIXES, **_PLAIN_SUFFIXES}
 _REQUANTISED = {
     ("int8", "int16"): "requantise_s8_s16", ("int16", "int8"): "requantise_s16_s8",
     ("int16", "int16"): "requantise_s16_s16", ("int16", "int32"): "requantise_s16_s32",
+    ("int32", "int8"): "requantise_s32_s8", ("int32", "int16"): "requantise_s32_s16",
 }  # fmt: skip
 
 
@@ -239,6 +240,12 @@ def _check_shift(source: Tensor, result: Tensor) -> None:
 def _requantise(t: StepWriter, kernel: str) -> None:
     source, result = t.input(), t.output()
     factor, shift = quantised_multiplier(scale_of(source) / scale_of(result))
+    if source.dtype is DType.INT32 and (shift > 0 or zero_of(source)):
+        raise NotWrittenError(
+            f"conversion from int32 of scale {scale_of(source):g} and zero point "
+            f"{zero_of(source)} to scale {scale_of(result):g} is unsupported, "
+            "supported: a scale below the result's, and zero point 0"
+        )
     t.call(
         kernel, zero_of(source), factor, shift, zero_of(result), t.width, *t.row_pairs(),
     )  # fmt: skip
