@@ -242,7 +242,7 @@ SUMS = {
         "its packed filter does not fit",
     ),
     "an addend": (
-        lambda root, step: step["inputs"].__setitem__(3, step["outputs"][0]), "an addend",
+        lambda root, step: step["inputs"].__setitem__(3, step["outputs"][0]), "its addend must be",
     ),
     "integers with scales": (
         lambda root, step: root["tensors"][step["outputs"][0]].update(type="int32"),

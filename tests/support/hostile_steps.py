@@ -64,6 +64,20 @@ SOUND = {
         (i8(1, 4, 4, 2, **SCALED), weights(1, 6, 64, dtype="int8", **SCALED), None, None,
          weights(3)),
         (i8(1, 2, 2, 3, **SCALED),), {"kernel": [3, 3]}),
+    "depthwise conv of bytes": OneStep(
+        "DepthwiseConv2D",
+        (i8(1, 4, 4, 2, **SCALED), weights(1, 3, 3, 2, dtype="int8", **SCALED), None, None,
+         weights(2)),
+        (i8(1, 2, 2, 2, **SCALED),)),
+    "sums of bytes": OneStep(
+        "FullyConnected",
+        (i8(2, 8, **SCALED), weights(1, 3, 64, dtype="int8", **SCALED), None, i32(2, 3)),
+        (i32(2, 3),)),
+    "sums as bytes": OneStep(
+        "FullyConnected",
+        (i8(2, 8, **SCALED), weights(1, 3, 64, dtype="int8", **SCALED), None, i32(2, 3),
+         weights(3)),
+        (i8(2, 3, **SCALED),)),
     "dense of the run": OneStep(
         "FullyConnected", (i8(2, 8, **SCALED), i8(3, 8, **SCALED)), (i8(2, 3, **SCALED),)),
     "conv of 16 bits": OneStep(
@@ -229,6 +243,22 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "quantised conv",
         {"ins": (i8(1, 4, 4, 2, **SCALED), weights(3, 3, 3, 2, dtype="int8", **SCALED))},
         "need a packed filter and scales of their sums"),
+    "sums of fewer rows": ("sums of bytes", {"in": {3: i32(1, 3)}}, "its addend must be int32"),
+    "sums of more rows": ("sums as bytes", {"in": {3: i32(3, 3)}}, "its addend must be int32"),
+    "sums of another type": ("sums of bytes", {"in": {3: f32(2, 3)}}, "its addend must be int32"),
+    "bytes added to sums": (
+        "sums as bytes", {"in": {3: i8(2, 3, **SCALED)}}, "its addend must be int32"),
+    "sums as floats": ("sums as bytes", {"out": {0: f32(2, 3)}}, "its addend must be int32"),
+    "sums as bytes of another sign": (
+        "sums as bytes", {"out": {0: Given((2, 3), "uint8", **SCALED)}}, "differ in type"),
+    "sums as bytes without scales": (
+        "sums as bytes", {"in": {4: None}}, "its sums have an addend and no scales"),
+    "sums of a filter with a zero point": (
+        "sums of bytes",
+        {"in": {1: weights(1, 3, 64, dtype="int8", scales=[0.5], zero_point=3)}},
+        "its filter has an addend and a zero point"),
+    "sums of a depthwise convolution": (
+        "depthwise conv of bytes", {"in": {3: i32(1, 2, 2, 2)}}, "cannot have an addend"),
     "weights of the run with scales of their inputs": (
         "dense of the run", {"in": {1: i8(3, 8, scales=[0.5] * 8, axis=1)}}, "that are not those"),
     "a product of numbers without a scale": (

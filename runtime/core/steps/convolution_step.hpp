@@ -13,11 +13,16 @@ namespace arenite {
 
 constexpr std::size_t kAddend = 3;  // position of what is added to the result
 
-// From images of T to those of Result. If the step has an addend, of floats as the result, the
-// kernel's store points at it.
+// Whether what a kernel adds are sums of bytes.
+template <typename Kernel>
+constexpr bool adds_sums = false;
+
+// From images of T to those of Result. If the step has an addend, of floats as the result or of
+// sums of bytes, the kernel's store points at it.
 template <typename Kernel, typename T, typename Result = T>
 class ConvolutionStep final : public Step {
  public:
+  using Addend = std::conditional_t<adds_sums<Kernel>, std::int32_t, Result>;
   using Run = void (*)(const Kernel&, const Image<const T>&, const Image<Result>&, RowRange,
                        pthreadpool_t);
 
@@ -33,7 +38,7 @@ class ConvolutionStep final : public Step {
         threads_(operands.threads) {
     if constexpr (kHasAddend) {
       if (const auto* addend = optional_input(operands, kAddend)) {
-        addend_.data = addend->as<Result>();
+        addend_.data = addend->as<Addend>();
         addend_.row_offsets = addend->rows;
         kernel_.store.addend = &addend_;
       }
@@ -64,12 +69,13 @@ class ConvolutionStep final : public Step {
   }
 
   static constexpr bool kHasAddend =
-      std::is_same_v<Result, Half> || (std::is_same_v<T, float> && std::is_same_v<Result, float>);
+      std::is_same_v<Result, Half> ||
+      (std::is_same_v<T, float> && std::is_same_v<Result, float>) || adds_sums<Kernel>;
 
   Run run_;
   Kernel kernel_;
   Image<const T> source_;
-  Image<const Result> addend_;  // of the shape of the result; no data: there is none
+  Image<const Addend> addend_;  // of the shape of the result; no data: there is none
   Image<Result> result_;
   std::size_t count_;
   pthreadpool_t threads_;

@@ -69,8 +69,6 @@ void require_quantised(const Operands& operands, const Attributes& attributes) {
           "its filter must be int8 with one zero point");
   require(operands, source.scales.size() == 1 && result.scales.size() == 1,
           "its input and output must have one scale each");
-  require(operands, optional_input(operands, kAddend) == nullptr,
-          "8-bit integers cannot have an addend");
   require(operands, result.rank() > 0 && result.size > 0, "its output is empty");
   const std::size_t num_outputs = result.shape.back();
   require(operands,
@@ -111,30 +109,51 @@ std::unique_ptr<Step> of_type(const Operands& operands, const Make& make) {
                                                          : make(std::uint8_t{});
 }
 
-// Whether 8-bit integers become sums: floats, or integers of 32 bits.
+// Whether 8-bit integers become sums: floats, or integers of 32 bits; or have sums added.
 bool makes_sums(const Operands& operands) {
   const auto source = operands.inputs[0]->type;
   const auto result = operands.outputs[0]->type;
   return (source == program::Type::int8 || source == program::Type::uint8) &&
-         (result == program::Type::float32 || result == program::Type::int32);
+         (result == program::Type::float32 || result == program::Type::int32 ||
+          optional_input(operands, kAddend) != nullptr);
 }
 
 // A convolution to sums, with numbers that are made in the run.
 template <typename T>
 struct SumKernel {
-  Int8Sums given;
+  Int8Sums store;
   const float* source_scale;  // null: 1
-  const T* source_zero;       // null: 0
+  const T* source_zero;       // null: that of the store
 
   template <typename Sum>
   static void run(const SumKernel& kernel, const Image<const T>& source, const Image<Sum>& result,
                   RowRange rows, pthreadpool_t threads) {
-    Int8Sums sums = kernel.given;
+    Int8Sums sums = kernel.store;
     sums.source_scale = kernel.source_scale == nullptr ? 1.0f : *kernel.source_scale;
-    sums.source_zero_point = kernel.source_zero == nullptr ? 0 : *kernel.source_zero;
+    if (kernel.source_zero != nullptr) { sums.source_zero_point = *kernel.source_zero; }
     convolve(sums, source, result, rows, threads);
   }
 };
+
+}  // namespace
+
+template <typename T>
+constexpr bool adds_sums<SumKernel<T>> = true;
+
+namespace {
+
+// Checks the addend, if there is one, of a step of which the other operands fit.
+void require_addend(const Operands& operands) {
+  const auto* addend = optional_input(operands, kAddend);
+  const auto& result = *operands.outputs[0];
+  require(operands,
+          addend == nullptr || (addend->type == program::Type::int32 &&
+                                result.type != program::Type::float32 &&
+                                addend->shape == result.shape),
+          "its addend must be int32 and of the shape of its output, which is of integers");
+  require(operands, addend == nullptr || operands.inputs[1]->zero_point == 0,
+          "its filter has an addend and a zero point");
+}
 
 // Returns an optional input of so many elements, null if it is left out.
 template <typename T>
@@ -153,28 +172,38 @@ SumKernel<T> sum_kernel(const Operands& operands, const Attributes& attributes,
   const auto& source = *operands.inputs[0];
   const auto& filter = *operands.inputs[1];
   const auto& result = *operands.outputs[0];
+  require_addend(operands);
+  const std::int32_t source_zero = source.is_quantised() ? source.zero_point : 0;
+  if (result.type == source.type) {
+    require(operands, is_quantised(operands), "its sums have an addend and no scales");
+    require_quantised(operands, attributes);
+    Int8Sums sums{window, groups, filter.as<std::int8_t>(), source_zero};
+    sums.bytes = store<T>(operands, attributes);
+    return {sums, nullptr, nullptr};
+  }
   const bool is_float = result.type == Type::float32;
+  require(operands, is_float || result.type == Type::int32, "input and output differ in type");
   require(operands, result.rank() > 0 && result.size > 0, "its output is empty");
   require(operands, filter.type == Type::int8, "its filter must be int8");
-  require(operands, optional_input(operands, kAddend) == nullptr,
-          "8-bit integers cannot have an addend");
   require(operands, attributes.min() <= attributes.max(), "its min is above its max");
   const std::size_t outputs = result.shape.back();
   const auto* scales = vector_of<float>(operands, kScales, Type::float32, outputs);
   const auto* bias = vector_of<float>(operands, 2, Type::float32, outputs);
   require(operands, is_float ? scales != nullptr : scales == nullptr && bias == nullptr,
           "floats need scales of their sums, and integers have neither scales nor bias");
-  return {{window, groups, filter.as<std::int8_t>(), 0,
+  return {{window, groups, filter.as<std::int8_t>(), source_zero,
            vector_of<std::int32_t>(operands, kFilterZeros, Type::int32, outputs), 1.0f, scales,
            bias, attributes.min(), attributes.max()},
           vector_of<float>(operands, kSourceScale, Type::float32, 1),
           vector_of<T>(operands, kSourceZero, source.type, 1)};
 }
 
-// Calls make with a value of the type of the sums.
-template <typename Make>
+// Calls make with a value of the type of the sums, or of what they become: that of the source, T.
+template <typename T, typename Make>
 std::unique_ptr<Step> of_sum(const Operands& operands, const Make& make) {
-  return operands.outputs[0]->type == program::Type::float32 ? make(float{}) : make(std::int32_t{});
+  const auto type = operands.outputs[0]->type;
+  if (type == operands.inputs[0]->type) { return make(T{}); }
+  return type == program::Type::float32 ? make(float{}) : make(std::int32_t{});
 }
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
@@ -198,7 +227,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
     using T = decltype(element);
     if (is_sum) {
       const auto kernel = sum_kernel<T>(operands, attributes, window, groups);
-      return of_sum(operands, [&](auto sum) {
+      return of_sum<T>(operands, [&](auto sum) {
         using Sum = decltype(sum);
         return image_step<T, Sum>(operands, SumKernel<T>::template run<Sum>, kernel);
       });
@@ -227,7 +256,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
     using T = decltype(element);
     if (is_sum) {
       const auto kernel = sum_kernel<T>(operands, attributes, pixel, 1);
-      return of_sum(operands, [&](auto sum) {
+      return of_sum<T>(operands, [&](auto sum) {
         using Sum = decltype(sum);
         return pixel_step<T, Sum>(operands, SumKernel<T>::template run<Sum>, kernel, rows);
       });
@@ -242,6 +271,8 @@ std::unique_ptr<Step> make_depthwise_conv_2d(const Operands& operands) {
   require_arity(operands, 2, 5);
   if (!is_quantised(operands)) { return left_to_others(operands); }
   require_quantised(operands, attributes);
+  require(operands, optional_input(operands, kAddend) == nullptr,
+          "a depthwise convolution of 8-bit integers cannot have an addend");
   const SlidingWindow window = depthwise_window(operands, attributes);
   return of_type(operands, [&](auto element) {
     using T = decltype(element);

@@ -107,14 +107,16 @@ class Winograd:
 class Convolution(Clamped):
     """Multiplies its first input by weights, its second; adds a bias, its third; and an addend.
 
-    The addend, floats of the shape of the result, is added before the result is clamped. Bias and
-    addend are optional. The fifth input is the scale of each output channel's sums, over that of
-    the result, where these are integers.
+    The addend has the shape of the result: floats, which are added before the result is clamped.
+    Bias and addend are optional. The fifth input is the scale of each output channel's sums, over
+    that of the result, where these are integers.
 
     Of 8-bit integers with a packed filter the result may be floats, or sums of 32 bits, too. Then
     the sixth and seventh input are scale and zero point of the first, which may be made in the
-    run, and the eighth the zero points of the weights of each output channel; 1 and 0 if left out.
-    Floats have a bias of floats and need the fifth input, the scales of the weights.
+    run, and the eighth the zero points of the weights of each output channel; if left out, 1, the
+    zero point that the first states, or 0, and 0. Floats have a bias of floats and need the fifth
+    input, the scales of the weights. Of integers, with weights without a zero point, the addend
+    may be sums of 32 bits, too: they are added to the sums before these are scaled.
     """
 
     __slots__ = ()

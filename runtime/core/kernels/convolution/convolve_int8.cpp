@@ -27,7 +27,8 @@ struct alignas(kInt8Vector) Stack {
   float scales[kInt8Block];
   std::int32_t sums[kInt8TilePixels * kInt8TileChannels];
   std::int32_t addends[kSummed];
-  std::uint8_t* rows;  // of pieces: the sums, and then the gathered bytes
+  const std::int32_t* addend;  // of the first of the pixels, and of the block's first channel
+  std::uint8_t* rows;          // of pieces: the sums, and then the gathered bytes
   std::uint8_t* gathered;
   bool may_overflow;
   bool has_least;
@@ -63,6 +64,11 @@ class Work : public Int8Division {
         const std::size_t result_row = given_.rows.first + row + i;
         std::uint8_t* to = given_.result.row(result_row) + column * given_.result.pixel_stride +
                            (work.group * outputs_ + channel) * result_bytes_;
+        if (has_addend()) {
+          const auto& addend = *given_.sums->addend;
+          stack.addend = addend.row(result_row) + column * addend.pixel_stride +
+                         work.group * outputs_ + channel;
+        }
         if (in_pieces_) {
           make_by_pieces(work, result_row, to, stack);
           continue;
@@ -96,9 +102,12 @@ class Work : public Int8Division {
     std::size_t quads;
     std::size_t step;
     std::size_t depth = 0;  // of the first element
+    std::size_t pixel = 0;  // of the block's row, the first one
     std::int32_t* sums = nullptr;
     bool is_last = true;
   };
+
+  bool has_addend() const { return given_.sums != nullptr && given_.sums->addend != nullptr; }
 
   const std::int8_t* panel(const Block& block, std::size_t channel) const {
     const std::size_t panels = divide_up(outputs_, kInt8Panel);
@@ -129,7 +138,7 @@ class Work : public Int8Division {
       float* scales = stack.scales + i;
       std::fill_n(scales, kInt8Panel, 0.0f);
       if (given_.sums != nullptr) {
-        begin_sums(first + i, count, sums, stack.start + i, scales);
+        begin_sums(first + i, count, sums, bias, stack.start + i, scales);
         stack.bounds[i / kInt8Panel] = Bounds::any;
         continue;
       }
@@ -148,9 +157,9 @@ class Work : public Int8Division {
     stack.may_overflow = overflows != 0;
   }
 
-  // Of a panel of which the results are not bytes.
+  // Of a panel of which the results are not bytes, or have an addend.
   void begin_sums(std::size_t first, std::size_t count, const std::uint32_t* weights,
-                  std::int32_t* start, float* scales) const {
+                  const std::uint32_t* bias, std::int32_t* start, float* scales) const {
     const Int8Sums& sums = *given_.sums;
     const auto zero = static_cast<std::uint32_t>(given_.zero);
     std::uint32_t zeros[kInt8Panel] = {};
@@ -159,9 +168,13 @@ class Work : public Int8Division {
     }
     for (std::size_t j = 0; j < kInt8Panel; ++j) {
       const std::uint32_t products = weights[j] - zeros[j] * static_cast<std::uint32_t>(depth_);
-      start[j] = static_cast<std::int32_t>(0 - zero * products);
+      start[j] = static_cast<std::int32_t>(bias[j] - zero * products);
     }
-    if (given_.is_float) { copy_panel(sums.scales + first, count, scales); }
+    if (given_.results == Int8Results::bytes) {
+      copy_panel(sums.bytes.scales + first, count, scales);
+      return;
+    }
+    if (given_.results == Int8Results::floats) { copy_panel(sums.scales + first, count, scales); }
     for (std::size_t j = 0; j < kInt8Panel; ++j) { scales[j] *= sums.source_scale; }
   }
 
@@ -258,8 +271,10 @@ class Work : public Int8Division {
         kernel_.gather({runs[run] + pixel * step, step, run_ + kInt8Quad, vector_, count,
                         stack.gathered + run * run_, stride_});
       }
-      make_copies(block, stack.gathered, count, depth_, {}, to + pixel * given_.result.pixel_stride,
-                  stack);
+      Runs from{};
+      from.pixel = pixel;
+      make_copies(block, stack.gathered, count, depth_, from,
+                  to + pixel * given_.result.pixel_stride, stack);
     }
   }
 
@@ -294,6 +309,7 @@ class Work : public Int8Division {
         }
         Runs runs{};
         runs.depth = depth;
+        runs.pixel = pixel;
         runs.sums = sums;
         runs.is_last = depth + size == depth_;
         make_copies(block, copies, count, size, runs, to + pixel * given_.result.pixel_stride,
@@ -361,6 +377,7 @@ class Work : public Int8Division {
       }
       Runs some = runs;
       some.begins = begins;
+      some.pixel += pixel;
       make_panels(block, count, some, stack.addends, to + pixel * given_.result.pixel_stride,
                   stack);
     }
@@ -410,7 +427,13 @@ class Work : public Int8Division {
         }
 #endif
         tiles.make[pixels - 1](tile, pixel);
-        if (is_sum) { finish(block, tile, first, addends, {pixel, pixels}, runs.is_last); }
+        if (is_sum) {
+          if (has_addend() && runs.is_last) {
+            add(stack.addend + (runs.pixel + pixel) * given_.sums->addend->pixel_stride + first,
+                tile, {pixel, pixels});
+          }
+          finish(block, tile, first, addends, {pixel, pixels}, runs.is_last);
+        }
         pixel += pixels;
       }
     }
@@ -437,17 +460,36 @@ class Work : public Int8Division {
   }
 #endif
 
+  // Adds the addend of some pixels of a tile to their sums.
+  void add(const std::int32_t* addend, const Int8Tile& tile, PixelSpan pixels) const {
+    for (std::size_t p = 0; p < pixels.count; ++p) {
+      std::int32_t* sums = tile.sums_of(pixels.first + p);
+      for (std::size_t j = 0; j < tile.channels; ++j) {
+        sums[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[j]) +
+                                            static_cast<std::uint32_t>(addend[j]));
+      }
+      addend += given_.sums->addend->pixel_stride;
+    }
+  }
+
   // Makes results of the sums of some pixels of a tile.
   void finish(const Block& block, const Int8Tile& tile, std::size_t first,
               const std::int32_t* addends, PixelSpan pixels, bool is_last) const {
     const Int8Sums& sums = *given_.sums;
+    if (given_.results == Int8Results::bytes) {
+      for (std::size_t p = 0; p < (is_last ? pixels.count : 0); ++p) {
+        requantise(sums.bytes, tile.scales, tile.sums_of(pixels.first + p), tile.channels,
+                   tile.to + (pixels.first + p) * tile.step_to);
+      }
+      return;
+    }
     const std::size_t channel = block.group * outputs_ + block.channel + first;
     kernel_.finish({tile.sums_of(pixels.first), tile.step_sums, pixels.count, tile.channels,
                     addends == nullptr ? nullptr : addends + pixels.first,
                     addends == nullptr ? nullptr : sums.filter_zero_points + channel, tile.scales,
                     sums.bias == nullptr ? nullptr : sums.bias + channel, sums.min, sums.max,
                     is_last ? tile.to + pixels.first * tile.step_to : nullptr, tile.step_to,
-                    given_.is_float});
+                    given_.results == Int8Results::floats});
   }
 };
 
@@ -465,7 +507,7 @@ const Int8Kernel& kernel_at_hand() {
 template <typename T>
 void convolve_any(const Int8Convolution& convolution, const Image<const T>& source,
                   const Image<std::uint8_t>& result, RowRange rows, pthreadpool_t threads,
-                  const Int8Sums* sums = nullptr, bool is_float = false) {
+                  const Int8Sums* sums = nullptr, Int8Results results = Int8Results::bytes) {
   const Int8Kernel& kernel = kernel_at_hand();
   const bool flips = std::is_signed_v<T> != kernel.is_signed;
   const std::int32_t shift = !flips ? 0 : kernel.is_signed ? -128 : 128;
@@ -477,7 +519,7 @@ void convolve_any(const Int8Convolution& convolution, const Image<const T>& sour
                         static_cast<std::uint8_t>(flips ? 0x80 : 0),
                         convolution.source_zero_point + shift,
                         sums,
-                        is_float};
+                        results};
   const Work work(given, kernel, threads != nullptr);
   parallel(threads, work.num_parts(), work.cost(),
            [&work](std::size_t first, std::size_t count) { work.run(first, count); });
@@ -503,7 +545,7 @@ template <typename T, typename Sum>
 void convolve(const Int8Sums& given, const Image<const T>& source, const Image<Sum>& result,
               RowRange rows, pthreadpool_t threads) {
   const Int8Convolution convolution{
-      given.window, given.groups, given.filter, given.source_zero_point, 0, {}};
+      given.window, given.groups, given.filter, given.source_zero_point, 0, given.bytes};
   const Image<std::uint8_t> bytes{reinterpret_cast<std::uint8_t*>(result.data),
                                   result.rows,
                                   result.columns,
@@ -511,7 +553,10 @@ void convolve(const Int8Sums& given, const Image<const T>& source, const Image<S
                                   result.pixel_stride * sizeof(Sum),
                                   result.row_stride * sizeof(Sum),
                                   result.row_offsets};
-  convolve_any(convolution, source, bytes, rows, threads, &given, std::is_same_v<Sum, float>);
+  constexpr Int8Results results = sizeof(Sum) == 1               ? Int8Results::bytes
+                                  : std::is_same_v<Sum, float> ? Int8Results::floats
+                                                               : Int8Results::sums;
+  convolve_any(convolution, source, bytes, rows, threads, &given, results);
 }
 
 #define ARENITE_CONVOLVE(T, Sum)                                                            \
@@ -519,8 +564,10 @@ void convolve(const Int8Sums& given, const Image<const T>& source, const Image<S
                                  const Image<Sum>& result, RowRange rows, pthreadpool_t threads);
 ARENITE_CONVOLVE(std::int8_t, float)
 ARENITE_CONVOLVE(std::int8_t, std::int32_t)
+ARENITE_CONVOLVE(std::int8_t, std::int8_t)
 ARENITE_CONVOLVE(std::uint8_t, float)
 ARENITE_CONVOLVE(std::uint8_t, std::int32_t)
+ARENITE_CONVOLVE(std::uint8_t, std::uint8_t)
 #undef ARENITE_CONVOLVE
 
 }  // namespace arenite

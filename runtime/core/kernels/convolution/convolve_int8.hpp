@@ -36,7 +36,7 @@ struct Int8Convolution {
 };
 
 // A convolution whose sums become floats, or stay integers, and whose zero points may be made in
-// the run.
+// the run; or one of which the sums are added to others before they become bytes.
 struct Int8Sums {
   SlidingWindow window;
   std::size_t groups;
@@ -50,6 +50,10 @@ struct Int8Sums {
   const float* bias;    // by output channel; null: none
   float min;
   float max;
+
+  // Of integers: what is added to their sums, an image of the shape of the result; null: nothing.
+  const Image<const std::int32_t>* addend = nullptr;
+  QuantisedStore bytes = {};  // of bytes, with the scales in place of those above
 };
 
 // Bytes of a packed filter; `outputs` are those of a group, `depth` the taps of the window times
@@ -66,8 +70,8 @@ void convolve(const Int8Convolution& convolution, const Image<const std::int8_t>
 void convolve(const Int8Convolution& convolution, const Image<const std::uint8_t>& source,
               const Image<std::uint8_t>& result, RowRange rows, pthreadpool_t threads);
 
-// The same for results that are sums, of T: std::int8_t or std::uint8_t, and Sum: float or
-// std::int32_t. Floats are not the same to the bit on every processor.
+// The same for results that are sums, of T: std::int8_t or std::uint8_t, and Sum: float,
+// std::int32_t, or T. Floats are not the same to the bit on every processor.
 template <typename T, typename Sum>
 void convolve(const Int8Sums& convolution, const Image<const T>& source, const Image<Sum>& result,
               RowRange rows, pthreadpool_t threads);

@@ -33,6 +33,9 @@ inline std::size_t int8_panel_bytes(std::size_t depth) {
   return kInt8Panel * (sizeof(std::int32_t) + round_up(depth, kInt8Quad));
 }
 
+// What results are.
+enum class Int8Results { bytes, sums, floats };
+
 // A convolution and its images, whichever sign their bytes have.
 struct Int8Given {
   const Int8Convolution& convolution;
@@ -41,8 +44,8 @@ struct Int8Given {
   RowRange rows;
   std::uint8_t flip;     // of the source's signs, for the kernel
   std::int32_t zero;     // the source's zero point as flipped
-  const Int8Sums* sums;  // of results that are not bytes; strides are of bytes all the same
-  bool is_float;
+  const Int8Sums* sums;  // of results that are not bytes, or have an addend
+  Int8Results results;   // strides are of bytes, whichever they are
 };
 
 // A part is some rows of the result, or parts of rows where little of the source fits the stack,
@@ -67,7 +70,7 @@ class Int8Division {
         weight_zero_(static_cast<std::uint32_t>(given.convolution.filter_zero_point)),
         has_zeros_(weight_zero_ != 0 ||
                    (given.sums != nullptr && given.sums->filter_zero_points != nullptr)),
-        result_bytes_(given.sums == nullptr ? 1 : sizeof(std::int32_t)) {
+        result_bytes_(given.results == Int8Results::bytes ? 1 : sizeof(std::int32_t)) {
     choose_blocks();
     choose_runs();
     choose_parts(is_shared);

@@ -13,11 +13,16 @@ from arenite.runtime.cexport.base.fixed_point import quantised_multiplier, scale
 from arenite.runtime.cexport.steps import sixteen_bits
 from arenite.runtime.cexport.steps.elementwise import broadcast_axes
 from arenite.runtime.cexport.steps.hybrid import multiplies_in_turn, scales_of
-from arenite.runtime.cexport.steps.packing import blocks, in_blocks
+from arenite.runtime.cexport.steps.packing import blocks, fits_pairs, in_blocks, in_pairs
 from arenite.runtime.cexport.steps.quick_convolution import Quantities, quick
-from arenite.runtime.cexport.steps.writer import StepWriter, writes
+from arenite.runtime.cexport.steps.writer import Plane, StepWriter, writes
 from arenite.runtime.operators.base import Clamped, Pair, Sides
-from arenite.runtime.operators.convolution import Conv2D, DepthwiseConv2D, TransposedConv2D
+from arenite.runtime.operators.convolution import (
+    Conv2D,
+    Convolution,
+    DepthwiseConv2D,
+    TransposedConv2D,
+)
 from arenite.runtime.operators.linear import FullyConnected, MatMul
 
 
@@ -83,7 +88,7 @@ def fully_connected(t: StepWriter) -> None:
         out_depth=outputs,
     )  # fmt: skip
     t.call(
-        kernel, layer, *([scales_of(t, 0)] if _is_hybrid(t) else ()),
+        kernel, layer, *_beside_layer(t, 0),
         t.rows_of(source, depth * size),
         t.rows_to(result, outputs * result.dtype.bits // 8), 0, rows,
     )  # fmt: skip
@@ -173,6 +178,24 @@ def _call_matmul(
     t.call(f"matmul_{suffix}", name, *places)
 
 
+def _beside_layer(t: StepWriter, plane: Plane) -> list[str]:
+    """Return what a kernel is handed beside the layer: scales of the source, or sums so far."""
+    if _is_hybrid(t):
+        return [scales_of(t, plane)]
+    if not _adds_up(t):
+        return []
+    if not t.has(Convolution.ADDEND):
+        return ["NULL"]
+    addend = t.input(Convolution.ADDEND)
+    return [t.address(addend, plane, addend.size // addend.shape[0])]
+
+
+def _adds_up(t: StepWriter) -> bool:
+    """Tell whether products of bytes become sums of 32 bits, or are added to such."""
+    is_summed = t.has(Convolution.ADDEND) and t.input(Convolution.ADDEND).dtype is DType.INT32
+    return t.input().dtype is DType.INT8 and (is_summed or t.output().dtype is DType.INT32)
+
+
 def _is_hybrid(t: StepWriter) -> bool:
     """Tell whether what is multiplied are bytes, and the result is floats."""
     return (t.input().dtype, t.output().dtype) == (DType.INT8, DType.FLOAT32)
@@ -189,7 +212,7 @@ def _write_spatial(
     source, result = t.input(), t.output()
     if len(source.shape) != 4 or len(result.shape) != 4:
         raise NotWrittenError(f"input rank {len(source.shape)} is unsupported, supported: 4")
-    if t.has(3):
+    if t.has(Convolution.ADDEND) and not _adds_up(t):
         raise NotWrittenError("a fused addition is unsupported")
     batch, height, width, depth = source.shape
     out_width, out_depth = result.shape[2:]
@@ -199,8 +222,7 @@ def _write_spatial(
         strides=operator.strides, dilations=operator.dilations, padding=operator.padding,
     )  # fmt: skip
     for plane in t.planes(batch):
-        scales = [scales_of(t, plane)] if _is_hybrid(t) else []
-        t.call(kernel, layer, *scales, *t.image_rows(plane))
+        t.call(kernel, layer, *_beside_layer(t, plane), *t.image_rows(plane))
 
 
 def _layer(
@@ -234,6 +256,10 @@ def _layer(
         "stride_y": strides[0], "stride_x": strides[1], "dilation_y": dilations[0],
         "dilation_x": dilations[1], "top": padding[0], "left": padding[3],
     }  # fmt: skip
+    if _adds_up(t):
+        if kernel != "pointwise" or strides != (1, 1):
+            raise NotWrittenError("sums of 32 bits are unsupported for windows and strides")
+        return _layer_of_sums(t, geometry, filter_, operator)
     is_blocked = kernel not in ("depthwise", "transposed")
     kind = "" if _is_hybrid(t) else t.types("int8", "int16", "float32")
     if kind == "int16":
@@ -300,6 +326,37 @@ def _layer_s8(
         bias=t.constant(handed.bias, "bias", orders_of_bias),
         factors=t.constant(handed.factors, "factors") if handed.factors.size else "NULL",
         shifts="NULL" if t.is_even else t.constant(handed.shifts, "shifts", orders_of_shifts),
+    )
+
+
+def _layer_of_sums(
+    t: StepWriter, geometry: dict[str, int], filter_: Array, operator: Clamped
+) -> tuple[str, str]:
+    stated, result = t.input(1).quantisation, t.output()
+    if stated is None or stated.zero_point or filter_.dtype != np.int8:
+        raise NotWrittenError("sums of 32 bits need weights of bytes without a zero point")
+    bias = per_output(t.array(2) if t.has(2) else None, np.int32, geometry["out_depth"])
+    zero = zero_of(t.input())
+    scaling: dict[str, int | str] = {
+        "out_zero": 0, "low": 0, "high": 0, "factor_step": 0, "factors": "NULL", "shifts": "NULL",
+    }  # fmt: skip
+    if result.dtype is DType.INT8:
+        factors, shifts = multipliers(t)
+        low, high = t.clamp(operator.min, operator.max)
+        scaling = {
+            "out_zero": zero_of(result), "low": low, "high": high,
+            "factor_step": int(len(factors) > 1), "factors": t.constant(factors, "factors"),
+            "shifts": "NULL" if t.is_even else t.constant(shifts, "shifts"),
+        }  # fmt: skip
+    is_quick = t.file.is_quick and fits_pairs(filter_)
+    return f"pointwise_sums{'_pairs' if is_quick else ''}_s8", t.layer(
+        "conv_layer",
+        **geometry,
+        **scaling,
+        in_offset=-zero,
+        filter_offset=0,
+        filter=t.filter(*(in_pairs(filter_) if is_quick else (blocks(filter_, 1),))),
+        bias=t.constant(_with_offsets(bias, filter_, 0, zero, is_first=True), "bias"),
     )
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from arenite.planner import Array
+from arenite.runtime.cexport.base.orders import MVE, RVV, Orders
 
 _BLOCK = 4
 """Outputs whose weights lie side by side."""
@@ -87,6 +88,15 @@ def pairs(weights: Array) -> Array:
             fours = run[:, :whole].reshape(end - start, -1, 4)[:, :, _LANES]
             found += [fours.transpose(1, 0, 2).reshape(-1), run[:, whole:].reshape(-1)]
     return np.concatenate(found).astype(np.int16)
+
+
+def in_pairs(weights: Array) -> tuple[Array, Orders]:
+    """Return a filter of bytes in pairs of outputs, and as kernels with vectors read it.
+
+    Args:
+        weights: outputs, rows, columns, inputs; int8.
+    """
+    return pairs(weights), {MVE: in_mve_vectors(weights), RVV: by_inputs(weights)}
 
 
 def in_mve_vectors(weights: Array) -> Array:

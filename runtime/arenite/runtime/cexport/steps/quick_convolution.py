@@ -17,12 +17,10 @@ from arenite.runtime.cexport.base.orders import MVE, RVV, Orders
 from arenite.runtime.cexport.steps.packing import (
     BLOCKS_OF_MVE,
     HIGHEST_INPUT,
-    by_inputs,
     fits_pairs,
     in_channels,
     in_lanes,
-    in_mve_vectors,
-    pairs,
+    in_pairs,
     scales_of_mve,
 )
 
@@ -98,8 +96,7 @@ def quick(
             MVE: in_channels(found.weights, *BLOCKS_OF_MVE), RVV: found.weights.reshape(-1),
         }  # fmt: skip
     elif fits_pairs(found.weights):
-        packed = pairs(found.weights)
-        orders = {MVE: in_mve_vectors(found.weights), RVV: by_inputs(found.weights)}
+        packed, orders = in_pairs(found.weights)
     else:
         return None
     count = len(found.bias)
