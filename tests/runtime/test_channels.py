@@ -1,15 +1,18 @@
-"""Averaged convolutions in groups of channels: the same bits, a part of the image at a time."""
+"""Wide images and layers in groups of channels: the same bits, a part of them at a time."""
 
 import numpy as np
 import pytest
 
 from arenite.pipeline.base.reading import Reading
 from arenite.pipeline.making.fitting import Fitting
-from arenite.pipeline.making.programs import random_inputs
-from arenite.pipeline.targets.compiling import lower_model
+from arenite.pipeline.making.programs import random_inputs, session_by_plan
+from arenite.pipeline.targets.compiling import ALIASES, lower_model
+from arenite.planner import Rules
+from arenite.planner.rewrites.derivation import derive
 from arenite.runtime.rewrites import split_channels
 from arenite.strategies.base import native
 from support.running import reference_outputs
+from support.tflite_networks import RELU, NetworkMaker, hidden, summed, widened
 from support.tiny_onnx import parse, save, with_random_weights
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the native core was not built")
@@ -64,4 +67,54 @@ def test_groups_have_their_own_weights_and_none_twice(text, tmp_path):
         "a window of many places"])  # fmt: skip
 def test_what_cannot_be_split_stays(text, tmp_path):
     program = lower_model(saved(tmp_path, text)).program
+    assert split_channels(program) is program
+
+
+@pytest.fixture
+def network(tmp_path):
+    """Returns the path of a TFLite model."""
+
+    def save_as(data):
+        (tmp_path / "network.tflite").write_bytes(data)
+        return tmp_path / "network.tflite"
+
+    return save_as
+
+
+@pytest.mark.parametrize(("make", "heights"), [(hidden, (560, 208)), (widened, (4608, 1008))])
+def test_hidden_layers_of_bytes_are_summed_up_group_by_group(make, heights, network):
+    lowered = lower_model(network(make()))
+    whole, split = (
+        lowered.compiled(derive(each, Rules(ALIASES)))
+        for each in (lowered.program, split_channels(lowered.program))
+    )
+    assert (whole.source.problem.lower_bound, split.source.problem.lower_bound) == heights
+    outputs = []
+    for seed in range(3):
+        arrays = random_inputs(lowered.program, seed)
+        for each in (whole, split):
+            with session_by_plan(each) as session:
+                (found,) = session.run(arrays).values()
+                outputs.append(found)
+        assert np.array_equal(outputs[-2], outputs[-1])
+    assert len(np.unique(outputs)) > 10
+
+
+def perceptron(dtype="int8", hidden_units=512, units=8, *, reads_twice=False):
+    """A hidden layer, and what reads it."""
+    maker = NetworkMaker(dtype)
+    x = maker.input(1, 16)
+    wide = maker.fully_connected(x, hidden_units, activation=RELU)
+    outputs = [maker.fully_connected(wide, units) for _ in range(1 + reads_twice)]
+    return maker.model([x], outputs)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: perceptron("float32"), lambda: perceptron("int16"), lambda: perceptron("uint8"),
+    lambda: perceptron(reads_twice=True), lambda: perceptron(units=128),
+    lambda: perceptron(hidden_units=500), summed,
+], ids=["floats", "16 bits", "a filter with a zero point", "read twice", "many sums",
+        "a panel that is not full", "no hidden layer"])  # fmt: skip
+def test_what_cannot_be_summed_up_stays(make, network):
+    program = lower_model(network(make())).program
     assert split_channels(program) is program

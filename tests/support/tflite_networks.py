@@ -56,6 +56,12 @@ class NetworkMaker:
         kind = ("DepthwiseConv2DOptions", options)
         return self._weighted("DEPTHWISE_CONV_2D", kind, x, (1, 3, 3, channels), made, 3)
 
+    def activation(self, x: int, kind: str = "LOGISTIC") -> int:
+        """A function of each element, whose results are from 0 to 1."""
+        made = self._add(self._activation(self._tensors[x].shape, 1 / 256, -128, exact=True))
+        self._steps.append((kind, [x], [made], None))
+        return made
+
     def fully_connected(self, x: int, units: int, *, activation: int = 0) -> int:
         given = self._tensors[x]
         batch = given.shape[0]
@@ -416,3 +422,20 @@ def autoencoder(dtype: str = "int8") -> bytes:
     for units in (32, 32, 8, 32, 32):
         y = maker.fully_connected(y, units, activation=RELU)
     return maker.model([x], [maker.fully_connected(y, 160)])
+
+
+def hidden(dtype: str = "int8") -> bytes:
+    """Two layers that are wide between narrow ones, one behind a function of its own."""
+    maker = NetworkMaker(dtype, seed=7)
+    x = maker.input(1, 48)
+    narrow = maker.fully_connected(maker.fully_connected(x, 512, activation=RELU), 30)
+    wide = maker.activation(maker.fully_connected(narrow, 384))
+    return maker.model([x], [maker.fully_connected(wide, 10, activation=RELU)])
+
+
+def widened(dtype: str = "int8") -> bytes:
+    """An image of four by three pixels, widened, filtered by channel, and narrowed again."""
+    maker = NetworkMaker(dtype, seed=8)
+    x = maker.input(1, 4, 3, 16)
+    wide = maker.depthwise(maker.convolution(x, 192, 1))
+    return maker.model([x], [maker.convolution(wide, 9, 1, activation=RELU)])

@@ -68,9 +68,9 @@ class ConvolutionStep final : public Step {
     if (addend_.data != nullptr) { addend_.data += images * size(addend_); }
   }
 
-  static constexpr bool kHasAddend =
-      std::is_same_v<Result, Half> ||
-      (std::is_same_v<T, float> && std::is_same_v<Result, float>) || adds_sums<Kernel>;
+  static constexpr bool kHasAddend = std::is_same_v<Result, Half> ||
+                                     (std::is_same_v<T, float> && std::is_same_v<Result, float>) ||
+                                     adds_sums<Kernel>;
 
   Run run_;
   Kernel kernel_;

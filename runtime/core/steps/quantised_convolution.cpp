@@ -146,11 +146,11 @@ namespace {
 void require_addend(const Operands& operands) {
   const auto* addend = optional_input(operands, kAddend);
   const auto& result = *operands.outputs[0];
-  require(operands,
-          addend == nullptr || (addend->type == program::Type::int32 &&
-                                result.type != program::Type::float32 &&
-                                addend->shape == result.shape),
-          "its addend must be int32 and of the shape of its output, which is of integers");
+  require(
+      operands,
+      addend == nullptr || (addend->type == program::Type::int32 &&
+                            result.type != program::Type::float32 && addend->shape == result.shape),
+      "its addend must be int32 and of the shape of its output, which is of integers");
   require(operands, addend == nullptr || operands.inputs[1]->zero_point == 0,
           "its filter has an addend and a zero point");
 }

@@ -553,7 +553,7 @@ void convolve(const Int8Sums& given, const Image<const T>& source, const Image<S
                                   result.pixel_stride * sizeof(Sum),
                                   result.row_stride * sizeof(Sum),
                                   result.row_offsets};
-  constexpr Int8Results results = sizeof(Sum) == 1               ? Int8Results::bytes
+  constexpr Int8Results results = sizeof(Sum) == 1             ? Int8Results::bytes
                                   : std::is_same_v<Sum, float> ? Int8Results::floats
                                                                : Int8Results::sums;
   convolve_any(convolution, source, bytes, rows, threads, &given, results);

@@ -215,27 +215,6 @@ static NOT_INLINED int8_t *results_of_run(int8_t *to, const int8_t *x, const con
     return to;
 }
 
-/* The sums of the next four outputs of a run, or of one; how many. */
-static inline int32_t sums_of_run(int32_t *sums, const int8_t *x, const conv_layer *k,
-                                  int32_t output)
-{
-    const int32_t run = k->depth, outputs = k->out_depth - output < 4 ? 1 : 4;
-    const int8_t *w = (const int8_t *)k->filter + output * run;
-    four_outputs s;
-    s.a = s.b = s.c = s.d = 0;
-    vst1q_s32(sums, vdupq_n_s32(0));
-    if (outputs == 4 && is_in_vectors(k)) {
-        vst1q_s32(sums, four_of_run(x, run / 16, &w, sums));
-        return 4;
-    }
-    add_rows(&s, &x, 1, w, outputs < 4 ? 0 : run, run, run);
-    sums[0] = s.a;
-    sums[1] = s.b;
-    sums[2] = s.c;
-    sums[3] = s.d;
-    return outputs;
-}
-
 /* Write the inputs of a window of short rows side by side, up to 16 beyond. */
 static inline void gather_window(int8_t *to, const conv_layer *k, in_rows in, const window_at *at,
                                  int32_t run)
@@ -382,5 +361,30 @@ static inline int8_t *results_of_window(int8_t *to, const conv_layer *k, in_rows
         output = k->out_depth & ~3;
     }
     return output < k->out_depth ? results_of_rows(to, k, in, at, output) : to;
+}
+#endif
+
+#if HAS_MVE
+/* Add the products of a run to the sums of some outputs. */
+static inline void add_products(int32_t *sums, const int8_t *x, const conv_layer *k, int32_t output,
+                                int32_t count)
+{
+    const int32_t run = k->depth;
+    const int8_t *w = (const int8_t *)k->filter + output * run;
+    if (is_in_vectors(k))
+        for (; count >= 4; count -= 4, sums += 4)
+            vst1q_s32(sums, four_of_run(x, run / 16, &w, sums));
+    while (count > 0) {
+        const int32_t outputs = count < 4 ? 1 : 4;
+        const size_t size = (size_t)outputs * sizeof *sums;
+        four_outputs s;
+        s.b = s.c = s.d = 0;
+        memcpy(&s, sums, size);
+        add_rows(&s, &x, 1, w, outputs < 4 ? 0 : run, run, run);
+        memcpy(sums, &s, size);
+        sums += outputs;
+        w += outputs * run;
+        count -= outputs;
+    }
 }
 #endif

@@ -202,21 +202,6 @@ static inline int8_t *results_of_run(int8_t *to, const int8_t *x, const conv_lay
     return to;
 }
 
-/* The sums of the next eight outputs of a run; how many. */
-static inline int32_t sums_of_run(int32_t *sums, const int8_t *x, const conv_layer *k,
-                                  int32_t output)
-{
-    const int32_t rest = k->out_depth - output, pairs = rest < 8 ? (rest + 1) / 2 : 4;
-    begin_pairs(sums);
-    add_run(sums, x, (const int16_t *)k->filter + output / 2 * k->depth, k->depth, pairs);
-    for (int32_t i = 0; i < 2 * pairs; i += 2) {
-        const int32_t both = sums[i], one = LOWERED(sums[i + 1]);
-        sums[i] = one;
-        sums[i + 1] = (both - one) >> 8;
-    }
-    return 8;
-}
-
 /* Add the products of a row of the window, of which the inputs [before, behind) lie in the image;
    `from` is where those outside would be. */
 static void add_border(int32_t *sums, const int8_t *from, const int16_t *w, int32_t run,
@@ -280,11 +265,31 @@ KERNEL pointwise_pairs_s8(const conv_layer *k, in_rows in, out_rows out, int32_t
 #endif
 }
 
+#if !HAS_MVE && !HAS_RVV
+/* Add the products of a run to the sums of some outputs. */
+static inline void add_products(int32_t *sums, const int8_t *x, const conv_layer *k, int32_t output,
+                                int32_t count)
+{
+    const int16_t *w = (const int16_t *)k->filter + output / 2 * k->depth;
+    for (; count > 0; count -= 8, sums += 8, w += 4 * k->depth) {
+        int32_t found[8];
+        begin_pairs(found);
+        add_run(found, x, w, k->depth, count < 8 ? (count + 1) / 2 : 4);
+        for (int32_t i = 0; i < 8 && i < count; i += 2) {
+            const int32_t both = found[i], one = LOWERED(found[i + 1]);
+            sums[i] += one;
+            if (i + 1 < count)
+                sums[i + 1] += (both - one) >> 8;
+        }
+    }
+}
+#endif
+
 /* The same by way of sums of 32 bits. */
 KERNEL pointwise_sums_pairs_s8(const conv_layer *k, const void *added, in_rows in, out_rows out,
                                int32_t first, int32_t end)
 {
-    add_to_sums(sums_of_run, k, added, in, out, first, end);
+    add_to_sums(add_products, k, added, in, out, first, end);
 }
 
 /* Convolution, rows [first, end) of the result; pixel by pixel. Inputs of a row of the window lie

@@ -110,17 +110,6 @@ static NOT_INLINED int8_t *results_of_windows(int8_t *to, const conv_layer *k, i
     return to + apart;
 }
 
-/* The sums of the next outputs of a run; how many. */
-static inline int32_t sums_of_run(int32_t *sums, const int8_t *x, const conv_layer *k,
-                                  int32_t output)
-{
-    const size_t outputs = __riscv_vsetvl_e8m2((size_t)clamped(k->out_depth - output, 0, 32));
-    const vint32m8_t zeros = __riscv_vmv_v_x_i32m8(0, outputs);
-    const int8_t *const w = (const int8_t *)k->filter + output;
-    __riscv_vse32_v_i32m8(sums, add_inputs(zeros, x, w, k->depth, k->out_depth, outputs), outputs);
-    return (int32_t)outputs;
-}
-
 /* Rows [first, end) of the result. */
 static NOT_INLINED void results_of_rows(const conv_layer *k, in_rows in, out_rows out,
                                         int32_t first, int32_t end)
@@ -137,6 +126,24 @@ static NOT_INLINED void results_of_rows(const conv_layer *k, in_rows in, out_row
             to = results_of_windows(to, k, in, &at, is_two);
             x += is_two;
         }
+    }
+}
+#endif
+
+#if HAS_RVV
+/* Add the products of a run to the sums of some outputs. */
+static inline void add_products(int32_t *sums, const int8_t *x, const conv_layer *k, int32_t output,
+                                int32_t count)
+{
+    const int8_t *w = (const int8_t *)k->filter + output;
+    while (count > 0) {
+        const size_t outputs = __riscv_vsetvl_e8m2((size_t)count);
+        const vint32m8_t begun = __riscv_vle32_v_i32m8(sums, outputs);
+        __riscv_vse32_v_i32m8(sums, add_inputs(begun, x, w, k->depth, k->out_depth, outputs),
+                              outputs);
+        sums += outputs;
+        w += outputs;
+        count -= (int32_t)outputs;
     }
 }
 #endif

@@ -120,20 +120,24 @@ KERNEL pointwise_s8(const conv_layer *k, in_rows in, out_rows out, int32_t first
     }
 }
 
-static inline int32_t sums_of_four(int32_t *sums, const int8_t *x, const conv_layer *k,
-                                   int32_t output)
+static inline void add_fours(int32_t *sums, const int8_t *x, const conv_layer *k, int32_t output,
+                             int32_t count)
 {
-    for (int32_t i = 0; i < 4 + FILTER_ZERO_POINTS; ++i)
-        sums[i] = 0;
-    dot4(sums, x, (const int8_t *)k->filter + output * k->depth, k->depth, 0);
-    return 4;
+    for (int32_t i = 0; i < count; i += 4) {
+        int32_t four[4 + FILTER_ZERO_POINTS];
+        for (int32_t j = 0; j < 4 + FILTER_ZERO_POINTS; ++j)
+            four[j] = 0;
+        dot4(four, x, (const int8_t *)k->filter + (output + i) * k->depth, k->depth, 0);
+        for (int32_t j = i; j < i + 4 && j < count; ++j)
+            sums[j] += four[j - i];
+    }
 }
 
 /* The same with weights that have no zero point, by way of sums of 32 bits. */
 KERNEL pointwise_sums_s8(const conv_layer *k, const void *added, in_rows in, out_rows out,
                          int32_t first, int32_t end)
 {
-    add_to_sums(sums_of_four, k, added, in, out, first, end);
+    add_to_sums(add_fours, k, added, in, out, first, end);
 }
 
 #if FILTER_ZERO_POINTS

@@ -18,15 +18,14 @@ static inline int32_t in_steps(const conv_layer *k, int32_t sum, int32_t at)
 }
 
 /* Add the products of pixels to sums of 32 bits, if there are some, and write results of bytes or,
-   without factors, sums; rows [first, end). `find` makes the products' sums of some outputs from
-   one on, at most 32, and returns how many. */
-static inline void add_to_sums(int32_t (*find)(int32_t *, const int8_t *, const conv_layer *,
-                                               int32_t),
+   without factors, the sums; rows [first, end). `add` adds the products of a pixel to the sums of
+   `count` outputs from one on. */
+static inline void add_to_sums(void (*add)(int32_t *sums, const int8_t *x, const conv_layer *k,
+                                           int32_t output, int32_t count),
                                const conv_layer *k, const void *added, in_rows in, out_rows out,
                                int32_t first, int32_t end)
 {
     const int32_t *before = (const int32_t *)added;
-    int32_t sums[32];
     before += before != NULL ? first * k->out_width * k->out_depth : 0;
     for (int32_t y = first; y < end; ++y) {
         const int8_t *from = (const int8_t *)in_row(in, y);
@@ -34,19 +33,18 @@ static inline void add_to_sums(int32_t (*find)(int32_t *, const int8_t *, const 
         int8_t *to = (int8_t *)row;
         int32_t *to_sum = (int32_t *)row;
         for (int32_t x = 0; x < k->out_width; ++x, from += k->depth) {
-            int32_t count = 0;
+            int32_t sums[32], count = 0;
             for (int32_t output = 0; output < k->out_depth; output += count) {
-                const int32_t rest = k->out_depth - output;
-                count = find(sums, from, k, output);
-                for (int32_t i = 0; i < (count < rest ? count : rest); ++i) {
-                    int32_t sum = k->bias[output + i] + sums[i];
-                    sum += before != NULL ? *before++ : 0;
-                    if (k->factors == NULL) {
-                        *to_sum++ = sum;
-                    } else {
-                        sum = in_steps(k, sum, (output + i) * k->factor_step) + k->out_zero;
-                        *to++ = (int8_t)clamped(sum, k->low, k->high);
-                    }
+                count = k->out_depth - output < 32 ? k->out_depth - output : 32;
+                for (int32_t i = 0; i < count; ++i)
+                    sums[i] = k->bias[output + i] + (before != NULL ? before[i] : 0);
+                before += before != NULL ? count : 0;
+                add(sums, from, k, output, count);
+                for (int32_t i = 0; k->factors == NULL && i < count; ++i)
+                    *to_sum++ = sums[i];
+                for (int32_t i = 0; k->factors != NULL && i < count; ++i) {
+                    const int32_t value = in_steps(k, sums[i], (output + i) * k->factor_step);
+                    *to++ = (int8_t)clamped(value + k->out_zero, k->low, k->high);
                 }
             }
         }
