@@ -13,7 +13,7 @@ from bench.boards.program import build, exported
 from bench.boards.run import joined, random_inputs, run, tflm_outputs
 from support.command import main
 from support.operator_models import S8, binary, conv, dense, depthwise
-from support.tflite_networks import tower
+from support.tflite_networks import hidden, tower
 
 M55, RVV = board("mps3-an547"), board("virt-rvv")
 LONGER = replace(RVV, options=tuple(each.replace("=128", "=512") for each in RVV.options))
@@ -74,6 +74,19 @@ def test_a_layer_gives_the_interpreters_bits(target, name, tmp_path):
     model = tmp_path / "layer.tflite"
     model.write_bytes(LAYERS[name]())
     assert main(["export", str(model), "--to", "c", "--no-test", "-o", str(tmp_path / "c")]) == 0
+    inputs = random_inputs(model, RUNS)
+    report = run(build(target, exported(tmp_path / "c"), tmp_path / "board"), joined(inputs))
+    report.require_sound()
+    assert report.outputs == joined(tflm_outputs(model, inputs))
+
+
+@pytest.mark.parametrize("target", [M55, RVV, board("mps2-an386")], ids=named)
+def test_hidden_layers_in_groups_of_channels_give_the_interpreters_bits(target, tmp_path):
+    require(target)
+    model = tmp_path / "hidden.tflite"
+    model.write_bytes(hidden())
+    options = ["--to", "c", "--no-test", "--budget", "224", "-o", str(tmp_path / "c")]
+    assert main(["export", str(model), *options]) == 0
     inputs = random_inputs(model, RUNS)
     report = run(build(target, exported(tmp_path / "c"), tmp_path / "board"), joined(inputs))
     report.require_sound()

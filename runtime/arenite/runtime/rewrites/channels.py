@@ -196,14 +196,16 @@ def _adds_bytes(program: Program, step: Step) -> bool:
     if any(step.inputs[Convolution.ADDEND : Convolution.SCALES]) or not step.inputs[1]:
         return False
     source, weights, result = (program.tensors[name] for name in (*step.inputs[:2], *step.outputs))
-    stated = [each.quantisation for each in (source, weights, result)]
-    return (
-        all(each.dtype is DType.INT8 for each in (source, weights, result))
-        and all(each is not None for each in stated)
-        and stated[1].zero_point == 0
-        and not depends(result.num_elements)
-        and (isinstance(operator, FullyConnected) or _is_pointwise(operator, weights))
-    )
+    if any(each.dtype is not DType.INT8 or each.quantisation is None for each in (source, result)):
+        return False
+    stated = weights.quantisation
+    if weights.dtype is not DType.INT8 or stated is None or stated.zero_point:
+        return False
+    if depends(result.num_elements) or (
+        source.num_elements * result.shape[-1] != result.num_elements * source.shape[-1]
+    ):
+        return False
+    return isinstance(operator, FullyConnected) or _is_pointwise(operator, weights)
 
 
 def _is_pointwise(operator: Conv2D, weights: Tensor) -> bool:

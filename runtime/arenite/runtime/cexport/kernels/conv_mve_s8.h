@@ -374,17 +374,12 @@ static inline void add_products(int32_t *sums, const int8_t *x, const conv_layer
     if (is_in_vectors(k))
         for (; count >= 4; count -= 4, sums += 4)
             vst1q_s32(sums, four_of_run(x, run / 16, &w, sums));
-    while (count > 0) {
-        const int32_t outputs = count < 4 ? 1 : 4;
-        const size_t size = (size_t)outputs * sizeof *sums;
+    for (; count > 0; --count, ++sums, w += run) {
         four_outputs s;
+        s.a = *sums;
         s.b = s.c = s.d = 0;
-        memcpy(&s, sums, size);
-        add_rows(&s, &x, 1, w, outputs < 4 ? 0 : run, run, run);
-        memcpy(sums, &s, size);
-        sums += outputs;
-        w += outputs * run;
-        count -= outputs;
+        add_rows(&s, &x, 1, w, 0, run, run);
+        *sums = s.a;
     }
 }
 #endif

@@ -92,7 +92,7 @@ def quick(
         if found.weights.min() == _LEAST_WEIGHT or 256 * _reach(found.weights, -1).max() >= 2**31:
             return None
         packed = in_channels(found.weights, 4)
-        orders = {
+        orders: Orders = {
             MVE: in_channels(found.weights, *BLOCKS_OF_MVE), RVV: found.weights.reshape(-1),
         }  # fmt: skip
     elif fits_pairs(found.weights):
