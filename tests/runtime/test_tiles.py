@@ -359,15 +359,17 @@ WIDE_PRODUCTS = """(float[1,65,128] x) => (y)
     { p = MatMul(x, a) q = MatMul(p, b) y = MatMul(q, c) }"""
 
 
-def test_sums_of_weights_take_working_memory_in_gaps_alone(tmp_path):
+def test_products_by_sums_of_weights_take_working_memory_in_gaps_alone(tmp_path):
     path = written(tmp_path, WIDE_PRODUCTS)
     plain = placed(path, Kernels.DIRECT)[2]
     for kernels in Kernels:
         compiled, plan, _ = placed(path, kernels)
+        by_sums = kernels is not Kernels.DIRECT
         given = [step.operator.tile_scratch for step in compiled.program.steps]
         assert plan.height == plain.height
-        assert any(given) == (kernels is not Kernels.DIRECT)
-        assert not given[1]  # at the peak
+        assert all(step.operator.by_sums == by_sums for step in compiled.program.steps)
+        assert any(given) == by_sums
+        assert not given[1]  # at the peak: on the stack
         for step, size in zip(compiled.program.steps, given, strict=True):
             operands = compiled.program.operands(step)
             assert step.operator.scratch(operands) == size

@@ -181,9 +181,11 @@ class Conv2D(Convolution):
     in working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
     of 1, one group. On the processor that the program is tuned on, `tuned_tile` and
     `tuned_threads` take their place; working memory is enough for either. It has `tile_scratch`
-    bytes; 0 is as many as are of use for these threads. Tiles may depend on sizes. Without
-    a tile they are for sums of weights, and 0 is none. Tiles of 6 are those of 64-bit ARM: other
-    processors take tiles of 4 in their place, in the same working memory.
+    bytes; 0 is as many as are of use for these threads. Tiles may depend on sizes. Tiles of 6 are
+    those of 64-bit ARM: other processors take tiles of 4 in their place, in the same working
+    memory.
+
+    Without a tile floats may be multiplied `by_sums` of weights, in `tile_scratch` bytes, if any.
     """
 
     number: ClassVar[int] = 1
@@ -198,6 +200,7 @@ class Conv2D(Convolution):
     tile_threads: int = 1
     tuned_tile: int = 0
     tuned_threads: int = 1
+    by_sums: bool = False
     tile_scratch: int = field(default=0, metadata={UNSTORED: True})
 
     def loaded_inputs(self) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
 """Compute 3 x 3 convolutions after Winograd, where that is quicker and working memory is free.
 
-Other convolutions, and products with weights, get working memory where it is free too: for sums of
-weights, with which 64-bit ARM takes seven products in place of eight, after Strassen.
+Other convolutions, and products with weights, are made by sums of weights, with which 64-bit ARM
+takes seven products in place of eight, after Strassen. They get working memory where it is free,
+too.
 
 A convolution by tiles takes fewer multiplications and more working memory, which lies in the arena
 while the step runs and at no other time: in a gap that the plan has there anyway. So plans and
@@ -226,9 +227,9 @@ def with_tiles(
         gap = largest_gap(live(number), plan.heights[0])[1]
         top = align_up(max((end for _, end in live(number)), default=0), _ALIGNMENT)
         if not takes_tiles(program, step):
-            least, _ = _sums(program, step)
-            if 0 < least <= gap:
-                tiled_steps[number] = step.operator, least
+            least, useful = _sums(program, step)
+            if useful and least <= gap:
+                tiled_steps[number] = replace(step.operator, by_sums=True), least
             continue
         fitting = partial(_fitting, program, step, gap, most_bytes - top, kernels)
         chosen, needed = fitting(prefer(program, step))
@@ -249,11 +250,12 @@ def with_tiles(
         else:
             useful = _sums(program, step)[1]
         size = max(needed, min(align_up(useful, _ALIGNMENT), gap // _ALIGNMENT * _ALIGNMENT))
-        record = UsageRecord(
-            names.take(f"{step.name}/scratch"), size, number, number + 1, _ALIGNMENT,
-            memory=memory.name,
-        )  # fmt: skip
-        placed.append((record, offset))
+        if size:
+            record = UsageRecord(
+                names.take(f"{step.name}/scratch"), size, number, number + 1, _ALIGNMENT,
+                memory=memory.name,
+            )  # fmt: skip
+            placed.append((record, offset))
         if isinstance(operator, Conv2D):
             operator = _at_each_size(program, step, operator, size)
         steps[number] = replace(step, operator=replace(operator, tile_scratch=size))
@@ -417,12 +419,14 @@ def takes_tiles(program: Program, step: Step) -> bool:
 
 _MOST_SUM_BYTES = 5 << 19
 """Sums of weights that stay in the second cache."""
-_STACK_SUM_BYTES = 1 << 17
-"""Those that the kernel has room for by itself. Working memory, however little, tells it to."""
+_STACK_SUM_BYTES = 1 << 18
+"""Those that the kernel has room for by itself."""
 
 
 def _sums(program: Program, step: Step) -> tuple[int, int]:
-    """Return the bytes of sums of weights that are worth it, and the most of use; or zeros.
+    """Return the least working memory for sums of weights, and the most of use.
+
+    The most is 0 where they are not worth it.
 
     By instructions on ARM for four results, approximately, as counted: sums save an eighth of the
     multiply-adds. They take some for results, for weights, and for pixels, which are packed again
@@ -445,7 +449,7 @@ def _sums(program: Program, step: Step) -> tuple[int, int]:
     most = min(pairs, max(_MOST_SUM_BYTES // bytes_of_pair, 1))
     least = -(-pairs // parts)
     if least * bytes_of_pair <= _STACK_SUM_BYTES:
-        return _ALIGNMENT, most * bytes_of_pair
+        return 0, most * bytes_of_pair
     return (least * bytes_of_pair, most * bytes_of_pair) if least <= most else (0, 0)
 
 

@@ -29,7 +29,7 @@ constexpr std::size_t kColumns = kPairs * kPanel;
 // Sums of the filter that stay in the second cache, and those that lie on the stack where working
 // memory has no room for as many.
 constexpr std::size_t kMostBytes = 5 << 19;
-constexpr std::size_t kStackBytes = std::size_t{1} << 17;
+constexpr std::size_t kStackBytes = std::size_t{1} << 18;
 
 constexpr std::size_t kProducts = 7;
 constexpr std::size_t kSums = 4;  // of quarters of the filter

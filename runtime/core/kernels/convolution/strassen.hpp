@@ -12,7 +12,7 @@
 namespace arenite {
 
 // A convolution of one group whose working memory holds sums of panels of the filter; where it is
-// small, the stack does.
+// small, or there is none, the stack does.
 //
 // Source: S. Winograd's form of Strassen's algorithm, in D. E. Knuth, The Art of Computer
 // Programming, volume 2, 4.6.4. Two pixels of the result and two panels, one of each half of the
