@@ -18,6 +18,9 @@ namespace arenite {
 // Programming, volume 2, 4.6.4. Two pixels of the result and two panels, one of each half of the
 // outputs, are made from halves of the depth by seven products where there are eight. The sums of
 // the filter are made in each run, so that its weights are in memory once.
+//
+// Two levels would save 8 % of a layer of 512 inputs and outputs with 2.9 MB of sums, and lose as
+// much with an eighth of them, for which pixels are packed again and again.
 struct StrassenConvolution : Convolution {
   void* scratch;  // aligned to 64 bytes
   std::size_t scratch_bytes;
