@@ -1,4 +1,4 @@
-"""Layers by vectors, on an emulated Cortex-M55 and RISC-V, with every rounding."""
+"""Layers by vectors and DSP instructions, on emulated boards, with every rounding."""
 
 from collections.abc import Callable
 
@@ -8,14 +8,14 @@ pytest.importorskip("tflite_micro", reason="the extra 'tflm' is not installed")
 
 from dataclasses import replace
 
-from bench.boards.board import Board, board
+from bench.boards.board import LARGE_M3, Board, board
 from bench.boards.program import build, exported
 from bench.boards.run import joined, random_inputs, run, tflm_outputs
 from support.command import main
 from support.operator_models import S8, binary, conv, dense, depthwise
 from support.tflite_networks import hidden, tower
 
-M55, RVV = board("mps3-an547"), board("virt-rvv")
+M4, M55, RVV = board("mps2-an386"), board("mps3-an547"), board("virt-rvv")
 LONGER = replace(RVV, options=tuple(each.replace("=128", "=512") for each in RVV.options))
 RUNS = 3
 LAYERS: dict[str, Callable[[], bytes]] = {
@@ -33,6 +33,7 @@ LAYERS: dict[str, Callable[[], bytes]] = {
     "one pixel of a stride": lambda: conv(depth=(19, 13), window=(1, 1), stride=2),
     "several vectors of outputs": lambda: conv(depth=(4, 71), activation=3),
     "many outputs": lambda: conv(depth=(8, 130), window=(1, 1)),
+    "inputs left of a row": lambda: conv(depth=(3, 17), stride=2, activation=3),
     "results alike": lambda: conv(depth=(9, 8), extreme=True),
     "dense": dense,
     "depthwise": lambda: depthwise(depth=28),
@@ -45,6 +46,10 @@ LAYERS: dict[str, Callable[[], bytes]] = {
     "subtract": lambda: binary("SUB", S8, (2, 30), (2, 30)),
     "network of 16 bits": lambda: tower("int16"),
 }
+OF_DSP = (
+    "inputs left of a row", "wider than the image", "several vectors of outputs",
+    "depthwise of a stride", "depthwise, dilated",
+)  # fmt: skip
 OF_LONGER = ("window of long rows", "many outputs", "depthwise of several vectors", "subtract")
 
 
@@ -66,6 +71,7 @@ def require(target: Board) -> None:
     [
         *((target, name) for target in (M55, RVV) for name in LAYERS),
         *((LONGER, name) for name in OF_LONGER),
+        *((M4, name) for name in OF_DSP),
     ],
     ids=named,
 )
@@ -107,8 +113,9 @@ PAIRS = {
     ),
     "RISC-V, floats": (with_floats(RVV), board("virt")),
     "RISC-V, integers": (RVV, board("virt")),
+    "DSP": (M4, LARGE_M3),
 }  # fmt: skip
-"""Boards with vectors and the same without: of floats, or of integers alone."""
+"""Boards with vectors and the same without: of floats, or of integers alone; with DSP and without."""
 
 
 @pytest.mark.parametrize("targets", PAIRS)

@@ -12,6 +12,19 @@
    side by side, then those of the rest; those of a pair for four inputs in the order 0, 2, 1, 3.
    What the source's zero point adds to the sums of whole windows is in the bias. */
 
+/* Whether DSP instructions take several rows of a window at once: those that lie in equal steps. */
+#define ROWS_IN_STEPS (HAS_DSP && !ROW_TABLES && !SIZED_ROWS)
+
+/* The sums of eight outputs, what turns them into results, and where these go. */
+typedef struct {
+    int32_t sums[8];
+    results_s8 results;
+    int8_t *to;
+#if ROWS_IN_STEPS
+    int32_t rows, to_next_row;
+#endif
+} eight_outputs;
+
 /* Add the products of `count` inputs with the weights of one of `pairs` pairs of outputs to its two
    sums. */
 static inline void dot2(int32_t *sums, const int8_t *x, const int16_t *w, int32_t count,
@@ -40,19 +53,166 @@ static inline void dot2(int32_t *sums, const int8_t *x, const int16_t *w, int32_
 }
 
 #if HAS_DSP
-/* Inputs times a pair of outputs: `even` and `odd` have the inputs, `w` the weights. */
-#define TIMES_PAIR(both, one)              \
-    "ldr %[v], [%[w]], #4\n\t"             \
-    "smlad " both ", %[even], %[v], " both \
-    "\n\t"                                 \
-    "sxtb16 %[v], %[v]\n\t"                \
-    "smlad " one ", %[even], %[v], " one   \
-    "\n\t"                                 \
-    "ldr %[v], [%[w]], #4\n\t"             \
-    "smlad " both ", %[odd], %[v], " both  \
-    "\n\t"                                 \
-    "sxtb16 %[v], %[v]\n\t"                \
-    "smlad " one ", %[odd], %[v], " one "\n\t"
+/* Inputs times a pair of outputs: r3 and r12 have the inputs, the weights are `at` behind r2. Of
+   loads side by side a Cortex-M4 takes all but one in a cycle, and a Cortex-M7 makes products
+   beside signs. */
+#define TIMES_PAIR(both, one, at, behind, load, signs)                               \
+    "ldr lr, [r2, #" behind "]" load "\nldr r0, [r2, #" at "]" signs "\nsmlad " both \
+    ", r3, r0, " both                                                                \
+    "\nsxtb16 r0, r0"                                                                \
+    "\nsmlad " both ", r12, lr, " both                                               \
+    "\nsxtb16 lr, lr"                                                                \
+    "\nsmlad " one ", r3, r0, " one "\nsmlad " one ", r12, lr, " one "\n"
+/* The same with the next inputs. */
+#define TIMES_INPUTS(both, one, at, behind)                  \
+    TIMES_PAIR(both, one, at, behind, "\nldr r12, [r1], #4", \
+               "\nsxtb16 r3, r12\nsxtb16 r12, r12, ror #8")
+
+/* Whether sums of eight outputs become results before they leave the registers. */
+#define FINISHES_EIGHT (!HALVES_TO_EVEN && !SINGLE_ROUNDING)
+
+/* The results of a pair, as `doubled_result` makes them, whose factors and shifts are `at`. */
+#define FINISH_PAIR(both, one, bias, factor, other_bias, other_factor, at, other_at) \
+    "ldr r12, [r0, #" bias                                                           \
+    "]"                                                                              \
+    "\nldr lr, [r0, #" other_bias                                                    \
+    "]"                                                                              \
+    "\nsub " both ", " both ", " one "\nadd " one ", r12, " one                      \
+    ", lsl #1"                                                                       \
+    "\nadd " both ", lr, " both                                                      \
+    ", asr #7"                                                                       \
+    "\nldr r12, [r0, #" factor                                                       \
+    "]"                                                                              \
+    "\nldr lr, [r0, #" other_factor                                                  \
+    "]"                                                                              \
+    "\nsmmulr " one ", " one                                                         \
+    ", r12"                                                                          \
+    "\nsmmulr " both ", " both                                                       \
+    ", lr"                                                                           \
+    "\nldrb r12, [r1, #" at                                                          \
+    "]"                                                                              \
+    "\nldrb lr, [r1, #" other_at                                                     \
+    "]"                                                                              \
+    "\nadd " one ", " one ", " one                                                   \
+    ", asr #31"                                                                      \
+    "\nadd " both ", " both ", " both                                                \
+    ", asr #31"                                                                      \
+    "\nasr " one ", " one                                                            \
+    ", r12"                                                                          \
+    "\nasr " both ", " both                                                          \
+    ", lr"                                                                           \
+    "\nadd " one ", " one                                                            \
+    ", r2"                                                                           \
+    "\nadd " both ", " both                                                          \
+    ", r2"                                                                           \
+    "\nssat " one ", #8, " one                                                       \
+    ", asr #1"                                                                       \
+    "\nssat " both ", #8, " both                                                     \
+    ", asr #1"                                                                       \
+    "\nstrb " one ", [r3, #" at                                                      \
+    "]"                                                                              \
+    "\nstrb " both ", [r3, #" other_at "]\n"
+
+/* An input that is left times a pair of outputs, whose weights lie at a place. */
+#define TIMES_LEFT(both, one, place)    \
+    "ldrsh lr, [" place                 \
+    "]"                                 \
+    "\nsmlabb " both ", r12, lr, " both \
+    "\nsxtb lr, lr"                     \
+    "\nsmlabb " one ", r12, lr, " one "\n"
+
+/* Added to a number of inputs, `dot8` writes results in place of the sums. */
+#define FINISHED (-0x7fffffff - 1)
+
+/* Added to it, it takes as many in each of the `rows`. */
+#define IN_ROWS_OF 0x40000000
+
+/* Add the products of `count` inputs with the weights of four pairs of outputs to their sums, which
+   are those of `eight_outputs`. The loop has as many numbers as the processor has registers, so its
+   order is not left to the compiler. */
+static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, int32_t count)
+{
+    /* r4 to r11 have the sums, and the stack where they are, the number of inputs and the end of
+       the weights. r7 may hold the frame, so it is kept by hand. */
+    register int32_t *kept __asm__("r0") = sums;
+    register const int8_t *from __asm__("r1") = x;
+    register const int16_t *weights __asm__("r2") = w;
+    register int32_t inputs __asm__("r3") = count;
+    __asm__ volatile(
+        "push {r0, r3, r7, lr}\n"
+        "ldm r0, {r4-r11}\n"
+        "0:\n"
+        "bic r12, r3, #3\n"
+        "add lr, r2, r12, lsl #3\n"
+        "str lr, [sp, #12]\n"
+        "cmp r2, lr\n"
+        "beq 3f\n"
+        "tst r3, #4\n"
+        "beq 1f\n"
+        "sub r2, r2, #32\n"
+        "b 2f\n"
+        "1:\n"
+        TIMES_INPUTS("r4", "r5", "0", "4")
+            TIMES_PAIR("r6", "r7", "8", "12", "", "") TIMES_PAIR("r8", "r9", "16", "20", "", "")
+                TIMES_PAIR("r10", "r11", "24", "28", "", "")
+        "2:\n"
+        TIMES_INPUTS("r4", "r5", "32", "36")
+            TIMES_PAIR("r6", "r7", "40", "44", "", "") TIMES_PAIR("r8", "r9", "48", "52", "", "")
+                TIMES_PAIR("r10", "r11", "56", "60", "", "")
+        "ldr r0, [sp, #12]\n"
+        "add r2, r2, #64\n"
+        "cmp r2, r0\n"
+        "bne 1b\n"
+        "3:\n"
+        "ldr r3, [sp, #4]\n"
+        "ands r3, r3, #3\n"
+        "beq 5f\n"
+        "lsl r0, r3, #1\n"
+        "4:\n"
+        "ldrsb r12, [r1], #1\n" TIMES_LEFT("r4", "r5", "r2") TIMES_LEFT("r6", "r7", "r2, r0")
+        "add lr, r2, r0, lsl #1\n" TIMES_LEFT("r8", "r9", "lr")
+        "add lr, r2, r0, lsl #1\n" TIMES_LEFT("r10", "r11", "lr, r0")
+        "add r2, r2, #2\n"
+        "subs r3, r3, #1\n"
+        "bne 4b\n"
+        "add r2, r2, r0, lsl #1\n"
+        "add r2, r2, r0\n"
+        "5:\n"
+#if ROWS_IN_STEPS
+        "ldr r3, [sp, #4]\n"
+        "tst r3, #0x40000000\n"
+        "beq 6f\n"
+        "ldr r12, [sp]\n"
+        "ldr r0, [r12, #48]\n"
+        "ldr lr, [r12, #52]\n"
+        "subs r0, r0, #1\n"
+        "str r0, [r12, #48]\n"
+        "add r1, r1, lr\n"
+        "bne 0b\n"
+        "6:\n"
+#endif
+#if FINISHES_EIGHT
+        "ldr r12, [sp]\n"
+        "ldr r3, [sp, #4]\n"
+        "cmp r3, #0\n"
+        "bge 7f\n"
+        "add r12, r12, #32\n"
+        "ldm r12, {r0, r1, r2, r3}\n"
+        FINISH_PAIR("r4", "r5", "0", "4", "8", "12", "0", "1")
+        FINISH_PAIR("r6", "r7", "16", "20", "24", "28", "2", "3")
+        FINISH_PAIR("r8", "r9", "32", "36", "40", "44", "4", "5")
+        FINISH_PAIR("r10", "r11", "48", "52", "56", "60", "6", "7")
+        "b 8f\n"
+        "7:\n"
+#endif
+        "ldr r0, [sp]\n"
+        "stm r0, {r4-r11}\n"
+        "8:\n"
+        "pop {r0, r3, r7, lr}"
+        : "+r"(kept), "+r"(from), "+r"(weights), "+r"(inputs)
+        :
+        : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
+}
 #elif FEW_SIGNS
 /* Add the products of an input with the weights of a pair to its sums. */
 #define ADD_LANES(both, one, w)   \
@@ -100,34 +260,29 @@ static inline void dot_of_pairs(int32_t *sums, const int8_t *x, const int16_t *w
 }
 #endif
 
+/* The same with some pairs of outputs. */
+static NOT_INLINED void add_pairs(int32_t *sums, const int8_t *x, const int16_t *w, int32_t count,
+                                  int32_t pairs)
+{
+    for (int32_t pair = 0; pair < pairs; ++pair)
+        dot2(sums + 2 * pair, x, w, count, pair, pairs);
+}
+
+#if !HAS_DSP
 /* The same with four pairs of outputs. The loop has as many numbers as the processor has registers,
    so its order is not left to the compiler. */
 static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, int32_t count)
 {
-#if HAS_DSP || FEW_SIGNS
+#if FEW_SIGNS
     int32_t a = sums[0], b = sums[1], c = sums[2], d = sums[3];
     int32_t e = sums[4], f = sums[5], g = sums[6], h = sums[7];
     for (const int16_t *const end = w + 4 * (count & ~3); w < end;) {
-#if HAS_DSP
-        uint32_t even, odd, v;
-        __asm__(
-            "ldr %[odd], [%[x]], #4\n\t"
-            "sxtb16 %[even], %[odd]\n\t"
-            "sxtb16 %[odd], %[odd], ror #8\n\t" TIMES_PAIR("%[a]", "%[b]")
-                TIMES_PAIR("%[c]", "%[d]") TIMES_PAIR("%[e]", "%[f]") TIMES_PAIR("%[g]", "%[h]")
-            : [x] "+r"(x), [w] "+r"(w), [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d),
-              [e] "+r"(e), [f] "+r"(f), [g] "+r"(g), [h] "+r"(h), [even] "=&r"(even),
-              [odd] "=&r"(odd), [v] "=&r"(v)
-            :
-            : "memory");
-#else
         ADD_INPUT(x, w);
         ADD_INPUT(x + 2, w + 1);
         ADD_INPUT(x + 1, w + 2);
         ADD_INPUT(x + 3, w + 3);
         w += 16;
         x += 4;
-#endif
     }
     sums[0] = a;
     sums[1] = b;
@@ -150,17 +305,16 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
     for (int32_t pair = 0; pair < 4; ++pair)
         dot2(sums + 2 * pair, x, w, count, pair, 4);
 }
+#endif
 
 /* Add the products of `count` inputs with the weights of some pairs of outputs to their sums. */
-static NOT_INLINED void add_run(int32_t *sums, const int8_t *x, const int16_t *w, int32_t count,
-                                int32_t pairs)
+static inline void add_run(int32_t *sums, const int8_t *x, const int16_t *w, int32_t count,
+                           int32_t pairs)
 {
-    if (pairs == 4) {
+    if (pairs == 4)
         dot8(sums, x, w, count);
-        return;
-    }
-    for (int32_t pair = 0; pair < pairs; ++pair)
-        dot2(sums + 2 * pair, x, w, count, pair, pairs);
+    else
+        add_pairs(sums, x, w, count, pairs);
 }
 
 static inline void begin_pairs(int32_t *sums)
@@ -169,45 +323,70 @@ static inline void begin_pairs(int32_t *sums)
 }
 
 /* Write the results of some pairs of outputs; by now every input of them has been read. */
-static NOT_INLINED int8_t *finish_pairs(int8_t *to, int32_t *sums, const conv_layer *k,
-                                        results_s8 *results, int32_t outputs)
+static NOT_INLINED void finish_pairs(eight_outputs *o, const conv_layer *k, int32_t outputs)
 {
-    results_s8 r = *results;
+    results_s8 r = o->results;
+    const int32_t *sums = o->sums;
+    int8_t *to = o->to;
     for (int32_t rest = outputs; rest > 1; rest -= 2, sums += 2, to += 2) {
         const int32_t both = sums[0], one = LOWERED(sums[1]);
-        to[0] = (int8_t)next_result(&r, 2 * one);
-        to[1] = (int8_t)next_result(&r, (both - one) >> 7);
+        next_pair(&r, to, 2 * one, (both - one) >> 7);
     }
     if (outputs & 1)
         *to++ = (int8_t)next_result(&r, 2 * LOWERED(sums[1]));
-    *results = r;
+    o->results = r;
+    o->to = to;
     if (is_narrow(k))
         clamp_results(k, to - outputs, outputs);
-    return to;
 }
+
+#if HAS_DSP && FINISHES_EIGHT
+/* Write the results of eight outputs, to whose sums the products of `count` inputs are added before
+   that. */
+static inline void finish_eight(eight_outputs *o, const conv_layer *k, const int8_t *x,
+                                const int16_t *w, int32_t count)
+{
+    dot8(o->sums, x, w, count + FINISHED);
+    o->results.scales += 16;
+    o->results.shifts += 8;
+    o->to += 8;
+    if (is_narrow(k))
+        clamp_results(k, o->to - 8, 8);
+}
+#endif
 
 /* The results of a window whose inputs lie side by side. */
 static inline int8_t *results_of_run(int8_t *to, const int8_t *x, const conv_layer *k, int32_t run)
 {
     const int16_t *w = (const int16_t *)k->filter;
-    results_s8 results = results_of(k);
+    eight_outputs o;
+    o.results = results_of(k);
+    o.to = to;
     for (int32_t rest = k->out_depth; rest > 0; rest -= 8) {
-        const int32_t outputs = rest < 8 ? rest : 8, pairs = (outputs + 1) / 2;
-        int32_t sums[8];
-        begin_pairs(sums);
-        add_run(sums, x, w, run, pairs);
-        to = finish_pairs(to, sums, k, &results, outputs);
+        const int32_t pairs = rest < 8 ? (rest + 1) / 2 : 4;
+        begin_pairs(o.sums);
+#if HAS_DSP && FINISHES_EIGHT
+        if (rest >= 8) {
+            finish_eight(&o, k, x, w, run);
+            w += run * pairs;
+            continue;
+        }
+#endif
+        add_run(o.sums, x, w, run, pairs);
+        finish_pairs(&o, k, rest < 8 ? rest : 8);
         w += run * pairs;
     }
-    return to;
+    return o.to;
 }
 
 /* Add the products of a row of the window, of which the inputs [before, behind) lie in the image;
    `from` is where those outside would be. */
-static void add_border(int32_t *sums, const int8_t *from, const int16_t *w, int32_t run,
-                       int32_t before, int32_t behind, const conv_layer *k, int32_t pairs)
+static NOT_INLINED void add_border(int32_t *sums, const int8_t *from, const int16_t *w,
+                                   int32_t before, int32_t behind, const conv_layer *k,
+                                   int32_t pairs)
 {
     int8_t part[24];
+    const int32_t run = k->kernel_x * k->depth;
     const int8_t zero = (int8_t)-k->in_offset;
     const int is_whole = k->depth % 4 != 0;
     for (int32_t start = 0, end = 0; start < run; start = end) {
@@ -230,23 +409,40 @@ static inline int8_t *results_of_window(int8_t *to, const conv_layer *k, in_rows
 {
     const int32_t run = k->kernel_x * k->depth;
     const int16_t *w = (const int16_t *)k->filter;
-    results_s8 results = results_of(k);
+    eight_outputs o;
+    o.results = results_of(k);
+    o.to = to;
+#if ROWS_IN_STEPS
+    o.to_next_row = k->dilation_y * in.stride - run;
+#endif
     for (int32_t rest = k->out_depth; rest > 0; rest -= 8) {
-        const int32_t outputs = rest < 8 ? rest : 8, pairs = (outputs + 1) / 2;
-        int32_t sums[8];
-        begin_pairs(sums);
-        for (int32_t row = 0; row < k->kernel_y; ++row, w += run * pairs) {
+        const int32_t pairs = rest < 8 ? (rest + 1) / 2 : 4;
+        begin_pairs(o.sums);
+        for (int32_t row = 0, taken = 1; row < k->kernel_y;
+             row += taken, w += taken * run * pairs) {
+            taken = 1;
             if (row < at->rows.first || row >= at->rows.end)
-                add_border(sums, NULL, w, run, run, run, k, pairs);
+                add_border(o.sums, NULL, w, run, run, k, pairs);
             else if (at->behind - at->before < run)
-                add_border(sums, window_row(k, in, at, row), w, run, at->before, at->behind, k,
-                           pairs);
+                add_border(o.sums, window_row(k, in, at, row), w, at->before, at->behind, k, pairs);
+#if ROWS_IN_STEPS
+            else if (pairs == 4) {
+                o.rows = taken = at->rows.end - row;
+                dot8(o.sums, window_row(k, in, at, row), w, run + IN_ROWS_OF);
+            }
+#endif
             else
-                add_run(sums, window_row(k, in, at, row), w, run, pairs);
+                add_run(o.sums, window_row(k, in, at, row), w, run, pairs);
         }
-        to = finish_pairs(to, sums, k, &results, outputs);
+#if HAS_DSP && FINISHES_EIGHT
+        if (rest >= 8) {
+            finish_eight(&o, k, NULL, w, 0);
+            continue;
+        }
+#endif
+        finish_pairs(&o, k, rest < 8 ? rest : 8);
     }
-    return to;
+    return o.to;
 }
 #endif
 

@@ -6,6 +6,9 @@
 #include "depthwise_mve_s8.h"
 #include "depthwise_rvv_s8.h"
 
+/* Whether small windows have a function of their own. */
+#define HAS_SMALL (HAS_DSP && !HAS_MVE)
+
 #if !HAS_MVE && !HAS_RVV
 /* The sums of four channels. */
 typedef struct {
@@ -19,26 +22,27 @@ static inline four_sums no_sums(void)
     return s;
 }
 
-/* Products of four channels with their weights, which `w` has behind; inputs are at `from`. */
 #if HAS_DSP
-#define TIMES_FOUR(from)                \
-    "ldr %[x], " from                   \
-    "\n\tldr %[v], [%[w]], #4\n\t"      \
-    "sxtb16 %[t], %[x]\n\t"             \
+/* Products of four channels, which are at `from`, with their weights; `w` is behind these. Loads
+   lie side by side, and signs beside products, so that a Cortex-M7 makes two at once. */
+#define TIMES_FOUR(from, load)          \
+    "ldr %[v], [%[w]], #4\n\t"          \
+    "ldr %[x], " from "\n\t" load       \
     "sxtb16 %[u], %[v]\n\t"             \
-    "smlabb %[a], %[t], %[u], %[a]\n\t" \
-    "smlatt %[c], %[t], %[u], %[c]\n\t" \
+    "sxtb16 %[t], %[x]\n\t"             \
     "sxtb16 %[x], %[x], ror #8\n\t"     \
+    "smlabb %[a], %[t], %[u], %[a]\n\t" \
     "sxtb16 %[v], %[v], ror #8\n\t"     \
-    "smlabb %[b], %[x], %[v], %[b]\n\t" \
-    "smlatt %[d], %[x], %[v], %[d]\n\t"
+    "smlatt %[c], %[t], %[u], %[c]\n\t" \
+    "smlatt %[d], %[x], %[v], %[d]\n\t" \
+    "smlabb %[b], %[x], %[v], %[b]\n\t"
 #endif
 
 static inline const int8_t *add_four(four_sums *s, const int8_t *from, const int8_t *w)
 {
 #if HAS_DSP
     uint32_t x, v, t, u;
-    __asm__(TIMES_FOUR("[%[from]]")
+    __asm__(TIMES_FOUR("[%[from]]", "")
             : [w] "+r"(w), [a] "+r"(s->a), [b] "+r"(s->b), [c] "+r"(s->c), [d] "+r"(s->d),
               [x] "=&r"(x), [v] "=&r"(v), [t] "=&r"(t), [u] "=&r"(u)
             : [from] "r"(from)
@@ -55,25 +59,90 @@ static inline const int8_t *add_four(four_sums *s, const int8_t *from, const int
 #endif
 }
 
+#if HAS_DSP
+/* The same for three taps, `step` apart, of each row up to one that is null; their first taps are
+   `left` behind where rows begin. */
+static inline void add_rows(four_sums *s, const int8_t *const *rows, int32_t left, int32_t step,
+                            const int8_t **w)
+{
+    uint32_t x, v, t, u;
+    const int8_t *from;
+    __asm__("ldr %[from], [%[rows]]\n"
+            "1:\n\t"
+            "add %[from], %[from], %[left]\n\t" TIMES_FOUR("[%[from]]", "")
+                TIMES_FOUR("[%[from], %[step]]", "")
+                    TIMES_FOUR("[%[from], %[step], lsl #1]", "ldr %[from], [%[rows], #4]!\n\t")
+            "cmp %[from], #0\n\t"
+            "bne 1b"
+            : [rows] "+r"(rows), [w] "+r"(*w), [a] "+r"(s->a), [b] "+r"(s->b), [c] "+r"(s->c),
+              [d] "+r"(s->d), [x] "=&r"(x), [v] "=&r"(v), [t] "=&r"(t), [u] "=&r"(u),
+              [from] "=&r"(from)
+            : [left] "r"(left), [step] "r"(step)
+            : "cc", "memory");
+}
+#else
 /* The same for three taps, whose inputs are `step` apart. */
 static inline const int8_t *add_three_fours(four_sums *s, const int8_t *from, int32_t step,
                                             const int8_t *w)
 {
-#if HAS_DSP
-    uint32_t x, v, t, u;
-    __asm__(TIMES_FOUR("[%[from]]") TIMES_FOUR("[%[from], %[step]]")
-                TIMES_FOUR("[%[from], %[step], lsl #1]")
-            : [w] "+r"(w), [a] "+r"(s->a), [b] "+r"(s->b), [c] "+r"(s->c), [d] "+r"(s->d),
-              [x] "=&r"(x), [v] "=&r"(v), [t] "=&r"(t), [u] "=&r"(u)
-            : [from] "r"(from), [step] "r"(step)
-            : "memory");
-    return w;
-#else
     w = add_four(s, from, w);
     w = add_four(s, from + step, w);
     return add_four(s, from + 2 * step, w);
-#endif
 }
+#endif
+
+#if HAS_DSP
+/* Three taps a row, and up to as many rows. */
+static inline int is_small(const conv_layer *k)
+{
+    return k->kernel_x == 3 && k->kernel_y <= 3;
+}
+
+/* Copy the taps in the image of four channels to their places among those of a window. */
+static inline void gather_taps(int8_t *part, const conv_layer *k, const depthwise_window *at,
+                               int32_t channel)
+{
+    const int32_t step = k->dilation_x * k->depth, first = at->columns.first;
+    for (int32_t row = 0; row < k->kernel_y; ++row) {
+        const int8_t *x = at->rows[row];
+        if (x == NULL)
+            continue;
+        x += at->left + channel + first * step;
+        for (int32_t i = first; i < at->columns.end; ++i, x += step)
+            memcpy(part + 12 * row + 4 * i, x, 4);
+    }
+}
+
+/* One pixel of a small window. At a border of the image its taps are gathered. */
+static NOT_INLINED void small_pixel(const conv_layer *k, depthwise_window *at, int8_t *to)
+{
+    int8_t part[36];
+    const int8_t *const *rows = at->rows;
+    const int8_t *w = (const int8_t *)k->filter;
+    int32_t step = k->dilation_x * k->depth, left = at->left;
+    results_s8 r = results_of(k);
+    if (rows[0] == NULL || rows[k->kernel_y - 1] == NULL ||
+        at->columns.end - at->columns.first < 3) {
+        memset(part, -k->in_offset, sizeof part);
+        for (int32_t row = 0; row < 3; ++row)
+            at->rows[4 + row] = row < k->kernel_y ? part + 12 * row : NULL;
+        at->rows[7] = NULL;
+        rows = at->rows + 4;
+        step = 4;
+        left = 0;
+    }
+    for (int32_t channel = 0; channel < k->depth; channel += 4, to += 4) {
+        four_sums s = no_sums();
+        if (rows != at->rows)
+            gather_taps(part, k, at, channel);
+        add_rows(&s, rows, rows == at->rows ? left + channel : 0, step, &w);
+        next_pair(&r, to, 2 * s.a, 2 * s.b);
+        next_pair(&r, to + 2, 2 * s.c, 2 * s.d);
+        if (is_narrow(k))
+            clamp_results(k, to, 4);
+    }
+}
+#endif
 
 /* One pixel. */
 static NOT_INLINED void depthwise_pixel(const conv_layer *k, const depthwise_window *at, int8_t *to)
@@ -82,7 +151,9 @@ static NOT_INLINED void depthwise_pixel(const conv_layer *k, const depthwise_win
     const int8_t zero = (int8_t)-k->in_offset;
     const int8_t zeros[4] = {zero, zero, zero, zero};
     const taps columns = at->columns;
+#if !HAS_DSP
     const int is_whole = columns.end - columns.first == width;
+#endif
     const int8_t *w = (const int8_t *)k->filter;
     results_s8 r = results_of(k);
     for (int32_t channel = 0; channel < k->depth; channel += 4, to += 4) {
@@ -90,17 +161,17 @@ static NOT_INLINED void depthwise_pixel(const conv_layer *k, const depthwise_win
         for (const int8_t *const *row = at->rows; row < at->rows + k->kernel_y; ++row) {
             const int8_t *x = *row == NULL ? zeros : *row + at->left + channel;
             const int32_t apart = *row == NULL ? 0 : step;
+#if !HAS_DSP
             if (width == 3 && (is_whole || apart == 0)) {
                 w = add_three_fours(&s, x, apart, w);
                 continue;
             }
+#endif
             for (int32_t i = 0; i < width; ++i, x += apart)
                 w = add_four(&s, i < columns.first || i >= columns.end ? zeros : x, w);
         }
-        to[0] = (int8_t)next_result(&r, 2 * LOWERED(s.a));
-        to[1] = (int8_t)next_result(&r, 2 * LOWERED(s.b));
-        to[2] = (int8_t)next_result(&r, 2 * LOWERED(s.c));
-        to[3] = (int8_t)next_result(&r, 2 * LOWERED(s.d));
+        next_pair(&r, to, 2 * LOWERED(s.a), 2 * LOWERED(s.b));
+        next_pair(&r, to + 2, 2 * LOWERED(s.c), 2 * LOWERED(s.d));
         if (is_narrow(k))
             clamp_results(k, to, 4);
     }
@@ -129,12 +200,22 @@ KERNEL depthwise_fours_s8(const conv_layer *k, in_rows in, out_rows out, int32_t
             if (row >= rows.first && row < rows.end)
                 at.rows[row] = (const int8_t *)in_row(in, top + row * k->dilation_y);
         }
+#if HAS_SMALL
+        if (is_small(k))
+            at.rows[k->kernel_y] = NULL;
+#endif
         for (int32_t x = 0; x < k->out_width; ++x, to += k->depth) {
             const int32_t left = x * k->stride_x - k->left;
             at.left = left * k->depth;
             at.columns = taps_inside(left, k->dilation_x, k->kernel_x, k->width);
 #if HAS_MVE
             find_taps(&at, k, 0);
+#endif
+#if HAS_SMALL
+            if (is_small(k)) {
+                small_pixel(k, &at, to);
+                continue;
+            }
 #endif
             depthwise_pixel(k, &at, to);
         }

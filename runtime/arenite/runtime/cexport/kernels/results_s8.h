@@ -169,6 +169,44 @@ static inline int32_t next_result(results_s8 *r, int32_t doubled_sum)
     return saturated_half(doubled_result(sum, factor, shift) + r->doubled_zero);
 }
 
+/* Write the results of the next two outputs, from twice their sums. */
+static inline void next_pair(results_s8 *r, int8_t *to, int32_t first, int32_t second)
+{
+#if HAS_DSP && !HALVES_TO_EVEN && !SINGLE_ROUNDING
+    /* As `doubled_result`, with the steps of both beside each other, and loads side by side. */
+    int32_t factor, other, bias, shift;
+    __asm__(
+        "ldr %[factor], [%[scales], #4]\n\t"
+        "ldr %[other], [%[scales], #12]\n\t"
+        "ldr %[bias], [%[scales], #8]\n\t"
+        "ldrh %[shift], [%[shifts]], #2\n\t"
+        "add %[second], %[second], %[bias]\n\t"
+        "ldr %[bias], [%[scales]], #16\n\t"
+        "smmulr %[second], %[second], %[other]\n\t"
+        "add %[first], %[first], %[bias]\n\t"
+        "smmulr %[first], %[first], %[factor]\n\t"
+        "lsr %[other], %[shift], #8\n\t"
+        "add %[second], %[second], %[second], asr #31\n\t"
+        "add %[first], %[first], %[first], asr #31\n\t"
+        "asr %[second], %[second], %[other]\n\t"
+        "asr %[first], %[first], %[shift]\n\t"
+        "add %[second], %[second], %[zero]\n\t"
+        "add %[first], %[first], %[zero]\n\t"
+        "ssat %[second], #8, %[second], asr #1\n\t"
+        "ssat %[first], #8, %[first], asr #1"
+        : [first] "+r"(first), [second] "+r"(second), [scales] "+r"(r->scales),
+          [shifts] "+r"(r->shifts), [factor] "=&r"(factor), [other] "=&r"(other),
+          [bias] "=&r"(bias), [shift] "=&r"(shift)
+        : [zero] "r"(r->doubled_zero)
+        : "memory");
+    to[0] = (int8_t)first;
+    to[1] = (int8_t)second;
+#else
+    to[0] = (int8_t)next_result(r, first);
+    to[1] = (int8_t)next_result(r, second);
+#endif
+}
+
 static inline int is_narrow(const conv_layer *k)
 {
     return k->low > -128 || k->high < 127;
