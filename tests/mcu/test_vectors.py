@@ -115,7 +115,7 @@ PAIRS = {
     "RISC-V, integers": (RVV, board("virt")),
     "DSP": (M4, LARGE_M3),
 }  # fmt: skip
-"""Boards with vectors and the same without: of floats, or of integers alone; with DSP and without."""
+"""Boards with vectors, of floats or integers alone, or DSP instructions, and the same without."""
 
 
 @pytest.mark.parametrize("targets", PAIRS)
