@@ -31,7 +31,7 @@ from support.shared_material import shared
 
 STACK = 512
 """Bytes of stack that a model may take."""
-TEXT = 8 << 10
+TEXT = 9 << 10
 """Bytes of instructions that a model may take."""
 RUNS = 3
 TRAINED_RUNS = 10
