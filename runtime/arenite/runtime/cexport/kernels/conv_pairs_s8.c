@@ -56,70 +56,51 @@ static inline void dot2(int32_t *sums, const int8_t *x, const int16_t *w, int32_
 /* Inputs times a pair of outputs: r3 and r12 have the inputs, the weights are `at` behind r2. Of
    loads side by side a Cortex-M4 takes all but one in a cycle, and a Cortex-M7 makes products
    beside signs. */
-#define TIMES_PAIR(both, one, at, behind, load, signs)                               \
-    "ldr lr, [r2, #" behind "]" load "\nldr r0, [r2, #" at "]" signs "\nsmlad " both \
-    ", r3, r0, " both                                                                \
-    "\nsxtb16 r0, r0"                                                                \
-    "\nsmlad " both ", r12, lr, " both                                               \
-    "\nsxtb16 lr, lr"                                                                \
-    "\nsmlad " one ", r3, r0, " one "\nsmlad " one ", r12, lr, " one "\n"
+#define TIMES_PAIR(both, one, at, behind, load, signs)                             \
+    "ldr lr, [r2, #" behind "];" load "ldr r0, [r2, #" at "];" signs "smlad " both \
+    ", r3, r0, " both                                                              \
+    "; sxtb16 r0, r0;"                                                             \
+    "smlad " both ", r12, lr, " both                                               \
+    "; sxtb16 lr, lr;"                                                             \
+    "smlad " one ", r3, r0, " one "; smlad " one ", r12, lr, " one ";"
+
 /* The same with the next inputs. */
-#define TIMES_INPUTS(both, one, at, behind)                  \
-    TIMES_PAIR(both, one, at, behind, "\nldr r12, [r1], #4", \
-               "\nsxtb16 r3, r12\nsxtb16 r12, r12, ror #8")
+#define TIMES_INPUTS(both, one, at, behind)                 \
+    TIMES_PAIR(both, one, at, behind, "ldr r12, [r1], #4;", \
+               "sxtb16 r3, r12; sxtb16 r12, r12, ror #8;")
+
+/* An input that is left times a pair of outputs, whose weights lie at a place. */
+#define TIMES_LEFT(both, one, place)                         \
+    "ldrsh lr, [" place "]; smlabb " both ", r12, lr, " both \
+    "; sxtb lr, lr;"                                         \
+    "smlabb " one ", r12, lr, " one ";"
 
 /* Whether sums of eight outputs become results before they leave the registers. */
 #define FINISHES_EIGHT (!HALVES_TO_EVEN && !SINGLE_ROUNDING)
 
 /* The results of a pair, as `doubled_result` makes them, whose factors and shifts are `at`. */
 #define FINISH_PAIR(both, one, bias, factor, other_bias, other_factor, at, other_at) \
-    "ldr r12, [r0, #" bias                                                           \
-    "]"                                                                              \
-    "\nldr lr, [r0, #" other_bias                                                    \
-    "]"                                                                              \
-    "\nsub " both ", " both ", " one "\nadd " one ", r12, " one                      \
-    ", lsl #1"                                                                       \
-    "\nadd " both ", lr, " both                                                      \
-    ", asr #7"                                                                       \
-    "\nldr r12, [r0, #" factor                                                       \
-    "]"                                                                              \
-    "\nldr lr, [r0, #" other_factor                                                  \
-    "]"                                                                              \
-    "\nsmmulr " one ", " one                                                         \
-    ", r12"                                                                          \
-    "\nsmmulr " both ", " both                                                       \
-    ", lr"                                                                           \
-    "\nldrb r12, [r1, #" at                                                          \
-    "]"                                                                              \
-    "\nldrb lr, [r1, #" other_at                                                     \
-    "]"                                                                              \
-    "\nadd " one ", " one ", " one                                                   \
-    ", asr #31"                                                                      \
-    "\nadd " both ", " both ", " both                                                \
-    ", asr #31"                                                                      \
-    "\nasr " one ", " one                                                            \
-    ", r12"                                                                          \
-    "\nasr " both ", " both                                                          \
-    ", lr"                                                                           \
-    "\nadd " one ", " one                                                            \
-    ", r2"                                                                           \
-    "\nadd " both ", " both                                                          \
-    ", r2"                                                                           \
-    "\nssat " one ", #8, " one                                                       \
-    ", asr #1"                                                                       \
-    "\nssat " both ", #8, " both                                                     \
-    ", asr #1"                                                                       \
-    "\nstrb " one ", [r3, #" at                                                      \
-    "]"                                                                              \
-    "\nstrb " both ", [r3, #" other_at "]\n"
-
-/* An input that is left times a pair of outputs, whose weights lie at a place. */
-#define TIMES_LEFT(both, one, place)    \
-    "ldrsh lr, [" place                 \
-    "]"                                 \
-    "\nsmlabb " both ", r12, lr, " both \
-    "\nsxtb lr, lr"                     \
-    "\nsmlabb " one ", r12, lr, " one "\n"
+    "ldr r12, [r0, #" bias "]; ldr lr, [r0, #" other_bias                            \
+    "];"                                                                             \
+    "sub " both ", " both ", " one                                                   \
+    ";"                                                                              \
+    "add " one ", r12, " one ", lsl #1; add " both ", lr, " both                     \
+    ", asr #7;"                                                                      \
+    "ldr r12, [r0, #" factor "]; ldr lr, [r0, #" other_factor                        \
+    "];"                                                                             \
+    "smmulr " one ", " one ", r12; smmulr " both ", " both                           \
+    ", lr;"                                                                          \
+    "ldrb r12, [r1, #" at "]; ldrb lr, [r1, #" other_at                              \
+    "];"                                                                             \
+    "add " one ", " one ", " one ", asr #31; add " both ", " both ", " both          \
+    ", asr #31;"                                                                     \
+    "asr " one ", " one ", r12; asr " both ", " both                                 \
+    ", lr;"                                                                          \
+    "add " one ", " one ", r2; add " both ", " both                                  \
+    ", r2;"                                                                          \
+    "ssat " one ", #8, " one ", asr #1; ssat " both ", #8, " both                    \
+    ", asr #1;"                                                                      \
+    "strb " one ", [r3, #" at "]; strb " both ", [r3, #" other_at "];"
 
 /* Added to a number of inputs, `dot8` writes results in place of the sums. */
 #define FINISHED (-0x7fffffff - 1)
@@ -141,7 +122,7 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
     __asm__ volatile(
         "push {r0, r3, r7, lr}\n"
         "ldm r0, {r4-r11}\n"
-        "0:\n"
+        "0:\n" /* A row. */
         "bic r12, r3, #3\n"
         "add lr, r2, r12, lsl #3\n"
         "str lr, [sp, #12]\n"
@@ -151,14 +132,16 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
         "beq 1f\n"
         "sub r2, r2, #32\n"
         "b 2f\n"
-        "1:\n"
+        "1:\n" /* Eight inputs, of which the first four may be left out once. */
         TIMES_INPUTS("r4", "r5", "0", "4")
-            TIMES_PAIR("r6", "r7", "8", "12", "", "") TIMES_PAIR("r8", "r9", "16", "20", "", "")
-                TIMES_PAIR("r10", "r11", "24", "28", "", "")
+        TIMES_PAIR("r6", "r7", "8", "12", "", "")
+        TIMES_PAIR("r8", "r9", "16", "20", "", "")
+        TIMES_PAIR("r10", "r11", "24", "28", "", "")
         "2:\n"
         TIMES_INPUTS("r4", "r5", "32", "36")
-            TIMES_PAIR("r6", "r7", "40", "44", "", "") TIMES_PAIR("r8", "r9", "48", "52", "", "")
-                TIMES_PAIR("r10", "r11", "56", "60", "", "")
+        TIMES_PAIR("r6", "r7", "40", "44", "", "")
+        TIMES_PAIR("r8", "r9", "48", "52", "", "")
+        TIMES_PAIR("r10", "r11", "56", "60", "", "")
         "ldr r0, [sp, #12]\n"
         "add r2, r2, #64\n"
         "cmp r2, r0\n"
@@ -168,10 +151,14 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
         "ands r3, r3, #3\n"
         "beq 5f\n"
         "lsl r0, r3, #1\n"
-        "4:\n"
-        "ldrsb r12, [r1], #1\n" TIMES_LEFT("r4", "r5", "r2") TIMES_LEFT("r6", "r7", "r2, r0")
-        "add lr, r2, r0, lsl #1\n" TIMES_LEFT("r8", "r9", "lr")
-        "add lr, r2, r0, lsl #1\n" TIMES_LEFT("r10", "r11", "lr, r0")
+        "4:\n" /* An input that is left. */
+        "ldrsb r12, [r1], #1\n"
+        TIMES_LEFT("r4", "r5", "r2")
+        TIMES_LEFT("r6", "r7", "r2, r0")
+        "add lr, r2, r0, lsl #1\n"
+        TIMES_LEFT("r8", "r9", "lr")
+        "add lr, r2, r0, lsl #1\n"
+        TIMES_LEFT("r10", "r11", "lr, r0")
         "add r2, r2, #2\n"
         "subs r3, r3, #1\n"
         "bne 4b\n"
@@ -180,13 +167,13 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
         "5:\n"
 #if ROWS_IN_STEPS
         "ldr r3, [sp, #4]\n"
-        "tst r3, #0x40000000\n"
+        "tst r3, %[in_rows]\n"
         "beq 6f\n"
         "ldr r12, [sp]\n"
-        "ldr r0, [r12, #48]\n"
-        "ldr lr, [r12, #52]\n"
+        "ldr r0, [r12, %[rows]]\n"
+        "ldr lr, [r12, %[to_next_row]]\n"
         "subs r0, r0, #1\n"
-        "str r0, [r12, #48]\n"
+        "str r0, [r12, %[rows]]\n"
         "add r1, r1, lr\n"
         "bne 0b\n"
         "6:\n"
@@ -196,8 +183,8 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
         "ldr r3, [sp, #4]\n"
         "cmp r3, #0\n"
         "bge 7f\n"
-        "add r12, r12, #32\n"
-        "ldm r12, {r0, r1, r2, r3}\n"
+        "add r12, r12, %[results]\n"
+        "ldm r12, {r0, r1, r2, r3}\n" /* Scales, shifts, the zero point, and `to`. */
         FINISH_PAIR("r4", "r5", "0", "4", "8", "12", "0", "1")
         FINISH_PAIR("r6", "r7", "16", "20", "24", "28", "2", "3")
         FINISH_PAIR("r8", "r9", "32", "36", "40", "44", "4", "5")
@@ -210,7 +197,11 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
         "8:\n"
         "pop {r0, r3, r7, lr}"
         : "+r"(kept), "+r"(from), "+r"(weights), "+r"(inputs)
-        :
+        : [results] "i"(offsetof(eight_outputs, results)), [in_rows] "i"(IN_ROWS_OF)
+#if ROWS_IN_STEPS
+          , [rows] "i"(offsetof(eight_outputs, rows)),
+          [to_next_row] "i"(offsetof(eight_outputs, to_next_row))
+#endif
         : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
 }
 #elif FEW_SIGNS
