@@ -1,6 +1,7 @@
 """`arenite bench`: what it measures and says, and what it refuses."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from arenite.cli.commands import bench as command
 from arenite.cli.console.observer import TERMINAL
 from arenite.pipeline.base.errors import EngineError
-from arenite.pipeline.contest import rounds
+from arenite.pipeline.contest import rounds, worker
+from arenite.pipeline.contest.engines import ENGINES, Engine
 from arenite.pipeline.contest.rounds import Contest, Measured, Sample, measure
 from support.command_models import LACKING
 from support.shared_material import shared
@@ -199,6 +201,37 @@ def test_outputs_are_compared_as_far_as_they_can_be(tmp_path, own, other, expect
     for engine, outputs in (("arenite", own), ("other", other)):
         np.savez(rounds.outputs_of(contest, engine), *map(np.array, outputs))
     assert command._distance(contest, "other") == expected
+
+
+def test_outputs_are_those_of_the_first_run_since_later_ones_have_other_states(
+    tmp_path, monkeypatch, capsys
+):
+    count = np.zeros(1)
+
+    def run(arrays):
+        count[:] += 1
+        return [count]
+
+    engine = Engine(run, lambda: None)
+    monkeypatch.setitem(ENGINES["onnx"], "onnxruntime", lambda path, threads: engine)
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    np.savez(tmp_path / "inputs.npz")
+    outputs = tmp_path / "outputs.npz"
+    worker.main(
+        [
+            "onnx",
+            "onnxruntime",
+            "a.onnx",
+            str(tmp_path / "inputs.npz"),
+            str(outputs),
+            "1",
+            "0",
+            "0",
+        ]
+    )
+    assert len(json.loads(capsys.readouterr().out)["latencies_ns"]) == 5
+    with np.load(outputs) as stored:
+        assert (stored["arr_0"].tolist(), count.tolist()) == ([1], [8])
 
 
 def test_tflite_is_measured_beside_litert(run_json):
