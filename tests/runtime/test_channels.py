@@ -81,7 +81,7 @@ def network(tmp_path):
     return save_as
 
 
-@pytest.mark.parametrize(("make", "heights"), [(hidden, (560, 208)), (widened, (4608, 1008))])
+@pytest.mark.parametrize(("make", "heights"), [(hidden, (560, 208)), (widened, (384, 96))])
 def test_hidden_layers_of_bytes_are_summed_up_group_by_group(make, heights, network):
     lowered = lower_model(network(make()))
     whole, split = (
@@ -112,9 +112,9 @@ def perceptron(dtype="int8", hidden_units=512, units=8, *, reads_twice=False):
 @pytest.mark.parametrize("make", [
     lambda: perceptron("float32"), lambda: perceptron("int16"), lambda: perceptron("uint8"),
     lambda: perceptron(reads_twice=True), lambda: perceptron(units=128),
-    lambda: perceptron(hidden_units=500), summed,
+    lambda: perceptron(hidden_units=500), lambda: widened("int8", 4, 3), summed,
 ], ids=["floats", "16 bits", "a filter with a zero point", "read twice", "many sums",
-        "a panel that is not full", "no hidden layer"])  # fmt: skip
+        "a panel that is not full", "an image with rows", "no hidden layer"])  # fmt: skip
 def test_what_cannot_be_summed_up_stays(make, network):
     program = lower_model(network(make())).program
     assert split_channels(program) is program

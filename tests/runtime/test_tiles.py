@@ -364,11 +364,11 @@ def test_products_by_sums_of_weights_take_working_memory_in_gaps_alone(tmp_path)
     plain = placed(path, Kernels.DIRECT)[2]
     for kernels in Kernels:
         compiled, plan, _ = placed(path, kernels)
-        by_sums = kernels is not Kernels.DIRECT
+        expected = kernels is not Kernels.DIRECT
         given = [step.operator.tile_scratch for step in compiled.program.steps]
         assert plan.height == plain.height
-        assert all(step.operator.by_sums == by_sums for step in compiled.program.steps)
-        assert any(given) == by_sums
+        assert all(step.operator.strassen == expected for step in compiled.program.steps)
+        assert any(given) == expected
         assert not given[1]  # at the peak: on the stack
         for step, size in zip(compiled.program.steps, given, strict=True):
             operands = compiled.program.operands(step)

@@ -433,9 +433,9 @@ def hidden(dtype: str = "int8") -> bytes:
     return maker.model([x], [maker.fully_connected(wide, 10, activation=RELU)])
 
 
-def widened(dtype: str = "int8") -> bytes:
-    """An image of four by three pixels, widened, filtered by channel, and narrowed again."""
+def widened(dtype: str = "int8", height: int = 1, width: int = 1) -> bytes:
+    """An image, of one pixel by default, widened, filtered by channel, and narrowed again."""
     maker = NetworkMaker(dtype, seed=8)
-    x = maker.input(1, 4, 3, 16)
+    x = maker.input(1, height, width, 16)
     wide = maker.depthwise(maker.convolution(x, 192, 1))
     return maker.model([x], [maker.convolution(wide, 9, 1, activation=RELU)])

@@ -94,9 +94,9 @@ std::unique_ptr<Step> with_short_filter(const Operands& operands, const SlidingW
 }
 
 // With sums of panels of the filter, in working memory if there is any.
-std::optional<StrassenConvolution> by_sums(const Operands& operands, bool is_stated,
-                                           const Convolution& direct, std::size_t inputs,
-                                           std::size_t outputs) {
+std::optional<StrassenConvolution> by_strassen(const Operands& operands, bool is_stated,
+                                               const Convolution& direct, std::size_t inputs,
+                                               std::size_t outputs) {
   const auto& kernel = direct.window.kernel;
   const std::size_t depth = kernel[0] * kernel[1] * inputs;
   const bool takes_them = direct.groups == 1 && takes_sums(depth, outputs) && !operands.in_bands;
@@ -138,8 +138,8 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   // Working memory of windows that can have tiles is for tiles, if at other sizes.
   constexpr std::array<std::uint32_t, 2> kThree{3, 3}, kOne{1, 1};
   if (window.kernel != kThree || window.strides != kOne || window.dilations != kOne) {
-    if (const auto sums = by_sums(operands, attributes.by_sums(), kernel,
-                                  operands.inputs[0]->shape[3], result.shape[3])) {
+    if (const auto sums = by_strassen(operands, attributes.strassen(), kernel,
+                                      operands.inputs[0]->shape[3], result.shape[3])) {
       return image_step<float>(operands, convolve_strassen, *sums);
     }
   }
@@ -159,8 +159,8 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
     });
   }
   const Convolution kernel{window, 1, operands.inputs[1]->as<float>(), last};
-  if (const auto sums = by_sums(operands, attributes.by_sums(), kernel, product.num_inputs,
-                                product.num_outputs)) {
+  if (const auto sums = by_strassen(operands, attributes.strassen(), kernel, product.num_inputs,
+                                    product.num_outputs)) {
     return pixel_step<float>(operands, convolve_strassen, *sums, product.rows);
   }
   return pixel_step<float>(operands, convolve, kernel, product.rows);

@@ -185,7 +185,8 @@ class Conv2D(Convolution):
     those of 64-bit ARM: other processors take tiles of 4 in their place, in the same working
     memory.
 
-    Without a tile floats may be multiplied `by_sums` of weights, in `tile_scratch` bytes, if any.
+    Without a tile floats may be multiplied after `strassen`, by sums of weights in `tile_scratch`
+    bytes, if any.
     """
 
     number: ClassVar[int] = 1
@@ -200,7 +201,7 @@ class Conv2D(Convolution):
     tile_threads: int = 1
     tuned_tile: int = 0
     tuned_threads: int = 1
-    by_sums: bool = False
+    strassen: bool = False
     tile_scratch: int = field(default=0, metadata={UNSTORED: True})
 
     def loaded_inputs(self) -> tuple[int, ...]:

@@ -26,13 +26,13 @@ class FullyConnected(Convolution):
     inside a window that an earlier LoadWeights filled. Integers may be packed too: panels,
     1 + quads, 64.
 
-    Floats may be multiplied `by_sums` of weights, in `tile_scratch` bytes, if any.
+    Floats may be multiplied after `strassen`, by sums of weights in `tile_scratch` bytes, if any.
     """
 
     number: ClassVar[int] = 4
     widens_filter: ClassVar[bool] = True
 
-    by_sums: bool = False
+    strassen: bool = False
     tile_scratch: int = field(default=0, metadata={UNSTORED: True})
 
     def widens_panels(self, operands: Operands) -> bool:

@@ -4,9 +4,10 @@ The last convolution of many networks makes a wide image of which an average, or
 convolution with few places, keeps little of each channel. Some filters, which are some of its
 panels, make some channels of the image; what is kept of them is made before the next ones are.
 
-A hidden layer of many channels, of bytes, is another such image: each of the products that read it
-adds up all channels. Of each group of channels the products are added to sums of 32 bits; those of
-the last group make bytes of the sums. Floats stay whole: in another order their sums are others.
+A hidden layer of many channels, of bytes and one pixel, is another such image: each of the
+products that read it adds up all channels. Of each group of channels the products are added to sums
+of 32 bits; those of the last group make bytes of the sums. Floats stay whole: in another order
+their sums are others.
 
 Every element is computed as before.
 """
@@ -172,6 +173,8 @@ def _summed_up(program: Program, makers: Makers, step: Step) -> _Split | None:
     operands = program.operands(step)
     source, result = operands.source, operands.result
     if source is None or result is None or not _adds_bytes(program, step):
+        return None
+    if source.num_elements > source.shape[-1]:  # bands of rows or columns hold less of it
         return None
     steps = _hidden(program, makers, source.name)
     panels = _panels(program, steps[0]) if steps else 0

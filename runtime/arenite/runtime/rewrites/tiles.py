@@ -229,7 +229,7 @@ def with_tiles(
         if not takes_tiles(program, step):
             least, useful = _sums(program, step)
             if useful and least <= gap:
-                tiled_steps[number] = replace(step.operator, by_sums=True), least
+                tiled_steps[number] = replace(step.operator, strassen=True), least
             continue
         fitting = partial(_fitting, program, step, gap, most_bytes - top, kernels)
         chosen, needed = fitting(prefer(program, step))

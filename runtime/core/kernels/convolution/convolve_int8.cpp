@@ -27,8 +27,9 @@ struct alignas(kInt8Vector) Stack {
   float scales[kInt8Block];
   std::int32_t sums[kInt8TilePixels * kInt8TileChannels];
   std::int32_t addends[kSummed];
-  const std::int32_t* addend;  // of the first of the pixels, and of the block's first channel
-  std::uint8_t* rows;          // of pieces: the sums, and then the gathered bytes
+  const std::int32_t* addend;    // of the first of the pixels, and of the block's first channel
+  const std::uint8_t* first_to;  // its result
+  std::uint8_t* rows;            // of pieces: the sums, and then the gathered bytes
   std::uint8_t* gathered;
   bool may_overflow;
   bool has_least;
@@ -68,6 +69,7 @@ class Work : public Int8Division {
           const auto& addend = *given_.sums->addend;
           stack.addend = addend.row(result_row) + column * addend.pixel_stride +
                          work.group * outputs_ + channel;
+          stack.first_to = to;
         }
         if (in_pieces_) {
           make_by_pieces(work, result_row, to, stack);
@@ -102,7 +104,6 @@ class Work : public Int8Division {
     std::size_t quads;
     std::size_t step;
     std::size_t depth = 0;  // of the first element
-    std::size_t pixel = 0;  // of the block's row, the first one
     std::int32_t* sums = nullptr;
     bool is_last = true;
   };
@@ -271,10 +272,8 @@ class Work : public Int8Division {
         kernel_.gather({runs[run] + pixel * step, step, run_ + kInt8Quad, vector_, count,
                         stack.gathered + run * run_, stride_});
       }
-      Runs from{};
-      from.pixel = pixel;
-      make_copies(block, stack.gathered, count, depth_, from,
-                  to + pixel * given_.result.pixel_stride, stack);
+      make_copies(block, stack.gathered, count, depth_, {}, to + pixel * given_.result.pixel_stride,
+                  stack);
     }
   }
 
@@ -309,7 +308,6 @@ class Work : public Int8Division {
         }
         Runs runs{};
         runs.depth = depth;
-        runs.pixel = pixel;
         runs.sums = sums;
         runs.is_last = depth + size == depth_;
         make_copies(block, copies, count, size, runs, to + pixel * given_.result.pixel_stride,
@@ -377,7 +375,6 @@ class Work : public Int8Division {
       }
       Runs some = runs;
       some.begins = begins;
-      some.pixel += pixel;
       make_panels(block, count, some, stack.addends, to + pixel * given_.result.pixel_stride,
                   stack);
     }
@@ -427,13 +424,7 @@ class Work : public Int8Division {
         }
 #endif
         tiles.make[pixels - 1](tile, pixel);
-        if (is_sum) {
-          if (has_addend() && runs.is_last) {
-            add(stack.addend + (runs.pixel + pixel) * given_.sums->addend->pixel_stride + first,
-                tile, {pixel, pixels});
-          }
-          finish(block, tile, first, addends, {pixel, pixels}, runs.is_last);
-        }
+        if (is_sum) { finish(block, tile, first, addends, {pixel, pixels}, runs.is_last, stack); }
         pixel += pixels;
       }
     }
@@ -461,21 +452,27 @@ class Work : public Int8Division {
 #endif
 
   // Adds the addend of some pixels of a tile to their sums.
-  void add(const std::int32_t* addend, const Int8Tile& tile, PixelSpan pixels) const {
-    for (std::size_t p = 0; p < pixels.count; ++p) {
+  void add(const Int8Tile& tile, std::size_t first, PixelSpan pixels, const Stack& stack) const {
+    const std::size_t stride = given_.sums->addend->pixel_stride;
+    const auto before = static_cast<std::size_t>(tile.to - stack.first_to);
+    const std::size_t pixel = before / given_.result.pixel_stride + pixels.first;
+    const std::int32_t* addend = stack.addend + pixel * stride + first;
+    for (std::size_t p = 0; p < pixels.count; ++p, addend += stride) {
       std::int32_t* sums = tile.sums_of(pixels.first + p);
       for (std::size_t j = 0; j < tile.channels; ++j) {
         sums[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[j]) +
                                             static_cast<std::uint32_t>(addend[j]));
       }
-      addend += given_.sums->addend->pixel_stride;
     }
   }
 
-  // Makes results of the sums of some pixels of a tile.
-  void finish(const Block& block, const Int8Tile& tile, std::size_t first,
-              const std::int32_t* addends, PixelSpan pixels, bool is_last) const {
+  // Makes results of the sums of some pixels of a tile. Apart, so that what makes bytes directly is
+  // small enough to be inlined.
+  [[gnu::noinline]] void finish(const Block& block, const Int8Tile& tile, std::size_t first,
+                                const std::int32_t* addends, PixelSpan pixels, bool is_last,
+                                const Stack& stack) const {
     const Int8Sums& sums = *given_.sums;
+    if (has_addend() && is_last) { add(tile, first, pixels, stack); }
     if (given_.results == Int8Results::bytes) {
       for (std::size_t p = 0; p < (is_last ? pixels.count : 0); ++p) {
         requantise(sums.bytes, tile.scales, tile.sums_of(pixels.first + p), tile.channels,

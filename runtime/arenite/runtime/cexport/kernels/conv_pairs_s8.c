@@ -114,18 +114,18 @@ static inline void dot2(int32_t *sums, const int8_t *x, const int16_t *w, int32_
 static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, int32_t count)
 {
     /* r4 to r11 have the sums, and the stack where they are, the number of inputs and the end of
-       the weights. r7 may hold the frame, so it is kept by hand. */
+       the weights. r7 and r11 may hold the frame, and r9 static data: these are kept by hand. */
     register int32_t *kept __asm__("r0") = sums;
     register const int8_t *from __asm__("r1") = x;
     register const int16_t *weights __asm__("r2") = w;
     register int32_t inputs __asm__("r3") = count;
     __asm__ volatile(
-        "push {r0, r3, r7, lr}\n"
+        "push {r0, r3, r7, r9, r11, lr}\n"
         "ldm r0, {r4-r11}\n"
         "0:\n" /* A row. */
         "bic r12, r3, #3\n"
         "add lr, r2, r12, lsl #3\n"
-        "str lr, [sp, #12]\n"
+        "str lr, [sp, #20]\n"
         "cmp r2, lr\n"
         "beq 3f\n"
         "tst r3, #4\n"
@@ -142,7 +142,7 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
         TIMES_PAIR("r6", "r7", "40", "44", "", "")
         TIMES_PAIR("r8", "r9", "48", "52", "", "")
         TIMES_PAIR("r10", "r11", "56", "60", "", "")
-        "ldr r0, [sp, #12]\n"
+        "ldr r0, [sp, #20]\n"
         "add r2, r2, #64\n"
         "cmp r2, r0\n"
         "bne 1b\n"
@@ -195,14 +195,14 @@ static NOT_INLINED void dot8(int32_t *sums, const int8_t *x, const int16_t *w, i
         "ldr r0, [sp]\n"
         "stm r0, {r4-r11}\n"
         "8:\n"
-        "pop {r0, r3, r7, lr}"
+        "pop {r0, r3, r7, r9, r11, lr}"
         : "+r"(kept), "+r"(from), "+r"(weights), "+r"(inputs)
         : [results] "i"(offsetof(eight_outputs, results)), [in_rows] "i"(IN_ROWS_OF)
 #if ROWS_IN_STEPS
           , [rows] "i"(offsetof(eight_outputs, rows)),
           [to_next_row] "i"(offsetof(eight_outputs, to_next_row))
 #endif
-        : "r4", "r5", "r6", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
+        : "r4", "r5", "r6", "r8", "r10", "r12", "lr", "cc", "memory");
 }
 #elif FEW_SIGNS
 /* Add the products of an input with the weights of a pair to its sums. */
