@@ -5,9 +5,9 @@ convolution with few places, keeps little of each channel. Some filters, which a
 panels, make some channels of the image; what is kept of them is made before the next ones are.
 
 A hidden layer of many channels, of bytes and one pixel, is another such image: each of the
-products that read it adds up all channels. Of each group of channels the products are added to sums
-of 32 bits; those of the last group make bytes of the sums. Floats stay whole: in another order
-their sums are others.
+products that read it adds up all channels. Of each group of channels the products are added to
+sums of 32 bits; those of the last group make bytes of the sums. Floats stay whole: in another
+order their sums are others.
 
 Every element is computed as before.
 """

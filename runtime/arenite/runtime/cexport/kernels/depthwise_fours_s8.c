@@ -67,6 +67,8 @@ static inline void add_rows(four_sums *s, const int8_t *const *rows, int32_t lef
 {
     uint32_t x, v, t, u;
     const int8_t *from;
+    /* Of no known value, it shares no register with a sum, which begins as 0. */
+    __asm__("" : "+r"(left));
     __asm__("ldr %[from], [%[rows]]\n"
             "1:\n\t"
             "add %[from], %[from], %[left]\n\t" TIMES_FOUR("[%[from]]", "")
@@ -74,8 +76,8 @@ static inline void add_rows(four_sums *s, const int8_t *const *rows, int32_t lef
                     TIMES_FOUR("[%[from], %[step], lsl #1]", "ldr %[from], [%[rows], #4]!\n\t")
             "cmp %[from], #0\n\t"
             "bne 1b"
-            : [rows] "+&r"(rows), [w] "+&r"(*w), [a] "+&r"(s->a), [b] "+&r"(s->b), [c] "+&r"(s->c),
-              [d] "+&r"(s->d), [x] "=&r"(x), [v] "=&r"(v), [t] "=&r"(t), [u] "=&r"(u),
+            : [rows] "+r"(rows), [w] "+r"(*w), [a] "+r"(s->a), [b] "+r"(s->b), [c] "+r"(s->c),
+              [d] "+r"(s->d), [x] "=&r"(x), [v] "=&r"(v), [t] "=&r"(t), [u] "=&r"(u),
               [from] "=&r"(from)
             : [left] "r"(left), [step] "r"(step)
             : "cc", "memory");

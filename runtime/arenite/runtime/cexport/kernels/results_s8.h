@@ -194,8 +194,8 @@ static inline void next_pair(results_s8 *r, int8_t *to, int32_t first, int32_t s
         "add %[first], %[first], %[zero]\n\t"
         "ssat %[second], #8, %[second], asr #1\n\t"
         "ssat %[first], #8, %[first], asr #1"
-        : [first] "+&r"(first), [second] "+&r"(second), [scales] "+&r"(r->scales),
-          [shifts] "+&r"(r->shifts), [factor] "=&r"(factor), [other] "=&r"(other),
+        : [first] "+r"(first), [second] "+r"(second), [scales] "+r"(r->scales),
+          [shifts] "+r"(r->shifts), [factor] "=&r"(factor), [other] "=&r"(other),
           [bias] "=&r"(bias), [shift] "=&r"(shift)
         : [zero] "r"(r->doubled_zero)
         : "memory");
