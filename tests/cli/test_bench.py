@@ -215,20 +215,9 @@ def test_outputs_are_those_of_the_first_run_since_later_ones_have_other_states(
     engine = Engine(run, lambda: None)
     monkeypatch.setitem(ENGINES["onnx"], "onnxruntime", lambda path, threads: engine)
     monkeypatch.delattr(os, "sched_setaffinity", raising=False)
-    np.savez(tmp_path / "inputs.npz")
-    outputs = tmp_path / "outputs.npz"
-    worker.main(
-        [
-            "onnx",
-            "onnxruntime",
-            "a.onnx",
-            str(tmp_path / "inputs.npz"),
-            str(outputs),
-            "1",
-            "0",
-            "0",
-        ]
-    )
+    inputs, outputs = (str(tmp_path / name) for name in ("inputs.npz", "outputs.npz"))
+    np.savez(inputs)
+    worker.main(["onnx", "onnxruntime", "a.onnx", inputs, outputs, "1", "0", "0"])
     assert len(json.loads(capsys.readouterr().out)["latencies_ns"]) == 5
     with np.load(outputs) as stored:
         assert (stored["arr_0"].tolist(), count.tolist()) == ([1], [8])

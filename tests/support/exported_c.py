@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pytest
@@ -255,6 +255,24 @@ class Ours:
         """Return the outputs."""
         names = (port.name for port in self._session.inputs)
         return list(self._session.run(dict(zip(names, arrays, strict=True))).values())
+
+
+class Oracle(Protocol):
+    """What outputs are compared with."""
+
+    def run(self, arrays: Sequence[np.ndarray], /) -> list[np.ndarray]: ...
+
+
+def assert_same_bits(machine: Machine, oracle: Oracle, runs: int) -> int:
+    """Compare the output for so many random inputs; return how many different ones there are."""
+    seen = set()
+    for seed in range(runs):
+        inputs = drawn(machine.export, seed)
+        (expected,) = oracle.run(list(inputs.values()))
+        (found,) = machine.run(inputs).values()
+        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+        seen.add(expected.tobytes())
+    return len(seen)
 
 
 DOUBLE = Path(__file__).with_name("cmsis_nn_double")

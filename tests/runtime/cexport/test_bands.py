@@ -17,7 +17,7 @@ from arenite.runtime.cexport.bands import has_kernel_by_rows
 from arenite.runtime.cexport.export import CExport
 from arenite.runtime.operators import RuntimeOperator
 from arenite.strategies import BandsLimitError, find
-from support.exported_c import Bands, Machine, Micro, compiled, drawn, exported
+from support.exported_c import Bands, Machine, Micro, assert_same_bits, compiled, drawn, exported
 from support.quantised_chain import expanding, gathered, mobile, residual
 from support.tflite_networks import classifier, pooled, summed, tower
 from support.tflite_operator import Given, Reference, operator_model
@@ -74,12 +74,7 @@ def test_bands_of_bytes_give_the_bits_of_reference_kernels(name: str, tmp_path: 
     bands = Bands(path)
     banded = bands.within(bands.least)
     machine = Machine.of(banded, compiled(banded, tmp_path / "c"))
-    oracle = Reference(path) if "uint8" in name else Micro(path)
-    for seed in range(5):
-        inputs = drawn(banded, seed)
-        (expected,) = oracle.run(list(inputs.values()))
-        (found,) = machine.run(inputs).values()
-        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    assert_same_bits(machine, Reference(path) if "uint8" in name else Micro(path), 5)
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if "float" in name])
@@ -108,14 +103,10 @@ def test_what_sums_up_rows_does_so_as_they_come(name: str, tmp_path: Path) -> No
 def test_a_window_over_the_image_takes_groups_of_its_channels(tmp_path: Path) -> None:
     path = tmp_path / "network.tflite"
     path.write_bytes(gathered())
-    bands, micro = Bands(path), Micro(path)
+    bands = Bands(path)
     banded = bands.within(bands.least)
     machine = Machine.of(banded, compiled(banded, tmp_path / "c", *SANITIZED))
-    for seed in range(3):
-        inputs = drawn(banded, seed)
-        (expected,) = micro.run(list(inputs.values()))
-        (found,) = machine.run(inputs).values()
-        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    assert_same_bits(machine, Micro(path), 3)
     assert (exported(path).arena_bytes, banded.arena_bytes) == (5_236, 1_992)
 
 

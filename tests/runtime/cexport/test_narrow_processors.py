@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.exported_c import WARNINGS, Machine, Micro, compiled, drawn, exported
+from support.exported_c import WARNINGS, Machine, Micro, assert_same_bits, compiled, exported
 from support.operator_models import conv, dense, depthwise
 from support.quantised_chain import mobile, residual
 from support.tflite_networks import encoder
@@ -81,9 +81,4 @@ def test_a_network_agrees_with_tensorflow_lite_micro_to_the_bit(
     path.write_bytes(network())
     export = exported(path)
     machine = Machine.of(export, compiled(export, tmp_path / "c", *SANITIZED, *flags))
-    oracle = Micro(path)
-    for number in range(5):
-        inputs = drawn(export, number)
-        (expected,) = oracle.run(list(inputs.values()))
-        (found,) = machine.run(inputs).values()
-        np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+    assert_same_bits(machine, Micro(path), 5)

@@ -47,11 +47,13 @@ class _Split:
         steps: A convolution, and functions of each channel of its result.
         reader: The step that reads what they make.
         groups: Number of the groups.
+        is_summed: Whether the reader adds up all channels; else it keeps each apart.
     """
 
     steps: tuple[Step, ...]
     reader: Step
     groups: int
+    is_summed: bool
 
 
 def split_channels(program: Program) -> Program:
@@ -67,10 +69,8 @@ def split_channels(program: Program) -> Program:
         split = splits.get(step.name)
         if split is None:
             draft.keep(step)
-        elif isinstance(step.operator, Conv2D | FullyConnected):
-            _add_sums(program, draft, split)
         else:
-            _add_parts(program, draft, split)
+            (_add_sums if split.is_summed else _add_parts)(program, draft, split)
     return draft.finished()
 
 
@@ -105,7 +105,7 @@ def _kept_in_parts(program: Program, makers: Makers, step: Step) -> _Split | Non
     if not panels or not _are_constants(program, step.inputs[1:]):
         return None
     groups = max(_numbers(panels, _MOST_GROUPS))
-    return _Split((maker,), step, groups) if groups > 1 else None
+    return _Split((maker,), step, groups, is_summed=False) if groups > 1 else None
 
 
 def _numbers(panels: int, most: int) -> Iterator[int]:
@@ -186,7 +186,7 @@ def _summed_up(program: Program, makers: Makers, step: Step) -> _Split | None:
         if 2 * source.size <= groups * sums:
             break
     is_of_use = sums + source.size // groups < source.size
-    return _Split(steps, step, groups) if is_of_use else None
+    return _Split(steps, step, groups, is_summed=True) if is_of_use else None
 
 
 def _adds_bytes(program: Program, step: Step) -> bool:
