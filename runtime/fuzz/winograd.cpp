@@ -22,20 +22,28 @@ std::vector<float> pack(const std::vector<float>& filter, std::size_t outputs, s
 }
 
 const char* run(Random& random, const Threads& threads) {
-  SlidingWindow window{{3, 3}, {1, 1}, {1, 1}, {}};
+  WinogradTile tile{{3, 3}, 2 * random.between(1, 3)};
+  if (random.one_in(2)) {
+    const auto taps = static_cast<std::uint32_t>(2 * random.between(1, 3) + 1);
+    const bool is_row = random.one_in(3);
+    tile = {{is_row ? 1 : taps, !is_row && random.one_in(2) ? 1 : taps}, std::size_t{9} - taps};
+  }
+  tile = tile.here();
+  if (!tile.is_valid()) { return nullptr; }
+  const std::size_t taps = std::size_t{tile.kernel[0]} * tile.kernel[1];
+  SlidingWindow window{tile.kernel, {1, 1}, {1, 1}, {}};
   for (auto& margin : window.padding) {
     margin =
         static_cast<std::uint32_t>(random.one_in(8) ? random.between(2, 7) : random.between(0, 1));
   }
-  const std::size_t tile = random.between(1, kLargestTile / 2) * 2;
   const std::size_t inputs = random.one_in(50) ? random.between(250, 260) : random.between(1, 40);
   const std::size_t outputs = random.between(1, 70);
   Case convolution;
   if (!Case::make(random, window, inputs, outputs, random.one_in(4) ? 40 : 15, convolution)) {
     return nullptr;
   }
-  const std::vector<float> filter = random.reals(outputs * 9 * inputs);
-  const std::vector<float> from = pack(filter, outputs, 9 * inputs);
+  const std::vector<float> filter = random.reals(outputs * taps * inputs);
+  const std::vector<float> from = pack(filter, outputs, taps * inputs);
   Floats packed(from.size());
   std::memcpy(packed.data(), from.data(), from.size() * sizeof(float));
   const auto compute = [&](const Image<const float>& source, const Image<float>& result,
@@ -58,7 +66,7 @@ const char* run(Random& random, const Threads& threads) {
                          double& magnitude) {
     convolution.each_tap(row, column, [&](std::size_t tap, const float* pixel) {
       for (std::size_t input = 0; input < inputs; ++input) {
-        const double term = double{filter[(channel * 9 + tap) * inputs + input]} * pixel[input];
+        const double term = double{filter[(channel * taps + tap) * inputs + input]} * pixel[input];
         sum += term;
         magnitude += std::abs(term);
       }
@@ -66,9 +74,9 @@ const char* run(Random& random, const Threads& threads) {
     magnitude += static_cast<double>(inputs);  // of the tile, where the window has little
   };
   return convolution.check(random,
-                           tile == 2   ? 1e-6
-                           : tile == 4 ? 3e-6
-                                       : 3e-5,
+                           tile.points() == 4   ? 1e-6
+                           : tile.points() == 6 ? 3e-6
+                                                : 3e-5,
                            compute, rows_read, exact);
 }
 

@@ -40,32 +40,43 @@ FloatStore store(const Operands& operands, const Attributes& attributes, std::si
           attributes.max()};
 }
 
-// A Winograd convolution, by tiles of so many rows and columns.
-WinogradConvolution winograd(const Operands& operands, const Convolution& direct, std::size_t tile,
-                             std::size_t num_threads) {
+// Whether a convolution can have Winograd tiles of some size.
+bool takes_tiles(const Convolution& direct) {
+  const SlidingWindow& window = direct.window;
+  constexpr std::array<std::uint32_t, 2> kOnes{1, 1};
+  const WinogradTile tile{window.kernel, 0};
+  return direct.groups == 1 && window.strides == kOnes && window.dilations == kOnes &&
+         WinogradTile{window.kernel, 9 - tile.taps()}.is_valid();
+}
+
+// A Winograd convolution by tiles of so many results; none where this kind of processor has none.
+std::optional<WinogradConvolution> winograd(const Operands& operands, const Convolution& direct,
+                                            std::size_t results, std::size_t num_threads) {
   const auto& source = *operands.inputs[0];
   const auto& result = *operands.outputs[0];
   const SlidingWindow& window = direct.window;
-  const auto each_is = [](const auto& pair, std::size_t value) {
-    return pair[0] == value && pair[1] == value;
-  };
-  require(operands, tile == 2 || tile == 4 || tile == 6, "Winograd tiles must have 2, 4 or 6 rows");
-  require(operands,
-          direct.groups == 1 && each_is(window.kernel, 3) && each_is(window.strides, 1) &&
-              each_is(window.dilations, 1),
-          "Winograd tiles need windows of 3 x 3 with strides of 1");
+  const WinogradTile tile{window.kernel, results};
+  require(operands, takes_tiles(direct),
+          "Winograd tiles need windows of 3 x 3, 5 x 5, 7 x 7, or one row or column of 3, 5 or 7, "
+          "with strides of 1");
+  require(operands, tile.is_valid(),
+          "Winograd tiles must have 2, 4 or 6 rows for 3 x 3 windows, and make eight points of "
+          "others");
   require(operands, !operands.in_bands, "Winograd tiles cannot run in bands");
   require(operands, num_threads > 0 && num_threads <= kMostThreads,
           "its number of threads must be 1 to 256");
-  // Processors without tiles so large take the largest they have.
+  // Processors with fewer points may take smaller tiles.
   std::size_t bytes = 0;
-  for (const std::size_t taken : {tile, std::min<std::size_t>(tile, 4)}) {
+  for (const WinogradTile& taken :
+       {tile, WinogradTile{tile.kernel, std::min<std::size_t>(results, 4)}}) {
+    if (!taken.is_valid()) { continue; }
     bytes = std::max(bytes, winograd_scratch(taken, source.shape[3], result.shape[2],
                                              {0, result.shape[1]}, num_threads));
   }
   auto* const working_memory = require_scratch(operands, bytes);
-  return {std::min(tile, kLargestTile), window.padding, direct.filter, direct.store, working_memory,
-          operands.scratch->size,       num_threads};
+  if (!tile.here().is_valid()) { return std::nullopt; }
+  return WinogradConvolution{tile.here(),    window.padding,         direct.filter, direct.store,
+                             working_memory, operands.scratch->size, num_threads};
 }
 
 // With as many panels of the filter at a time as working memory holds.
@@ -136,8 +147,7 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
   }
   if (taken.has_value()) { return image_step<float>(operands, convolve_winograd, *taken); }
   // Working memory of windows that can have tiles is for tiles, if at other sizes.
-  constexpr std::array<std::uint32_t, 2> kThree{3, 3}, kOne{1, 1};
-  if (window.kernel != kThree || window.strides != kOne || window.dilations != kOne) {
+  if (!takes_tiles(kernel)) {
     if (const auto sums = by_strassen(operands, attributes.strassen(), kernel,
                                       operands.inputs[0]->shape[3], result.shape[3])) {
       return image_step<float>(operands, convolve_strassen, *sums);

@@ -8,7 +8,14 @@ from arenite.pipeline.making.programs import random_inputs, session_of
 from arenite.pipeline.targets.compiling import Tuning
 from arenite.planner import Program
 from arenite.runtime import processor_name
-from arenite.runtime.rewrites import DIRECT, TILES_HERE, all_by, measured, takes_tiles
+from arenite.runtime.rewrites import (
+    DIRECT,
+    TILES_HERE,
+    all_by,
+    measured,
+    steps_by_tiles,
+    takes_tiles,
+)
 
 _ROUNDS = 7
 _SEED = 0
@@ -27,13 +34,17 @@ def tuned(program: Program, observer: Observer = SILENT) -> Tuning:
         return Tuning(processor_name(), measured({}))
     arrays = random_inputs(program, _SEED)
     times: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    sessions = {tile: session_of(all_by(program, tile)) for tile in (DIRECT, *TILES_HERE)}
+    programs = {tile: all_by(program, tile) for tile in (DIRECT, *TILES_HERE)}
+    sessions = {tile: session_of(each) for tile, each in programs.items()}
+    by_tiles = {tile: steps_by_tiles(each) for tile, each in programs.items()}
     with observer.searching("tune") as search:
         for number in range(_ROUNDS):
             search.show(f"tune: round {number + 1} of {_ROUNDS}")
             for tile, session in sessions.items():
                 session.run(arrays)
                 for step in session.profile():
+                    if tile != DIRECT and step.name not in by_tiles[tile]:
+                        continue
                     times[step.name][tile].append(step.nanoseconds)
     for session in sessions.values():
         session.close()

@@ -34,7 +34,10 @@ from arenite.runtime.operators.base import (
 from arenite.runtime.operators.halves import has_halves
 
 MOST_TILE_ELSEWHERE = 4
-"""Rows of the tiles that processors other than 64-bit ARM take in place of larger ones."""
+"""Rows of the tiles that processors other than 64-bit ARM take in place of larger ones, for filters
+of 3 x 3. They have no tiles for other filters."""
+_MOST_POINTS = 8
+"""Points of a tile in each direction."""
 SUMMED_DEPTH = 256
 """Depth of which sums of weights are made at a time."""
 _PRODUCT_COLUMNS = 2 * PANEL
@@ -42,6 +45,8 @@ _MOST_FILTER_BYTES = 5 << 19
 """Most bytes of transformed panels of the filter, unless a few panels take more."""
 _MANY_INPUTS = 256
 """From so many input channels on, twice as many tiles are made together."""
+_TILES_OF_LINES = 4
+"""How many times as many tiles are made together if they are lines."""
 _LEAST_TILES = 6
 """Tiles that are made together at least, unless there are fewer."""
 
@@ -51,31 +56,57 @@ class Winograd:
     """A convolution by tiles, whose working memory holds tiles that are taken apart and panels.
 
     Attributes:
-        tile: Rows and columns of a tile.
+        tile: Results that are made together in each direction in which the filter has several taps.
+        kernel: Rows and columns of the filter.
         inputs: Channels of the image.
         outputs: Channels of the result.
-        tiles: Tiles of the result.
+        rows: Rows of the result.
+        columns: Columns of the result.
     """
 
     tile: int
+    kernel: Pair
     inputs: int
     outputs: int
-    tiles: int
+    rows: int
+    columns: int
 
     @classmethod
     def each(
-        cls, tile: int, inputs: int, outputs: int, rows: int, columns: int
+        cls, tile: int, kernel: Pair, inputs: int, outputs: int, rows: int, columns: int
     ) -> "tuple[Winograd, ...]":
         """Return the convolution by the tiles that processors take where these are stated."""
-        taken = dict.fromkeys((tile, min(tile, MOST_TILE_ELSEWHERE)))
+        elsewhere = min(tile, MOST_TILE_ELSEWHERE)
+        taken = [tile, elsewhere] if elsewhere in cls.sizes(kernel) else [tile]
         return tuple(
-            cls(each, inputs, outputs, -(-rows // each) * -(-columns // each)) for each in taken
+            cls(each, kernel, inputs, outputs, rows, columns) for each in dict.fromkeys(taken)
         )
+
+    @staticmethod
+    def sizes(kernel: Pair) -> tuple[int, ...]:
+        """Return the tiles that a filter can have."""
+        if kernel == (3, 3):
+            return (2, 4, 6)
+        if kernel == (5, 5) or (min(kernel) == 1 and max(kernel) in {3, 5, 7}):
+            return (_MOST_POINTS + 1 - max(kernel),)
+        return ()
+
+    @property
+    def num_points(self) -> int:
+        """Points of a tile: in each direction its results and the taps of the filter, less one."""
+        return math.prod(1 if taps == 1 else self.tile + taps - 1 for taps in self.kernel)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of the result."""
+        lengths = zip((self.rows, self.columns), self.kernel, strict=True)
+        return math.prod(-(-length // (1 if taps == 1 else self.tile)) for length, taps in lengths)
 
     @property
     def blocks(self) -> int:
         """In how many blocks tiles are made if there is enough working memory."""
-        return -(-self.tiles // (28 if self.inputs < _MANY_INPUTS else 56))
+        together = 28 if self.inputs < _MANY_INPUTS else 56
+        return -(-self.tiles // (together * (_TILES_OF_LINES if min(self.kernel) == 1 else 1)))
 
     def scratch(self, threads: int) -> int:
         """Return the bytes that are of use for so many threads: each has a block of its own."""
@@ -96,12 +127,12 @@ class Winograd:
 
     @property
     def _panel(self) -> int:
-        return FLOAT_BYTES * (self.tile + 2) ** 2 * (self.inputs + 1) * PANEL
+        return FLOAT_BYTES * self.num_points * (self.inputs + 1) * PANEL
 
     def _block(self, tiles: int) -> int:
         together = align_up(tiles, 2)
         points = align_up(self.inputs, PANEL) * together + PANEL
-        return FLOAT_BYTES * (self.tile + 2) ** 2 * (points + together * _PRODUCT_COLUMNS + PANEL)
+        return FLOAT_BYTES * self.num_points * (points + together * _PRODUCT_COLUMNS + PANEL)
 
 
 class Convolution(Clamped):
@@ -177,13 +208,14 @@ class Conv2D(Convolution):
     or a tensor inside a window that an earlier LoadWeights filled. A filter of integers may be
     packed too: panels, 1 + quads, 64; then `kernel` states kh and kw.
 
-    With a `tile` of 2, 4 or 6 it is computed after Winograd, by tiles of so many rows and columns,
-    in working memory for `tile_threads` threads: floats, a filter of 3 x 3, strides and dilations
-    of 1, one group. On the processor that the program is tuned on, `tuned_tile` and
-    `tuned_threads` take their place; working memory is enough for either. It has `tile_scratch`
-    bytes; 0 is as many as are of use for these threads. Tiles may depend on sizes. Tiles of 6 are
-    those of 64-bit ARM: other processors take tiles of 4 in their place, in the same working
-    memory.
+    With a `tile` it is computed after Winograd, by tiles of so many rows and columns, in working
+    memory for `tile_threads` threads: floats, strides and dilations of 1, one group; 2, 4 or 6 for
+    a filter of 3 x 3, 4 for 5 x 5, and 6, 4 or 2 for one row or column of 3, 5 or 7 taps. On the
+    processor that the program is tuned on, `tuned_tile` and `tuned_threads` take their place;
+    working memory is enough for either. It has `tile_scratch` bytes; 0 is as many as are of use
+    for these threads. Tiles may depend on sizes. On processors other than 64-bit ARM tiles of 4
+    take the place of those of 6, in the same working memory, and filters other than 3 x 3 are
+    computed directly.
 
     Without a tile floats may be multiplied after `strassen`, by sums of weights in `tile_scratch`
     bytes, if any.
@@ -254,28 +286,29 @@ class Conv2D(Convolution):
         """Yield the layer by each choice of tiles, and the threads of the choice."""
         if not (self.tile or self.tuned_tile):
             return
-        source, result = operands.source, operands.result
-        if source is None or result is None or self.sliding(operands) is None:
+        source, result, kernel = operands.source, operands.result, self._window(operands)
+        if source is None or result is None or kernel is None or self.sliding(operands) is None:
             return
         _, rows, columns, outputs = result.shape
         chosen = ((self.tile, self.tile_threads), (self.tuned_tile, self.tuned_threads))
         for tile, threads in chosen:
             if tile:  # of a range of sizes, those at the highest
                 for each in Winograd.each(
-                    int(tile), source.shape[3], outputs, int(rows), int(columns)
+                    int(tile), kernel, source.shape[3], outputs, int(rows), int(columns)
                 ):
                     yield each, threads
 
-    def takes_tiles(self, operands: Operands) -> bool:
-        """Tell whether it can be computed after Winograd."""
+    def tiles(self, operands: Operands) -> tuple[int, ...]:
+        """Return the tiles by which it can be computed after Winograd."""
         weights = filter_of(operands, 5)
-        return (
-            weights is not None
-            and weights.shape[1:3] == (3, 3)
-            and (self.strides, self.dilations, self.groups) == ((1, 1), (1, 1), 1)
-            and not has_halves(operands)
-            and self.sliding(operands) is not None
-        )
+        if (
+            weights is None
+            or (self.strides, self.dilations, self.groups) != ((1, 1), (1, 1), 1)
+            or has_halves(operands)
+            or self.sliding(operands) is None
+        ):
+            return ()
+        return Winograd.sizes((weights.shape[1], weights.shape[2]))
 
     def makes_rows(self, operands: Operands) -> bool:
         is_image = self.sliding(operands) is not None and makes_one_image(operands)

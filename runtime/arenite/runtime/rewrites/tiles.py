@@ -1,4 +1,4 @@
-"""Compute 3 x 3 convolutions after Winograd, where that is quicker and working memory is free.
+"""Compute convolutions after Winograd, where that is quicker and working memory is free.
 
 Other convolutions, and products with weights, are made by sums of weights, with which 64-bit ARM
 takes seven products in place of eight, after Strassen. They get working memory where it is free,
@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from arenite.planner import Plan, Problem, Program, Step, UsageRecord
+from arenite.planner.operators import Operands
 from arenite.planner.programs import Names
 from arenite.planner.sizes import MOST_POINTS, Expression, bounds, depends, every_value, smallest
 from arenite.planner.units import align_up
@@ -92,51 +93,60 @@ SPEEDS: Speeds = MappingProxyType(
 
 _WORTH_IT = 1.05
 """Least gain in speed that is worth different rounding."""
+_LEFT_BY_SUMS = 7 / 8
+"""Of the instructions of a direct kernel, by Strassen's sums of weights."""
 
 
 def quickest_first(
-    inputs: int, outputs: int, rows: int, columns: int, speeds: Speeds | None = None
-) -> tuple[int, ...]:
+    inputs: int, outputs: int, rows: int, columns: int, kernel: tuple[int, int] = (3, 3),
+    speeds: Speeds | None = None,
+) -> tuple[int, ...]:  # fmt: skip
     """Return the direct kernel and tiles, the quickest first.
 
     Files are read by any processor: the gain of a tile is the mean of that in `speeds` and that in
-    instructions on ARM.
+    instructions on ARM. Filters other than 3 x 3 have tiles on ARM alone.
 
     Args:
         inputs: Channels of the image.
         outputs: Channels of the result: where they are few, panels are not full.
         rows: Rows of the result.
         columns: Columns of the result.
-        speeds: Speeds of a processor; `SPEEDS` by default.
+        kernel: Rows and columns of the filter.
+        speeds: Speeds of a processor with filters of 3 x 3; `SPEEDS` by default.
     """
+
+    def instructions(tile: int) -> float:
+        return _instructions(Winograd(tile, kernel, inputs, outputs, rows, columns))
+
+    if kernel != (3, 3):
+        least = _LEFT_BY_SUMS * instructions(DIRECT) / _WORTH_IT
+        return (*(each for each in Winograd.sizes(kernel) if instructions(each) < least), DIRECT)
     table = SPEEDS if speeds is None else speeds
     channels, length = min(inputs, outputs), min(rows, columns)
     classes = [key for key in table if key[0] <= channels and key[1] <= length]
     if not classes:
         return (DIRECT,)
     direct, *tiled = table[max(classes)]
-    directly = _instructions(DIRECT, inputs, outputs, rows, columns)
+    directly = instructions(DIRECT)
     gains = {
-        tile: math.sqrt(
-            speed / direct * directly / _instructions(tile, inputs, outputs, rows, columns)
-        )
+        tile: math.sqrt(speed / direct * directly / instructions(tile))
         for tile, speed in zip(TILES, (*tiled, tiled[-1]), strict=True)
     }
     quicker = [tile for tile in TILES if gains[tile] > _WORTH_IT]
     return (*sorted(quicker, key=lambda tile: -gains[tile]), DIRECT)
 
 
-def _instructions(tile: int, inputs: int, outputs: int, rows: int, columns: int) -> float:
+def _instructions(layer: Winograd) -> float:
     """Return the instructions on ARM that a convolution takes, approximately, as counted."""
-    weights = inputs * align_up(outputs, PANEL)
-    if tile == DIRECT:
-        return 0.28 * 9 * rows * columns * weights
-    tiles = -(-rows // tile) * -(-columns // tile)
-    transforms = tiles * (3.2 * inputs + 2.0 * outputs) + 1.07 * weights
+    weights = layer.inputs * align_up(layer.outputs, PANEL)
+    if layer.tile == DIRECT:
+        return 0.28 * math.prod(layer.kernel) * layer.rows * layer.columns * weights
+    tiles = layer.tiles
+    transforms = tiles * (3.2 * layer.inputs + 2.0 * layer.outputs) + 1.07 * weights
     # Weights are loaded for six tiles at a time. Sums of large tiles are made in parts, and more
     # of these tiles lie at an edge.
-    products = (0.267 + 0.02 * (tile > 4)) * tiles + 0.12 * -(-tiles // 6)
-    return (tile + 2) ** 2 * (products * weights + transforms)
+    products = (0.267 + 0.02 * (layer.tile > 4)) * tiles + 0.12 * -(-tiles // 6)
+    return layer.num_points * (products * weights + transforms)
 
 
 Prefer: TypeAlias = Callable[[Program, Step], tuple[int, ...]]
@@ -168,7 +178,9 @@ def by_table(program: Program, step: Step, speeds: Speeds | None = None) -> tupl
     assert operands.source is not None
     assert operands.result is not None
     _, rows, columns, outputs = operands.result.shape
-    found = quickest_first(operands.source.shape[3], outputs, rows, columns, speeds)
+    found = quickest_first(
+        operands.source.shape[3], outputs, rows, columns, _kernel(operands), speeds
+    )
     return found[: found.index(DIRECT)]
 
 
@@ -290,6 +302,7 @@ def _at_each_size(program: Program, step: Step, operator: Conv2D, scratch: int) 
     assert operands.source is not None
     assert operands.result is not None
     inputs, (_, rows, columns, outputs) = operands.source.shape[3], operands.result.shape
+    kernel = _kernel(operands)
     names = Expression.of(rows).names | Expression.of(columns).names
     used = [each for each in program.dimensions if each.name in names]
     if not used or (len(used) == 1 and len(used[0]) > MOST_POINTS):
@@ -308,11 +321,11 @@ def _at_each_size(program: Program, step: Step, operator: Conv2D, scratch: int) 
         largest = {(each, each): [(longest[0], each), (each, longest[1])] for each in values}
 
     def has_room(tile: int, image: tuple[int, int], threads: int) -> bool:
-        taken = Winograd.each(tile, inputs, outputs, *image)
+        taken = Winograd.each(tile, kernel, inputs, outputs, *image)
         return all(each.least_scratch(threads) <= scratch for each in taken)
 
     def quickest(image: tuple[int, int], threads: int) -> int:
-        for tile in quickest_first(inputs, outputs, *image):
+        for tile in quickest_first(inputs, outputs, *image, kernel):
             if tile == DIRECT:
                 break
             if all(has_room(tile, each, threads) for each in largest[image]):
@@ -356,7 +369,7 @@ def largest_gap(live: list[tuple[int, int]], height: int) -> tuple[int, int]:
 
 
 def all_by(program: Program, tile: int) -> Program:
-    """Return the program with tiles wherever they can be, for one thread: to measure them.
+    """Return the program with such tiles wherever they can be, for one thread: to measure them.
 
     They are those of the table and those of the processor that the program is tuned on, as others
     compute small images directly.
@@ -365,7 +378,8 @@ def all_by(program: Program, tile: int) -> Program:
         return program
     steps = (
         replace(step, operator=replace(step.operator, tile=tile, tuned_tile=tile))
-        if isinstance(step.operator, Conv2D) and takes_tiles(program, step)
+        if isinstance(step.operator, Conv2D)
+        and tile in step.operator.tiles(program.operands(step))
         else step
         for step in program.steps
     )
@@ -414,7 +428,15 @@ def has_slower_tiles(program: Program, other: Program) -> bool:
 
 def takes_tiles(program: Program, step: Step) -> bool:
     """Tell whether a step can be computed by tiles."""
-    return isinstance(step.operator, Conv2D) and step.operator.takes_tiles(program.operands(step))
+    operator = step.operator
+    return isinstance(operator, Conv2D) and bool(operator.tiles(program.operands(step)))
+
+
+def _kernel(operands: Operands) -> tuple[int, int]:
+    """Return the rows and columns of a packed filter."""
+    weights = operands.input(1)
+    assert weights is not None
+    return weights.shape[1], weights.shape[2]
 
 
 _MOST_SUM_BYTES = 5 << 19
@@ -473,7 +495,7 @@ def _fitting(
         by_tiles = replace(operator, tile=tile, tile_threads=threads)
         return align_up(by_tiles.scratch(operands), _ALIGNMENT)
 
-    grown = enough(TILES[0], _FEWEST_THREADS)
+    grown = enough(operator.tiles(operands)[0], _FEWEST_THREADS)
     for tile in tiles:
         threads = next((each for each in _THREADS if enough(tile, each) <= gap), _FEWEST_THREADS)
         by_tiles = replace(operator, tile=tile, tile_threads=threads)

@@ -20,16 +20,19 @@ constexpr std::size_t kFilterChannels = 64;
 // Tiles of a block at least, unless there are fewer: as many as registers hold the products of.
 constexpr std::size_t kLeastTiles = 6;
 
+// How many times as many tiles are in a block if they are lines, with fewer points.
+constexpr std::size_t kTilesOfLines = 4;
+
 // Tiles of some rows of a result.
 struct TilesOfRows {
   std::size_t columns;
   std::size_t first;
   std::size_t end;
 
-  TilesOfRows(std::size_t tile, std::size_t result_columns, RowRange rows)
-      : columns(divide_up(result_columns, tile)),
-        first(rows.first / tile * columns),
-        end(divide_up(rows.first + rows.count, tile) * columns) {}
+  TilesOfRows(const WinogradTile& tile, std::size_t result_columns, RowRange rows)
+      : columns(divide_up(result_columns, tile.columns())),
+        first(rows.first / tile.rows() * columns),
+        end(divide_up(rows.first + rows.count, tile.rows()) * columns) {}
 
   std::size_t count() const { return end - first; }
 };
@@ -43,10 +46,8 @@ std::size_t product_stride(std::size_t tiles) { return tiles * kProductColumns +
 
 std::size_t filter_stride(std::size_t inputs) { return (inputs + 1) * kPanel; }
 
-std::size_t points_of(std::size_t tile) { return (tile + 2) * (tile + 2); }
-
-std::size_t floats_of_block(std::size_t tile, std::size_t inputs, std::size_t tiles) {
-  return points_of(tile) * (point_stride(tiles, inputs) + product_stride(tiles));
+std::size_t floats_of_block(const WinogradTile& tile, std::size_t inputs, std::size_t tiles) {
+  return tile.num_points() * (point_stride(tiles, inputs) + product_stride(tiles));
 }
 
 // What is made together.
@@ -61,7 +62,7 @@ struct Division {
 
 // Estimated cost of a tile by an input channel, in multiply-adds of a vector. For each part of the
 // filter the points of a tile are made again unless they are kept.
-float cost(const Division& division, std::size_t tile, std::size_t num_tiles,
+float cost(const Division& division, const WinogradTile& tile, std::size_t num_tiles,
            std::size_t num_panels, std::size_t tiles_together) {
   constexpr float kEntering = 2.0f;  // of a point, as many multiply-adds
   const std::size_t parts = divide_up(num_panels, division.panels);
@@ -72,17 +73,19 @@ float cost(const Division& division, std::size_t tile, std::size_t num_tiles,
   const float loads = static_cast<float>(groups + division.blocks) / static_cast<float>(num_tiles);
   const float entered = division.keeps_points() ? 1.0f : static_cast<float>(parts);
   const float odd = division.panels == 1 && num_panels > 1 ? 0.25f : 0.0f;  // half a vector
-  return static_cast<float>(points_of(tile)) *
+  return static_cast<float>(tile.num_points()) *
          (static_cast<float>(num_panels * kPanel / 4) * (1.0f + loads + odd) + entered * kEntering);
 }
 
 // The best that fits in so many bytes.
-Division divide(std::size_t tile, std::size_t inputs, std::size_t outputs, std::size_t num_tiles,
-                std::size_t num_threads, std::size_t bytes, std::size_t tiles_together) {
+Division divide(const WinogradTile& tile, std::size_t inputs, std::size_t outputs,
+                std::size_t num_tiles, std::size_t num_threads, std::size_t bytes,
+                std::size_t tiles_together) {
   const std::size_t num_panels = divide_up(outputs, kPanel);
-  const std::size_t panel_bytes = points_of(tile) * filter_stride(inputs) * sizeof(float);
+  const std::size_t panel_bytes = tile.num_points() * filter_stride(inputs) * sizeof(float);
   // Points of a block stay in the second cache, and the filter is read once for all of them.
-  const std::size_t most_tiles = inputs < 256 ? 28 : 56;
+  const bool is_line = tile.num_points() == tile.points();
+  const std::size_t most_tiles = (inputs < 256 ? 28 : 56) * (is_line ? kTilesOfLines : 1);
   const std::size_t wanted = std::max<std::size_t>(
       {divide_up(num_tiles, most_tiles), std::min(num_threads, num_tiles), 1});
   Division best{};
@@ -163,20 +166,21 @@ void run_on(pthreadpool_t threads, std::size_t num_threads, pthreadpool_task_1d_
 
 }  // namespace
 
-std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t columns,
+std::size_t winograd_scratch(const WinogradTile& tile, std::size_t inputs, std::size_t columns,
                              RowRange rows, std::size_t num_threads) {
   const std::size_t num_tiles = TilesOfRows(tile, columns, rows).count();
   const std::size_t tiles = std::min(round_up(num_tiles, 2), kLeastTiles);
-  return (points_of(tile) * filter_stride(inputs) +
+  return (tile.num_points() * filter_stride(inputs) +
           num_threads * floats_of_block(tile, inputs, tiles)) *
          sizeof(float);
 }
 
 RowRange winograd_source_rows(const WinogradConvolution& convolution,
                               const Image<const float>& source, RowRange rows) {
-  const std::size_t tile = convolution.tile;
+  const std::size_t tile = convolution.tile.rows();
   const std::size_t top = rows.first / tile * tile;
-  const std::size_t bottom = round_up(rows.first + rows.count, tile) + 2;
+  const std::size_t bottom =
+      round_up(rows.first + rows.count, tile) + convolution.tile.kernel[0] - 1;
   const std::size_t margin = convolution.padding[0];
   const std::size_t first = std::min(std::max(top, margin) - margin, source.rows);
   const std::size_t end = std::min(std::max(bottom, margin) - margin, source.rows);
@@ -186,7 +190,7 @@ RowRange winograd_source_rows(const WinogradConvolution& convolution,
 void convolve_winograd(const WinogradConvolution& convolution, const Image<const float>& source,
                        const Image<float>& result, RowRange rows, pthreadpool_t threads) {
   if (rows.count == 0) { return; }
-  const std::size_t tile = convolution.tile;
+  const WinogradTile& tile = convolution.tile;
   const std::size_t inputs = source.channels;
   const std::size_t num_threads =
       std::min(convolution.num_threads, pthreadpool_get_threads_count(threads));
@@ -201,7 +205,7 @@ void convolve_winograd(const WinogradConvolution& convolution, const Image<const
             tiles,
             division,
             {filter, 0, 0},
-            filter + division.panels * points_of(tile) * filter_stride(inputs),
+            filter + division.panels * tile.num_points() * filter_stride(inputs),
             floats_of_block(tile, inputs, division.tiles),
             kernels,
             {0}};

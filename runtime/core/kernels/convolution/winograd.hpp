@@ -1,15 +1,17 @@
-// Convolutions with windows of 3 x 3 in fewer multiplications, after Winograd: any rows of a
-// result.
+// Convolutions in fewer multiplications, after Winograd: any rows of a result.
 //
 // Source: A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015. A tile of the
-// result, 2 x 2, 4 x 4 or 6 x 6, is made from the tile of the source under it, which is two larger:
-// at each point of that (16, 36 or 64) it takes one product, of matrices that were transformed
-// before. A 6 x 6 tile takes 64 multiplications where 324 are in its windows, a 4 x 4 tile 36 where
-// there are 144, a 2 x 2 tile 16 where there are 36.
+// result is made from the tile of the source under it: in each direction that the filter has
+// several taps, so many results and taps less one make so many points, 4, 6 or 8. Each point takes
+// one product, of matrices that were transformed before. With 3 x 3 taps a tile of 6 x 6 results
+// takes 64 multiplications where 324 are in its windows, one of 4 x 4 takes 36 where there are 144,
+// one of 2 x 2 takes 16 where there are 36. Two results of a filter of 1 x 7 take 8 where there are
+// 14.
 #pragma once
 
 #include <pthreadpool.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,12 +21,39 @@
 
 namespace arenite {
 
-// The largest tile of this kind of processor: with more registers larger ones take less time.
+// The most points of this kind of processor: with more registers more of them take less time.
 #ifdef ARENITE_ARM64
-constexpr std::size_t kLargestTile = 6;
+constexpr std::size_t kMostPoints = 8;
 #else
-constexpr std::size_t kLargestTile = 4;
+constexpr std::size_t kMostPoints = 6;
 #endif
+
+// What is made together.
+struct WinogradTile {
+  std::array<std::uint32_t, 2> kernel;  // rows and columns of the filter
+  std::size_t results;                  // in each direction with several taps
+
+  // A filter of 3 x 3 has tiles of 2, 4 or 6 results. One of 5 or 7 to a side, and one row or
+  // column of 3, 5 or 7 taps, have those of eight points.
+  bool is_valid() const {
+    if (taps() != 3 && taps() != 5 && taps() != 7) { return false; }
+    if (kernel == std::array<std::uint32_t, 2>{3, 3}) {
+      return results == 2 || results == 4 || results == 6;
+    }
+    const bool is_square = kernel[0] == kernel[1];
+    return (is_square || kernel[0] == 1 || kernel[1] == 1) && results == 9 - taps();
+  }
+  // With at most the points of this kind of processor; not valid where it has too few.
+  WinogradTile here() const {
+    return {kernel, std::min(points(), kMostPoints) - std::min(taps() - 1, kMostPoints)};
+  }
+
+  std::size_t taps() const { return std::max(kernel[0], kernel[1]); }
+  std::size_t points() const { return results + taps() - 1; }
+  std::size_t rows() const { return kernel[0] == 1 ? 1 : results; }
+  std::size_t columns() const { return kernel[1] == 1 ? 1 : results; }
+  std::size_t num_points() const { return (rows() + kernel[0] - 1) * (columns() + kernel[1] - 1); }
+};
 
 // The fewest pixels of a result that are worth the transforms of its filter, if nothing was tuned.
 #ifdef ARENITE_X86
@@ -36,9 +65,9 @@ constexpr std::size_t kFewestPixels = 1;
 // With strides and dilations of 1, all input channels for each output.
 //
 // The filter is that of `convolve`, of one group. Some of its panels at a time are transformed in
-// scratch, a window of points each, tile + 2 to a side: so it takes no memory of its own, and where
-// the image is small its weights are read once and not at every point. For g, a filter 3 x 3, that
-// is G g transposed(G), where G is for tiles of 2 and 4:
+// scratch, a window of points each, the points of a tile: so it takes no memory of its own, and
+// where the image is small its weights are read once and not at every point. For g, a filter 3 x 3,
+// that is G g transposed(G), where G is for tiles of 2 and 4:
 //
 //      1     0    0        1     0     0
 //     1/2   1/2  1/2       1    1/r   1/2        r: the square root of 2
@@ -47,7 +76,7 @@ constexpr std::size_t kFewestPixels = 1;
 //                         1/2  -1/r    1
 //                          0     0     1
 struct WinogradConvolution {
-  std::size_t tile;  // rows and columns that are made together: 2, 4 ... kLargestTile
+  WinogradTile tile;
   std::array<std::uint32_t, 4> padding;  // top, right, bottom, left
   const float* filter;
   FloatStore store;
@@ -58,7 +87,7 @@ struct WinogradConvolution {
 
 // Bytes that are needed at least to compute these rows of a result with so many columns, from so
 // many input channels, with so many threads. For bands it is the most that any of them needs.
-std::size_t winograd_scratch(std::size_t tile, std::size_t inputs, std::size_t columns,
+std::size_t winograd_scratch(const WinogradTile& tile, std::size_t inputs, std::size_t columns,
                              RowRange rows, std::size_t num_threads);
 
 // The rows of the source that rows of the result are made from: tiles start at row 0 of the result,

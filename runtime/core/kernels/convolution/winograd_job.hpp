@@ -33,8 +33,7 @@ struct FilterPart {
   std::size_t end;
 
   float* panel(const WinogradJob& job, std::size_t index) const {
-    const std::size_t points = (job.convolution.tile + 2) * (job.convolution.tile + 2);
-    return data + (index - first) * points * job.filter_stride;
+    return data + (index - first) * job.convolution.tile.num_points() * job.filter_stride;
   }
 };
 
@@ -51,6 +50,6 @@ struct WinogradKernels {
 };
 
 // Those of a tile for the processor that this runs on.
-WinogradKernels winograd_kernels(std::size_t tile);
+WinogradKernels winograd_kernels(const WinogradTile& tile);
 
 }  // namespace arenite

@@ -18,12 +18,12 @@ constexpr std::size_t kAnyDepth = std::size_t{1} << 30;  // more inputs than any
 // kOne is the point 1, if it is one of them: what is added to the product at (1, 1) is added to all
 // of the result. Else it is 0. Products of kDepth inputs are summed up at a time: errors of long
 // sums would be as large as the factors that a large tile multiplies them by.
-template <std::size_t Tile>
+template <std::size_t Points>
 struct WinogradPoints;
 
 // The polynomials' points are 0, 1, -1 and infinity.
 template <>
-struct WinogradPoints<2> {
+struct WinogradPoints<4> {
   static constexpr std::size_t kOne = 1;
   static constexpr std::size_t kDepth = kAnyDepth;
 
@@ -105,13 +105,13 @@ struct Constants {
 // The points are 0, both square roots of 1/2 and of 2, and infinity: with 1 and 2 in place of the
 // roots errors are four times as large. Constants are divided between the filter and the result so
 // that the filter takes the fewest. Rows that share sums are made in pairs.
-struct ConstantsOfFour {
+struct ConstantsOfSix {
   static constexpr float kAll[12] = {0.5f,         2.0f,         0.70710678f,  1.41421356f,
                                      2.5f,         0.333333333f, 0.666666667f, 0.471404521f,
                                      0.235702260f, 0.942809042f};
 };
 template <>
-struct WinogradPoints<4> : Constants<ConstantsOfFour> {
+struct WinogradPoints<6> : Constants<ConstantsOfSix> {
   static constexpr std::size_t kOne = 0;
   static constexpr std::size_t kDepth = kAnyDepth;
 
@@ -198,7 +198,7 @@ struct WinogradPoints<4> : Constants<ConstantsOfFour> {
 
 #if HWY_ARCH_ARM_A64
 // The points are 0, 1, 2, 1/2, these negative, and infinity.
-struct ConstantsOfSix {
+struct ConstantsOfEight {
   static constexpr float kAll[28] = {
       5.25f, 4.25f, 1.25f, 0.25f, 2.5f, 2.0f, 0.5f, 5.0f,  // of the source
       // Of the result: by powers of the points, 2 and 1/2 in turn.
@@ -207,27 +207,41 @@ struct ConstantsOfSix {
       0.25f, 2.0f, 0.5f, 0.222222222f, -0.222222222f};  // of source and filter
 };
 template <>
-struct WinogradPoints<6> : Constants<ConstantsOfSix> {
+struct WinogradPoints<8> : Constants<ConstantsOfEight> {
   static constexpr std::size_t kOne = 1;
   static constexpr std::size_t kDepth = 64;
 
   ARENITE_LANE WinogradPoints() {}
 
-  ARENITE_LANE void enter_filter(const Lanes (&g)[3], Lanes (&u)[8]) const {
+  template <std::size_t Taps>
+  ARENITE_LANE void enter_filter(const Lanes (&g)[Taps], Lanes (&u)[8]) const {
     u[0] = g[0];
-    const Lanes odd = multiply(Constant<24>{}, g[1]);
-    const Lanes even = multiply(Constant<25>{}, add(g[0], g[2]));
+    Lanes even = g[0];
+    Lanes odd = g[1];
+#pragma GCC unroll 8
+    for (std::size_t k = 2; k < Taps; k += 2) {
+      even = add(even, g[k]);
+      if (k + 1 < Taps) { odd = add(odd, g[k + 1]); }
+    }
+    odd = multiply(Constant<24>{}, odd);
+    even = multiply(Constant<25>{}, even);
     u[1] = subtract(even, odd);
     u[2] = add(even, odd);
     enter_filter_by(Constant<20>{}, Constant<22>{}, g, u[3], u[4]);
     enter_filter_by(Constant<21>{}, Constant<23>{}, g, u[5], u[6]);
-    u[7] = g[2];
+    u[7] = g[Taps - 1];
   }
-  template <typename Square, typename Point>
-  ARENITE_LANE void enter_filter_by(Square square, Point point, const Lanes (&g)[3], Lanes& a,
+  template <typename Square, typename Point, std::size_t Taps>
+  ARENITE_LANE void enter_filter_by(Square square, Point point, const Lanes (&g)[Taps], Lanes& a,
                                     Lanes& b) const {
-    const Lanes even = multiply_add(square, g[2], g[0]);
-    const Lanes odd = multiply(point, g[1]);
+    Lanes even = g[Taps - 1];
+    Lanes odd = g[Taps - 2];
+#pragma GCC unroll 8
+    for (std::size_t k = Taps - 1; k >= 2; k -= 2) {
+      even = multiply_add(square, even, g[k - 2]);
+      if (k >= 3) { odd = multiply_add(square, odd, g[k - 3]); }
+    }
+    odd = multiply(point, odd);
     a = add(even, odd);
     b = subtract(even, odd);
   }
@@ -252,20 +266,23 @@ struct WinogradPoints<6> : Constants<ConstantsOfSix> {
     v[6] = subtract(even3, odd3);
     v[7] = multiply_add(Constant<0>{}, subtract(d[3], d[5]), subtract(d[7], d[1]));
   }
-  ARENITE_LANE void leave(const Lanes (&m)[8], Lanes (&y)[6]) const {
+  template <std::size_t Tile>
+  ARENITE_LANE void leave(const Lanes (&m)[8], Lanes (&y)[Tile]) const {
     const Lanes even[3] = {add(m[1], m[2]), add(m[3], m[4]), add(m[5], m[6])};
     const Lanes odd[3] = {subtract(m[1], m[2]), subtract(m[3], m[4]), subtract(m[5], m[6])};
-    y[0] = leave_by<0>(even, add(m[0], even[0]));
-    y[1] = leave_by<1>(odd, odd[0]);
-    y[2] = leave_by<2>(even, even[0]);
-    y[3] = leave_by<3>(odd, odd[0]);
-    y[4] = leave_by<4>(even, even[0]);
-    y[5] = leave_by<5>(odd, add(m[7], odd[0]));
+    leave_by<0>(even, add(m[0], even[0]), y);
+    leave_by<1>(odd, Tile == 2 ? add(m[7], odd[0]) : odd[0], y);
+    leave_by<2>(even, even[0], y);
+    leave_by<3>(odd, Tile == 4 ? add(m[7], odd[0]) : odd[0], y);
+    leave_by<4>(even, even[0], y);
+    leave_by<5>(odd, add(m[7], odd[0]), y);
   }
-  template <int Power>
-  ARENITE_LANE Lanes leave_by(const Lanes (&sums)[3], Lanes first) const {
-    return multiply_add(Constant<9 + 2 * Power>{}, sums[2],
-                        multiply_add(Constant<8 + 2 * Power>{}, sums[1], first));
+  template <int Power, std::size_t Tile>
+  ARENITE_LANE void leave_by(const Lanes (&sums)[3], Lanes first, Lanes (&y)[Tile]) const {
+    if constexpr (Power < Tile) {
+      y[Power] = multiply_add(Constant<9 + 2 * Power>{}, sums[2],
+                              multiply_add(Constant<8 + 2 * Power>{}, sums[1], first));
+    }
   }
 };
 #endif
