@@ -25,8 +25,9 @@ const char* run(Random& random, const Threads& threads) {
   WinogradTile tile{{3, 3}, 2 * random.between(1, 3)};
   if (random.one_in(2)) {
     const auto taps = static_cast<std::uint32_t>(2 * random.between(1, 3) + 1);
-    const bool is_row = random.one_in(3);
-    tile = {{is_row ? 1 : taps, !is_row && random.one_in(2) ? 1 : taps}, std::size_t{9} - taps};
+    const std::uint32_t rows = taps == 5 && random.one_in(3) ? 5 : random.one_in(2) ? 1 : taps;
+    tile = {{rows, rows == taps && !(taps == 5 && random.one_in(2)) ? 1 : taps},
+            std::size_t{9} - taps};
   }
   tile = tile.here();
   if (!tile.is_valid()) { return nullptr; }
@@ -49,7 +50,8 @@ const char* run(Random& random, const Threads& threads) {
   const auto compute = [&](const Image<const float>& source, const Image<float>& result,
                            RowRange rows, const FloatStore& store) {
     const std::size_t num_threads = random.between(1, 3);
-    const std::size_t least = winograd_scratch(tile, inputs, result.columns, rows, num_threads);
+    const std::size_t least =
+        winograd_scratch(tile, inputs, result.rows, result.columns, rows, num_threads);
     const std::size_t bytes = least + (random.one_in(2) ? random.between(0, least) : 0);
     const std::size_t floats = bytes / sizeof(float);
     Floats scratch(floats, std::nanf(""));

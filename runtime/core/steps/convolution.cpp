@@ -57,7 +57,7 @@ std::optional<WinogradConvolution> winograd(const Operands& operands, const Conv
   const SlidingWindow& window = direct.window;
   const WinogradTile tile{window.kernel, results};
   require(operands, takes_tiles(direct),
-          "Winograd tiles need windows of 3 x 3, 5 x 5, 7 x 7, or one row or column of 3, 5 or 7, "
+          "Winograd tiles need windows of 3 x 3, 5 x 5, or one row or column of 3, 5 or 7, "
           "with strides of 1");
   require(operands, tile.is_valid(),
           "Winograd tiles must have 2, 4 or 6 rows for 3 x 3 windows, and make eight points of "
@@ -70,8 +70,8 @@ std::optional<WinogradConvolution> winograd(const Operands& operands, const Conv
   for (const WinogradTile& taken :
        {tile, WinogradTile{tile.kernel, std::min<std::size_t>(results, 4)}}) {
     if (!taken.is_valid()) { continue; }
-    bytes = std::max(bytes, winograd_scratch(taken, source.shape[3], result.shape[2],
-                                             {0, result.shape[1]}, num_threads));
+    bytes = std::max(bytes, winograd_scratch(taken, source.shape[3], result.shape[1],
+                                             result.shape[2], {0, result.shape[1]}, num_threads));
   }
   auto* const working_memory = require_scratch(operands, bytes);
   if (!tile.here().is_valid()) { return std::nullopt; }

@@ -47,6 +47,8 @@ _MANY_INPUTS = 256
 """From so many input channels on, twice as many tiles are made together."""
 _TILES_OF_LINES = 4
 """How many times as many tiles are made together if they are lines."""
+_LEAST_NARROWED = 4
+"""Results of a tile from which on it can be narrow."""
 _LEAST_TILES = 6
 """Tiles that are made together at least, unless there are fewer."""
 
@@ -99,8 +101,20 @@ class Winograd:
     @property
     def tiles(self) -> int:
         """Tiles of the result."""
-        lengths = zip((self.rows, self.columns), self.kernel, strict=True)
-        return math.prod(-(-length // (1 if taps == 1 else self.tile)) for length, taps in lengths)
+        return math.prod(count for count, _ in self._along())
+
+    @property
+    def products(self) -> int:
+        """Points of all tiles: the last ones may be narrow, by two results and two points."""
+        return math.prod(points for _, points in self._along())
+
+    def _along(self) -> Iterator[tuple[int, int]]:
+        """Yield the tiles in each direction, and their points."""
+        for length, taps in zip((self.rows, self.columns), self.kernel, strict=True):
+            size = 1 if taps == 1 else self.tile
+            count = -(-length // size)
+            narrow = min(count, (count * size - length) // 2) if size >= _LEAST_NARROWED else 0
+            yield count, count * (size + taps - 1) - 2 * narrow
 
     @property
     def blocks(self) -> int:

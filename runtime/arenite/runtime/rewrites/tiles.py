@@ -93,6 +93,8 @@ SPEEDS: Speeds = MappingProxyType(
 
 _WORTH_IT = 1.05
 """Least gain in speed that is worth different rounding."""
+_FEWEST_PIXELS = 100
+"""Fewer are computed directly on x86-64, unless it is tuned for."""
 _LEFT_BY_SUMS = 7 / 8
 """Of the instructions of a direct kernel, by Strassen's sums of weights."""
 
@@ -104,7 +106,7 @@ def quickest_first(
     """Return the direct kernel and tiles, the quickest first.
 
     Files are read by any processor: the gain of a tile is the mean of that in `speeds` and that in
-    instructions on ARM. Filters other than 3 x 3 have tiles on ARM alone.
+    instructions on ARM. Filters other than 3 x 3 and small images have tiles on ARM alone.
 
     Args:
         inputs: Channels of the image.
@@ -128,10 +130,10 @@ def quickest_first(
         return (DIRECT,)
     direct, *tiled = table[max(classes)]
     directly = instructions(DIRECT)
-    gains = {
-        tile: math.sqrt(speed / direct * directly / instructions(tile))
-        for tile, speed in zip(TILES, (*tiled, tiled[-1]), strict=True)
-    }
+    gains = {tile: directly / instructions(tile) for tile in TILES}
+    if rows * columns >= _FEWEST_PIXELS:
+        for tile, speed in zip(TILES, (*tiled, tiled[-1]), strict=True):
+            gains[tile] = math.sqrt(speed / direct * gains[tile])
     quicker = [tile for tile in TILES if gains[tile] > _WORTH_IT]
     return (*sorted(quicker, key=lambda tile: -gains[tile]), DIRECT)
 
@@ -143,10 +145,10 @@ def _instructions(layer: Winograd) -> float:
         return 0.28 * math.prod(layer.kernel) * layer.rows * layer.columns * weights
     tiles = layer.tiles
     transforms = tiles * (3.2 * layer.inputs + 2.0 * layer.outputs) + 1.07 * weights
-    # Weights are loaded for six tiles at a time. Sums of large tiles are made in parts, and more
-    # of these tiles lie at an edge.
-    products = (0.267 + 0.02 * (layer.tile > 4)) * tiles + 0.12 * -(-tiles // 6)
-    return layer.num_points * (products * weights + transforms)
+    # Weights are loaded for six tiles at a time. Sums of eight points are made in parts.
+    products = (0.267 + 0.01 * (layer.num_points % 8 == 0)) * layer.products
+    loads = 0.12 * layer.num_points * -(-tiles // 6)
+    return (products + loads) * weights + layer.num_points * transforms
 
 
 Prefer: TypeAlias = Callable[[Program, Step], tuple[int, ...]]

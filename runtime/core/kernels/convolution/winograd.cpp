@@ -23,20 +23,6 @@ constexpr std::size_t kLeastTiles = 6;
 // How many times as many tiles are in a block if they are lines, with fewer points.
 constexpr std::size_t kTilesOfLines = 4;
 
-// Tiles of some rows of a result.
-struct TilesOfRows {
-  std::size_t columns;
-  std::size_t first;
-  std::size_t end;
-
-  TilesOfRows(const WinogradTile& tile, std::size_t result_columns, RowRange rows)
-      : columns(divide_up(result_columns, tile.columns())),
-        first(rows.first / tile.rows() * columns),
-        end(divide_up(rows.first + rows.count, tile.rows()) * columns) {}
-
-  std::size_t count() const { return end - first; }
-};
-
 // Points lie apart by an odd number of lines of the cache, which spreads them over its sets.
 std::size_t point_stride(std::size_t tiles, std::size_t inputs) {
   return round_up(inputs, kPanel) * tiles + kPanel;
@@ -116,7 +102,6 @@ Division divide(const WinogradTile& tile, std::size_t inputs, std::size_t output
 
 struct Work {
   WinogradJob job;
-  TilesOfRows tiles;
   Division division;
   FilterPart filter;
   float* points;
@@ -145,8 +130,8 @@ void run_tiles(void* context, std::size_t thread) {
   for (;;) {
     const std::size_t block = work.next.fetch_add(1, std::memory_order_relaxed);
     if (block >= work.division.blocks) { return; }
-    const std::size_t first = work.tiles.first + block * work.division.tiles;
-    const TileRange tiles{first, std::min(work.division.tiles, work.tiles.end - first)};
+    const std::size_t first = block * work.division.tiles;
+    const Range tiles{first, std::min(work.division.tiles, work.job.grid.count() - first)};
     const bool keeps_points = work.division.keeps_points();
     float* points = work.points + (keeps_points ? block : thread) * work.floats_of_block;
     if (!keeps_points || work.filter.first == 0) { work.kernels.enter(work.job, tiles, points); }
@@ -166,9 +151,9 @@ void run_on(pthreadpool_t threads, std::size_t num_threads, pthreadpool_task_1d_
 
 }  // namespace
 
-std::size_t winograd_scratch(const WinogradTile& tile, std::size_t inputs, std::size_t columns,
-                             RowRange rows, std::size_t num_threads) {
-  const std::size_t num_tiles = TilesOfRows(tile, columns, rows).count();
+std::size_t winograd_scratch(const WinogradTile& tile, std::size_t inputs, std::size_t num_rows,
+                             std::size_t columns, RowRange rows, std::size_t num_threads) {
+  const std::size_t num_tiles = TileGrid(tile, num_rows, columns, rows).count();
   const std::size_t tiles = std::min(round_up(num_tiles, 2), kLeastTiles);
   return (tile.num_points() * filter_stride(inputs) +
           num_threads * floats_of_block(tile, inputs, tiles)) *
@@ -177,10 +162,12 @@ std::size_t winograd_scratch(const WinogradTile& tile, std::size_t inputs, std::
 
 RowRange winograd_source_rows(const WinogradConvolution& convolution,
                               const Image<const float>& source, RowRange rows) {
-  const std::size_t tile = convolution.tile.rows();
-  const std::size_t top = rows.first / tile * tile;
-  const std::size_t bottom =
-      round_up(rows.first + rows.count, tile) + convolution.tile.kernel[0] - 1;
+  const std::size_t taps = convolution.tile.kernel[0];
+  const std::size_t result_rows =
+      source.rows + convolution.padding[0] + convolution.padding[2] + 1 - taps;
+  const TilesAlong tiles(convolution.tile.rows(), result_rows);
+  const std::size_t top = tiles.start(tiles.of(rows.first));
+  const std::size_t bottom = tiles.start(tiles.of(rows.first + rows.count - 1) + 1) + taps - 1;
   const std::size_t margin = convolution.padding[0];
   const std::size_t first = std::min(std::max(top, margin) - margin, source.rows);
   const std::size_t end = std::min(std::max(bottom, margin) - margin, source.rows);
@@ -196,13 +183,12 @@ void convolve_winograd(const WinogradConvolution& convolution, const Image<const
       std::min(convolution.num_threads, pthreadpool_get_threads_count(threads));
   const std::size_t num_panels = divide_up(result.channels, kPanel);
   const WinogradKernels kernels = winograd_kernels(tile);
-  const TilesOfRows tiles(tile, result.columns, rows);
-  const Division division = divide(tile, inputs, result.channels, tiles.count(), num_threads,
+  const TileGrid grid(tile, result.rows, result.columns, rows);
+  const Division division = divide(tile, inputs, result.channels, grid.count(), num_threads,
                                    convolution.scratch_bytes, kernels.tiles_together);
   float* filter = static_cast<float*>(convolution.scratch);
-  Work work{{convolution, source, result, rows, tiles.columns, point_stride(division.tiles, inputs),
+  Work work{{convolution, source, result, rows, grid, point_stride(division.tiles, inputs),
              division.tiles * kPanel, product_stride(division.tiles), filter_stride(inputs)},
-            tiles,
             division,
             {filter, 0, 0},
             filter + division.panels * tile.num_points() * filter_stride(inputs),

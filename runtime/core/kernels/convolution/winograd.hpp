@@ -33,15 +33,15 @@ struct WinogradTile {
   std::array<std::uint32_t, 2> kernel;  // rows and columns of the filter
   std::size_t results;                  // in each direction with several taps
 
-  // A filter of 3 x 3 has tiles of 2, 4 or 6 results. One of 5 or 7 to a side, and one row or
-  // column of 3, 5 or 7 taps, have those of eight points.
+  // A filter of 3 x 3 has tiles of 2, 4 or 6 results. One of 5 x 5, and one row or column of
+  // 3, 5 or 7 taps, have those of eight points.
   bool is_valid() const {
     if (taps() != 3 && taps() != 5 && taps() != 7) { return false; }
     if (kernel == std::array<std::uint32_t, 2>{3, 3}) {
       return results == 2 || results == 4 || results == 6;
     }
-    const bool is_square = kernel[0] == kernel[1];
-    return (is_square || kernel[0] == 1 || kernel[1] == 1) && results == 9 - taps();
+    const bool is_five = kernel[0] == 5 && kernel[1] == 5;
+    return (is_five || kernel[0] == 1 || kernel[1] == 1) && results == 9 - taps();
   }
   // With at most the points of this kind of processor; not valid where it has too few.
   WinogradTile here() const {
@@ -85,10 +85,10 @@ struct WinogradConvolution {
   std::size_t num_threads;    // for which there is scratch; more are left idle
 };
 
-// Bytes that are needed at least to compute these rows of a result with so many columns, from so
-// many input channels, with so many threads. For bands it is the most that any of them needs.
-std::size_t winograd_scratch(const WinogradTile& tile, std::size_t inputs, std::size_t columns,
-                             RowRange rows, std::size_t num_threads);
+// Bytes that are needed at least to compute some rows of a result of so many rows and columns, from
+// so many input channels, with so many threads. For bands it is the most that any of them needs.
+std::size_t winograd_scratch(const WinogradTile& tile, std::size_t inputs, std::size_t num_rows,
+                             std::size_t columns, RowRange rows, std::size_t num_threads);
 
 // The rows of the source that rows of the result are made from: tiles start at row 0 of the result,
 // and all rows under a tile are read for any row in it.

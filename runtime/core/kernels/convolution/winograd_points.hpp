@@ -1,4 +1,5 @@
-// From tiles to points and back, after Winograd, in one direction at a time.
+// From tiles to points and back, after Winograd, in one direction at a time. Narrow tiles have the
+// first points, all but two; the filter is the same for them.
 #if defined(ARENITE_WINOGRAD_POINTS) == defined(HWY_TARGET_TOGGLE)  // once for each kind
 #ifdef ARENITE_WINOGRAD_POINTS
 #undef ARENITE_WINOGRAD_POINTS
@@ -102,7 +103,7 @@ struct Constants {
 #endif
 };
 
-// The points are 0, both square roots of 1/2 and of 2, and infinity: with 1 and 2 in place of the
+// The points are 0, both square roots of 1/2, infinity, and both of 2: with 1 and 2 in place of the
 // roots errors are four times as large. Constants are divided between the filter and the result so
 // that the filter takes the fewest. Rows that share sums are made in pairs.
 struct ConstantsOfSix {
@@ -117,7 +118,7 @@ struct WinogradPoints<6> : Constants<ConstantsOfSix> {
 
   ARENITE_LANE WinogradPoints() {}  // an implicit one would not be of the kind of processor
 
-  static constexpr std::size_t kEntering[3][2] = {{0, 5}, {1, 2}, {3, 4}};
+  static constexpr std::size_t kEntering[3][2] = {{0, 3}, {1, 2}, {4, 5}};
   static constexpr std::size_t kLeaving[2][2] = {{0, 2}, {1, 3}};
 
   static constexpr Constant<0> half{};
@@ -169,26 +170,37 @@ struct WinogradPoints<6> : Constants<ConstantsOfSix> {
   ARENITE_LANE void leave(const Lanes (&m)[6], Lanes& a, Lanes& b) const {
     if constexpr (Pair == 0) {
       const Lanes near = add(m[1], m[2]);
-      const Lanes far = add(m[3], m[4]);
+      const Lanes far = add(m[4], m[5]);
       a = subtract_product(two_thirds, near, multiply_add(third, far, m[0]));
       b = subtract_product(third, near, multiply(two_thirds, far));
     } else {
       const Lanes near = subtract(m[1], m[2]);
-      const Lanes far = subtract(m[3], m[4]);
+      const Lanes far = subtract(m[4], m[5]);
       a = multiply(third_of_root, subtract(far, near));
-      b = subtract_product(sixth_of_root, near, multiply_add(two_thirds_of_root, far, m[5]));
+      b = subtract_product(sixth_of_root, near, multiply_add(two_thirds_of_root, far, m[3]));
     }
   }
 
   ARENITE_LANE void enter_filter(const Lanes (&g)[3], Lanes (&u)[6]) const {
-    enter_filter<0>(g, u[0], u[5]);
+    enter_filter<0>(g, u[0], u[3]);
     enter_filter<1>(g, u[1], u[2]);
-    enter_filter<2>(g, u[3], u[4]);
+    enter_filter<2>(g, u[4], u[5]);
   }
   ARENITE_LANE void enter(const Lanes (&d)[6], Lanes (&v)[6]) const {
-    enter<0>(d, v[0], v[5]);
+    enter<0>(d, v[0], v[3]);
     enter<1>(d, v[1], v[2]);
-    enter<2>(d, v[3], v[4]);
+    enter<2>(d, v[4], v[5]);
+  }
+  // Of a narrow tile, without the roots of 2.
+  ARENITE_LANE void enter(const Lanes (&d)[4], Lanes (&v)[4]) const {
+    v[0] = subtract_product(two, d[2], d[0]);
+    v[1] = multiply_add(root_of_half, d[1], d[2]);
+    v[2] = subtract_product(root_of_half, d[1], d[2]);
+    v[3] = subtract_product(half, d[1], d[3]);
+  }
+  ARENITE_LANE void leave(const Lanes (&m)[4], Lanes (&y)[2]) const {
+    y[0] = add(m[0], add(m[1], m[2]));
+    y[1] = multiply_add(root_of_half, subtract(m[1], m[2]), m[3]);
   }
   ARENITE_LANE void leave(const Lanes (&m)[6], Lanes (&y)[4]) const {
     leave<0>(m, y[0], y[2]);
@@ -197,14 +209,15 @@ struct WinogradPoints<6> : Constants<ConstantsOfSix> {
 };
 
 #if HWY_ARCH_ARM_A64
-// The points are 0, 1, 2, 1/2, these negative, and infinity.
+// The points are 0, 1, -1, 2, -2, infinity, 1/2 and -1/2.
 struct ConstantsOfEight {
-  static constexpr float kAll[28] = {
+  static constexpr float kAll[32] = {
       5.25f, 4.25f, 1.25f, 0.25f, 2.5f, 2.0f, 0.5f, 5.0f,  // of the source
       // Of the result: by powers of the points, 2 and 1/2 in turn.
       0.0111111111f, 0.711111111f, 0.0222222222f, 0.355555556f, 0.0444444444f, 0.177777778f,
       0.0888888889f, 0.0888888889f, 0.177777778f, 0.0444444444f, 0.355555556f, 0.0222222222f, 4.0f,
-      0.25f, 2.0f, 0.5f, 0.222222222f, -0.222222222f};  // of source and filter
+      0.25f, 2.0f, 0.5f, 0.222222222f, -0.222222222f,  // of source and filter
+      3.0f, 0.75f, 0.0416666667f, 0.0833333333f, 0.166666667f, 0.333333333f};  // of narrow tiles
 };
 template <>
 struct WinogradPoints<8> : Constants<ConstantsOfEight> {
@@ -228,8 +241,8 @@ struct WinogradPoints<8> : Constants<ConstantsOfEight> {
     u[1] = subtract(even, odd);
     u[2] = add(even, odd);
     enter_filter_by(Constant<20>{}, Constant<22>{}, g, u[3], u[4]);
-    enter_filter_by(Constant<21>{}, Constant<23>{}, g, u[5], u[6]);
-    u[7] = g[Taps - 1];
+    u[5] = g[Taps - 1];
+    enter_filter_by(Constant<21>{}, Constant<23>{}, g, u[6], u[7]);
   }
   template <typename Square, typename Point, std::size_t Taps>
   ARENITE_LANE void enter_filter_by(Square square, Point point, const Lanes (&g)[Taps], Lanes& a,
@@ -262,20 +275,44 @@ struct WinogradPoints<8> : Constants<ConstantsOfEight> {
         add(subtract_product(Constant<7>{}, d[4], multiply(Constant<20>{}, d[2])), d[6]);
     const Lanes odd3 = multiply_add(
         Constant<5>{}, d[1], subtract_product(Constant<4>{}, d[3], multiply(Constant<6>{}, d[5])));
-    v[5] = add(even3, odd3);
-    v[6] = subtract(even3, odd3);
-    v[7] = multiply_add(Constant<0>{}, subtract(d[3], d[5]), subtract(d[7], d[1]));
+    v[6] = add(even3, odd3);
+    v[7] = subtract(even3, odd3);
+    v[5] = multiply_add(Constant<0>{}, subtract(d[3], d[5]), subtract(d[7], d[1]));
+  }
+  // Of a narrow tile, without 1/2 and -1/2.
+  ARENITE_LANE void enter(const Lanes (&d)[6], Lanes (&v)[6]) const {
+    v[0] = multiply_add(Constant<3>{}, d[4], subtract_product(Constant<2>{}, d[2], d[0]));
+    const Lanes even = subtract_product(Constant<26>{}, d[2], multiply(Constant<27>{}, d[4]));
+    const Lanes odd = subtract_product(Constant<26>{}, d[1], multiply(Constant<27>{}, d[3]));
+    v[1] = add(even, odd);
+    v[2] = subtract(even, odd);
+    const Lanes even2 = subtract(d[4], d[2]);
+    const Lanes odd2 = subtract(d[3], d[1]);
+    v[3] = multiply_add(Constant<5>{}, odd2, even2);
+    v[4] = subtract_product(Constant<5>{}, odd2, even2);
+    v[5] = multiply_add(Constant<20>{}, d[1], subtract_product(Constant<7>{}, d[3], d[5]));
   }
   template <std::size_t Tile>
   ARENITE_LANE void leave(const Lanes (&m)[8], Lanes (&y)[Tile]) const {
-    const Lanes even[3] = {add(m[1], m[2]), add(m[3], m[4]), add(m[5], m[6])};
-    const Lanes odd[3] = {subtract(m[1], m[2]), subtract(m[3], m[4]), subtract(m[5], m[6])};
+    const Lanes even[3] = {add(m[1], m[2]), add(m[3], m[4]), add(m[6], m[7])};
+    const Lanes odd[3] = {subtract(m[1], m[2]), subtract(m[3], m[4]), subtract(m[6], m[7])};
     leave_by<0>(even, add(m[0], even[0]), y);
-    leave_by<1>(odd, Tile == 2 ? add(m[7], odd[0]) : odd[0], y);
+    leave_by<1>(odd, Tile == 2 ? add(m[5], odd[0]) : odd[0], y);
     leave_by<2>(even, even[0], y);
-    leave_by<3>(odd, Tile == 4 ? add(m[7], odd[0]) : odd[0], y);
+    leave_by<3>(odd, Tile == 4 ? add(m[5], odd[0]) : odd[0], y);
     leave_by<4>(even, even[0], y);
-    leave_by<5>(odd, add(m[7], odd[0]), y);
+    leave_by<5>(odd, add(m[5], odd[0]), y);
+  }
+  template <std::size_t Tile>
+  ARENITE_LANE void leave(const Lanes (&m)[6], Lanes (&y)[Tile]) const {
+    const Lanes even[2] = {add(m[1], m[2]), add(m[3], m[4])};
+    const Lanes odd[2] = {subtract(m[1], m[2]), subtract(m[3], m[4])};
+    y[0] = multiply_add(Constant<28>{}, even[1], add(m[0], even[0]));
+    y[1] = multiply_add(Constant<29>{}, odd[1], Tile == 2 ? add(m[5], odd[0]) : odd[0]);
+    if constexpr (Tile == 4) {
+      y[2] = multiply_add(Constant<30>{}, even[1], even[0]);
+      y[3] = multiply_add(Constant<31>{}, odd[1], add(m[5], odd[0]));
+    }
   }
   template <int Power, std::size_t Tile>
   ARENITE_LANE void leave_by(const Lanes (&sums)[3], Lanes first, Lanes (&y)[Tile]) const {
