@@ -187,6 +187,13 @@ OPERATORS = {
     "tiles of six": "(float[1,80,33,38] x) => (y) <float[33,80,3,3] w, float[33] b, "
     "float[240,33,1,1] v, float[8,240,1,1] u> { a = Conv<pads=[1,0,1,2]>(x, w, b) c = Relu(a) "
     "d = Conv(c, v) y = Conv(d, u) }",
+    "tiles of other filters": "(float[1,48,14,17] x) => (y) <float[64,48,5,5] a, float[64] b, "
+    "float[70,64,1,7] c, float[64,70,7,1] d, float[64,64,1,3] e, float[64,64,3,1] f, "
+    "float[48,64,5,1] g, float[900,48,1,1] h, float[8,900,1,1] i> "
+    "{ p = Conv<pads=[2,2,2,2]>(x, a, b) q = Conv<pads=[0,3,0,3]>(p, c) "
+    "r = Conv<pads=[3,0,2,0]>(q, d) s = Conv<pads=[0,0,0,1]>(r, e) t = Add(s, s) u = Relu(t) "
+    "v = Conv<pads=[1,0,1,0]>(u, f) w = Conv<pads=[0,0,4,0]>(v, g) z = Conv(w, h) "
+    "y = Conv(z, i) }",
     "sums of weights": "(float[1,16,15,11] x, float[1,65,128] m) => (y, z) <float[320,16,1,1] a, "
     "float[320,320,1,1] b, float[64,320,1,1] c, float[64] d, float[96,64,3,3] e, "
     "float[64,160,1,1] f, float[160,320,1,1] g, float[128,640] h, float[640,96] i> "
@@ -244,7 +251,7 @@ def test_rows_of_a_cache_give_this_machines_outputs(root, machine, tmp_path):
         assert_equal(f"{queries} queries on {machine.processor}", expected, raw)
 
 
-@pytest.mark.parametrize("name", ["tiles of six", "sums of weights"])
+@pytest.mark.parametrize("name", ["tiles of six", "tiles of other filters", "sums of weights"])
 def test_working_memory_of_threads_gives_the_same_bits(root, tmp_path, name):
     path = save(tmp_path, with_random_weights(parse(OPERATORS[name])))
     program = tmp_path / "sums.arena"

@@ -222,6 +222,9 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
         "gates of halves", {"in": {4: f16(1, 4, 3)}}, "a state of it is of 16-bit floats"),
     "tiles of three rows": ("conv by tiles", {"told": {"tile": 3}}, "must have 2, 4 or 6 rows"),
     "tiles of many rows": ("conv by tiles", {"told": {"tile": 2**31}}, "must have 2, 4 or 6 rows"),
+    "tiles of a line of two": (
+        "conv by tiles", {"in": {1: weights(1, 1, 3, 2, 16)}, "out": {0: f32(1, 4, 2, 3)}},
+        "make eight points"),
     "tiles for no threads": (
         "conv by tiles", {"told": {"tile_threads": 0}}, "its number of threads must be 1 to 256"),
     "tiles for many threads": (
