@@ -107,8 +107,10 @@ def test_results_are_those_of_onnx_runtime_on_any_number_of_threads(tmp_path, ti
             assert array.tobytes() == other[name].tobytes()
 
 
-LINES = """(float[1,48,12,17] x) => (y) <float[64,48,5,5] a, float[96,64,1,7] b, float[64,96,3,1] c>
-    { p = Conv<pads=[2,2,2,2]>(x, a) q = Conv<pads=[0,3,0,3]>(p, b) y = Conv<pads=[1,0,1,0]>(q, c) }"""
+LINES = """(float[1,48,12,17] x) => (y)
+    <float[64,48,5,5] a, float[96,64,1,7] b, float[64,96,3,1] c>
+    { p = Conv<pads=[2,2,2,2]>(x, a) q = Conv<pads=[0,3,0,3]>(p, b)
+      y = Conv<pads=[1,0,1,0]>(q, c) }"""
 
 
 def test_other_filters_have_tiles_of_eight_points_which_arm_alone_takes(tmp_path):

@@ -34,8 +34,8 @@ from arenite.runtime.operators.base import (
 from arenite.runtime.operators.halves import has_halves
 
 MOST_TILE_ELSEWHERE = 4
-"""Rows of the tiles that processors other than 64-bit ARM take in place of larger ones, for filters
-of 3 x 3. They have no tiles for other filters."""
+"""Rows of the tiles that processors other than 64-bit ARM take in place of larger ones, with filters
+of 3 x 3; others have no tiles there."""
 _MOST_POINTS = 8
 """Points of a tile in each direction."""
 SUMMED_DEPTH = 256
@@ -58,7 +58,7 @@ class Winograd:
     """A convolution by tiles, whose working memory holds tiles that are taken apart and panels.
 
     Attributes:
-        tile: Results that are made together in each direction in which the filter has several taps.
+        tile: Results made together in each direction in which the filter has several taps.
         kernel: Rows and columns of the filter.
         inputs: Channels of the image.
         outputs: Channels of the result.
