@@ -34,8 +34,8 @@ from arenite.runtime.operators.base import (
 from arenite.runtime.operators.halves import has_halves
 
 MOST_TILE_ELSEWHERE = 4
-"""Rows of the tiles that processors other than 64-bit ARM take in place of larger ones, with filters
-of 3 x 3; others have no tiles there."""
+"""Rows of the tiles that processors other than 64-bit ARM take in place of larger ones, of 3 x 3
+filters; others have no tiles there."""
 _MOST_POINTS = 8
 """Points of a tile in each direction."""
 SUMMED_DEPTH = 256
