@@ -28,13 +28,13 @@ constexpr std::size_t kMostPoints = 8;
 constexpr std::size_t kMostPoints = 6;
 #endif
 
-// What is made together.
+// Results that are made together.
 struct WinogradTile {
   std::array<std::uint32_t, 2> kernel;  // rows and columns of the filter
   std::size_t results;                  // in each direction with several taps
 
-  // A filter of 3 x 3 has tiles of 2, 4 or 6 results. One of 5 x 5, and one row or column of
-  // 3, 5 or 7 taps, have those of eight points.
+  // A filter of 3 x 3 has tiles of 2, 4 or 6 results. One of 5 x 5 and one row or column of 3, 5 or
+  // 7 taps have those of eight points.
   bool is_valid() const {
     if (taps() != 3 && taps() != 5 && taps() != 7) { return false; }
     if (kernel == std::array<std::uint32_t, 2>{3, 3}) {
@@ -43,7 +43,7 @@ struct WinogradTile {
     const bool is_five = kernel[0] == 5 && kernel[1] == 5;
     return (is_five || kernel[0] == 1 || kernel[1] == 1) && results == 9 - taps();
   }
-  // With at most the points of this kind of processor; not valid where it has too few.
+  // With no more points than this kind of processor has: not valid if the filter needs more.
   WinogradTile here() const {
     return {kernel, std::min(points(), kMostPoints) - std::min(taps() - 1, kMostPoints)};
   }
@@ -65,16 +65,19 @@ constexpr std::size_t kFewestPixels = 1;
 // With strides and dilations of 1, all input channels for each output.
 //
 // The filter is that of `convolve`, of one group. Some of its panels at a time are transformed in
-// scratch, a window of points each, the points of a tile: so it takes no memory of its own, and
-// where the image is small its weights are read once and not at every point. For g, a filter 3 x 3,
-// that is G g transposed(G), where G is for tiles of 2 and 4:
+// scratch, to the points of a tile: so it takes no memory of its own, and where the image is small
+// its weights are read once and not at every point. For g, a filter 3 x 3, that is
+// G g transposed(G), where G is for tiles of 2 and 4:
 //
 //      1     0    0        1     0     0
 //     1/2   1/2  1/2       1    1/r   1/2        r: the square root of 2
 //     1/2  -1/2  1/2       1   -1/r   1/2
-//      0     0    1       1/2   1/r    1
+//      0     0    1        0     0     1
+//                         1/2   1/r    1
 //                         1/2  -1/r    1
-//                          0     0     1
+//
+// The last tiles of a row or column may be narrow: two results less, at the points but the last
+// two.
 struct WinogradConvolution {
   WinogradTile tile;
   std::array<std::uint32_t, 4> padding;  // top, right, bottom, left

@@ -29,7 +29,8 @@ struct TilesAlong {
   }
   // The tile that a result lies in.
   std::size_t of(std::size_t result) const {
-    return result < full * size ? result / size : full + (result - full * size) / (size - 2);
+    if (result < full * size || size < kLeastNarrowed) { return result / size; }
+    return full + (result - full * size) / (size - 2);
   }
 };
 
@@ -51,7 +52,7 @@ struct TileGrid {
       : rows(tile.rows(), num_rows),
         columns(tile.columns(), num_columns),
         first(rows.of(some.first)),
-        end(rows.of(some.first + some.count - 1) + 1) {}
+        end(some.count == 0 ? first : rows.of(some.first + some.count - 1) + 1) {}
 
   std::size_t count() const { return (end - first) * columns.count; }
   std::size_t full_rows() const { return std::clamp(rows.full, first, end) - first; }
@@ -65,6 +66,7 @@ struct TileGrid {
     return {begin, last - begin};
   }
 
+  // Those of full rows come first: narrow columns and then full ones; of narrow rows full columns.
   TilePlace place(std::size_t index) const {
     const std::size_t narrow = columns.count - columns.full;
     std::size_t row = first;
