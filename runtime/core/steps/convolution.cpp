@@ -146,12 +146,9 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
     if (is_chosen && (is_tuned || !is_small)) { taken = by_tiles; }
   }
   if (taken.has_value()) { return image_step<float>(operands, convolve_winograd, *taken); }
-  // Working memory of windows that can have tiles is for tiles, if at other sizes.
-  if (!takes_tiles(kernel)) {
-    if (const auto sums = by_strassen(operands, attributes.strassen(), kernel,
-                                      operands.inputs[0]->shape[3], result.shape[3])) {
-      return image_step<float>(operands, convolve_strassen, *sums);
-    }
+  if (const auto sums = by_strassen(operands, attributes.strassen(), kernel,
+                                    operands.inputs[0]->shape[3], result.shape[3])) {
+    return image_step<float>(operands, convolve_strassen, *sums);
   }
   return image_step<float>(operands, convolve, kernel);
 }

@@ -1,8 +1,8 @@
 """Compute convolutions after Winograd, where that is quicker and working memory is free.
 
-Other convolutions, and products with weights, are made by sums of weights, with which 64-bit ARM
-takes seven products in place of eight, after Strassen. They get working memory where it is free,
-too.
+Convolutions without tiles, and products with weights, are made by sums of weights, with which
+64-bit ARM takes seven products in place of eight, after Strassen. They get working memory where it
+is free, too.
 
 A convolution by tiles takes fewer multiplications and more working memory, which lies in the arena
 while the step runs and at no other time: in a gap that the plan has there anyway. So plans and
@@ -240,29 +240,29 @@ def with_tiles(
             continue
         gap = largest_gap(live(number), plan.heights[0])[1]
         top = align_up(max((end for _, end in live(number)), default=0), _ALIGNMENT)
-        if not takes_tiles(program, step):
-            least, useful = _sums(program, step)
-            if useful and least <= gap:
-                tiled_steps[number] = replace(step.operator, strassen=True), least
-            continue
-        fitting = partial(_fitting, program, step, gap, most_bytes - top, kernels)
-        chosen, needed = fitting(prefer(program, step))
-        best, needed_here = fitting(() if tuned is None else tuned(program, step))
-        needed = max(needed, needed_here)
-        if needed:
-            by_tiles = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
-            tiled_steps[number] = by_tiles, needed
-            height = height if needed <= gap else max(height, top + needed)
+        if takes_tiles(program, step):
+            fitting = partial(_fitting, program, step, gap, most_bytes - top, kernels)
+            chosen, needed = fitting(prefer(program, step))
+            best, needed_here = fitting(() if tuned is None else tuned(program, step))
+            needed = max(needed, needed_here)
+            if needed:
+                by_tiles = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
+                tiled_steps[number] = by_tiles, needed
+                height = height if needed <= gap else max(height, top + needed)
+                continue
+        least, useful = _sums(program, step)
+        if useful and least <= gap:
+            tiled_steps[number] = replace(step.operator, strassen=True), least
     names = Names([*program.tensors, *(record.name for record in problem.records)])
     placed = list(zip(problem.records, plan.offsets, strict=True))
     for number, (operator, needed) in tiled_steps.items():
         step = steps[number]
         offset, gap = largest_gap(live(number), height)
-        if takes_tiles(program, step):
+        if operator.strassen:
+            useful = _sums(program, step)[1]
+        else:
             assert isinstance(operator, Conv2D)
             useful = operator.most_scratch(program.operands(step))
-        else:
-            useful = _sums(program, step)[1]
         size = max(needed, min(align_up(useful, _ALIGNMENT), gap // _ALIGNMENT * _ALIGNMENT))
         if size:
             record = UsageRecord(
