@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/approximations.hpp"
+#include "kernels/attention_tile.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/processor.hpp"
+#include "kernels/turned_square.hpp"
 
 namespace arenite {
 
@@ -39,6 +42,12 @@ struct Blocks {
 
 // The reciprocal of a sum; zeros where no key is seen.
 float reciprocal(float sum) { return sum == 0.0f ? 0.0f : 1.0f / sum; }
+
+void write_times(SquareRow row, float factor, float* to) {
+  float values[kSquare];
+  std::memcpy(values, &row, sizeof row);
+  for (std::size_t i = 0; i < kSquare; ++i) { to[i] = values[i] * factor; }
+}
 
 // Queries side by side: each lane of a vector is a query, and keys and values are read as they lie.
 // Working memory is for keys and values of up to so many elements.
@@ -75,10 +84,20 @@ class SideBySide {
  private:
   // Queries as a panel: depth, lanes.
   void pack() {
+    const auto query = [this](std::size_t c) { return queries_[std::min(c, count_ - 1)].query; };
+    const std::size_t whole = keys_.keys.width / kSquare * kSquare;
+    for (std::size_t c = 0; c < kWidth; c += kSquare) {
+      for (std::size_t k = 0; k < whole; k += kSquare) {
+        const Square square =
+            turned_square(query(c) + k, query(c + 1) + k, query(c + 2) + k, query(c + 3) + k);
+        for (std::size_t i = 0; i < kSquare; ++i) {
+          write_times(square.rows[i], keys_.scale, packed_ + (k + i) * kWidth + c);
+        }
+      }
+    }
     for (std::size_t c = 0; c < kWidth; ++c) {
-      const float* from = queries_[std::min(c, count_ - 1)].query;
-      for (std::size_t k = 0; k < keys_.keys.width; ++k) {
-        packed_[k * kWidth + c] = from[k] * keys_.scale;
+      for (std::size_t k = whole; k < keys_.keys.width; ++k) {
+        packed_[k * kWidth + c] = query(c)[k] * keys_.scale;
       }
     }
   }
@@ -86,8 +105,7 @@ class SideBySide {
   void score(std::size_t first, std::size_t num_keys) {
     with_floats(keys_.keys, first, num_keys, converted_,
                 [this](const float* from, std::size_t stride, std::size_t done, std::size_t some) {
-                  gemm_rows({from, stride, 1}, packed_, kWidth, keys_.keys.width, 0, some,
-                            weights_ + done * kWidth);
+                  multiply(from, stride, some, weights_ + done * kWidth);
                 });
     if (keys_.softcap != 0.0f) {
       with_widest_vectors([scores = weights_, size = num_keys * kWidth, cap = keys_.softcap] {
@@ -111,8 +129,21 @@ class SideBySide {
     }
   }
 
+  void multiply(const float* keys, std::size_t stride, std::size_t count, float* scores) {
+    const std::size_t width = keys_.keys.width;
+    if constexpr (kHasAttentionTiles) {
+      if (width % kAttentionRows == 0 && width > 0) {
+        return score_keys(keys, stride, count, packed_, width, scores);
+      }
+    }
+    gemm_rows({keys, stride, 1}, packed_, kWidth, width, 0, count, scores);
+  }
+
   // Scores become weights, relative to the highest score so far.
   void weigh(std::size_t num_keys) {
+    if constexpr (kHasAttentionTiles) {
+      return weigh_keys(weights_, num_keys, top_, sum_, factors_);
+    }
     with_widest_vectors(
         [num_keys, weights = weights_, tops = top_, sums = sum_, factors = factors_] {
           float top[kWidth];
@@ -156,6 +187,11 @@ class SideBySide {
   }
 
   void add(const float* values, std::size_t stride, const float* weights, std::size_t num_keys) {
+    if constexpr (kHasAttentionTiles) {
+      if (keys_.values.width % kAttentionRows == 0) {
+        return add_values(values, stride, keys_.values.width, weights, num_keys, factors_, totals_);
+      }
+    }
     for (std::size_t start = 0; start < keys_.values.width; start += kValues) {
       const std::size_t count = std::min(kValues, keys_.values.width - start);
       gemm_rows({values + start, 1, stride}, weights, kWidth, num_keys, 0, count, parts_);
@@ -172,11 +208,21 @@ class SideBySide {
   }
 
   void finish() const {
-    for (std::size_t c = 0; c < count_; ++c) {
-      const float factor = reciprocal(sum_[c]);
-      float* const result = queries_[c].result;
-      for (std::size_t v = 0; v < keys_.values.width; ++v) {
-        result[v] = totals_[v * kWidth + c] * factor;
+    const std::size_t whole = keys_.values.width / kSquare * kSquare;
+    for (std::size_t c = 0; c < count_; c += kSquare) {
+      const std::size_t some = std::min(kSquare, count_ - c);
+      float factors[kSquare];
+      for (std::size_t i = 0; i < some; ++i) { factors[i] = reciprocal(sum_[c + i]); }
+      for (std::size_t v = 0; v < whole; v += kSquare) {
+        const Square square = turned_square(totals_ + v * kWidth + c, kWidth * sizeof(float));
+        for (std::size_t i = 0; i < some; ++i) {
+          write_times(square.rows[i], factors[i], queries_[c + i].result + v);
+        }
+      }
+      for (std::size_t i = 0; i < some; ++i) {
+        for (std::size_t v = whole; v < keys_.values.width; ++v) {
+          queries_[c + i].result[v] = totals_[v * kWidth + c + i] * factors[i];
+        }
       }
     }
   }
