@@ -13,9 +13,9 @@ namespace {
 
 static_assert(kAttentionQueries == 16 && kAttentionRows == 4);
 
-// A tile has 16 sums, those of row r in v(16 + 4 r) to v(19 + 4 r). A row of the panel, one element
-// of each query, is in v0 to v3 or v4 to v7: one is loaded while the other one is multiplied by, as
-// small processors wait for what they load.
+// A tile has 16 sums, those of row r in v(16 + 4 r) to v(19 + 4 r). Two rows of the panel, with one
+// element of each query, are in v0 to v3 and v4 to v7: loads come together, as small processors
+// finish instructions in order, and those after a multiplication wait for it.
 #define MUL(sum, panel, left) "fmla v" #sum ".4s, v" #panel ".4s, v" left ";"
 #define ROW(a, b, c, d, left, p, q, r, s) \
   MUL(a, p, left) MUL(b, q, left) MUL(c, r, left) MUL(d, s, left)
@@ -27,45 +27,34 @@ static_assert(kAttentionQueries == 16 && kAttentionRows == 4);
 #define ODD 4, 5, 6, 7
 #define LOAD_EVEN "ld1 {v0.4s-v3.4s}, [%[panel]], #64;"
 #define LOAD_ODD "ld1 {v4.4s-v7.4s}, [%[panel]], #64;"
-#define SUMS(X) X(16, 19, 0) X(20, 23, 1) X(24, 27, 2) X(28, 31, 3)
-#define LOAD_SUMS(a, d, r) "ld1 {v" #a ".4s-v" #d ".4s}, [%[sums]], #64;"
-#define STORE_SUMS(a, d, r) "st1 {v" #a ".4s-v" #d ".4s}, [%[sums]], #64;"
+#define SUMS(X) X(16, 19) X(20, 23) X(24, 27) X(28, 31)
+#define LOAD_SUMS(a, d) "ld1 {v" #a ".4s-v" #d ".4s}, [%[sums]], #64;"
+#define STORE_SUMS(a, d) "st1 {v" #a ".4s-v" #d ".4s}, [%[sums]], #64;"
 #define VECTORS                                                                                  \
   "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v16", "v17", "v18", \
       "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"
 
-// Of four rows, four steps of the depth are in v8 to v11. The next ones are loaded as soon as a row
-// is not needed any more.
+// Of four rows, four steps of the depth are in v8 to v11.
+#define LOAD_KEYS \
+  "ldr q8, [%[r0]], #16; ldr q9, [%[r1]], #16; ldr q10, [%[r2]], #16; ldr q11, [%[r3]], #16;"
 #define STEP(k, ...)                                                 \
   ROW0("8.s[" #k "]", __VA_ARGS__)                                   \
   ROW1("9.s[" #k "]", __VA_ARGS__) ROW2("10.s[" #k "]", __VA_ARGS__) \
       ROW3("11.s[" #k "]", __VA_ARGS__)
-#define THREE_STEPS      \
-  LOAD_ODD STEP(0, EVEN) \
-  LOAD_EVEN STEP(1, ODD) \
-  LOAD_ODD STEP(2, EVEN)
+#define TWO_STEPS(k, l) LOAD_EVEN LOAD_ODD STEP(k, EVEN) STEP(l, ODD)
 
 // Sixteen scores of each of four keys.
 ARENITE_INLINE void score_four(const float* const (&keys)[kAttentionRows], const float* panel,
                                std::size_t depth, float* sums) {
   const float* rows[kAttentionRows] = {keys[0], keys[1], keys[2], keys[3]};
-  std::size_t loops = depth / 4 - 1;
+  std::size_t loops = depth / 4;
   __asm__ volatile(
-      "ldr q8, [%[r0]], #16; ldr q9, [%[r1]], #16; ldr q10, [%[r2]], #16; ldr q11, [%[r3]], #16;"
       "movi v16.4s, #0; movi v17.4s, #0; movi v18.4s, #0; movi v19.4s, #0;"
-      LOAD_EVEN
       "movi v20.4s, #0; movi v21.4s, #0; movi v22.4s, #0; movi v23.4s, #0;"
       "movi v24.4s, #0; movi v25.4s, #0; movi v26.4s, #0; movi v27.4s, #0;"
       "movi v28.4s, #0; movi v29.4s, #0; movi v30.4s, #0; movi v31.4s, #0;"
-      "cbz %[loops], 2f;"
-      "1:" THREE_STEPS LOAD_EVEN
-      "subs %[loops], %[loops], #1;"
-      ROW0("8.s[3]", ODD) "ldr q8, [%[r0]], #16;"
-      ROW1("9.s[3]", ODD) "ldr q9, [%[r1]], #16;"
-      ROW2("10.s[3]", ODD) "ldr q10, [%[r2]], #16;"
-      ROW3("11.s[3]", ODD) "ldr q11, [%[r3]], #16;"
-      "b.ne 1b;"
-      "2:" THREE_STEPS STEP(3, ODD) SUMS(STORE_SUMS)
+      "1:" LOAD_KEYS "subs %[loops], %[loops], #1;" TWO_STEPS(0, 1)
+          TWO_STEPS(2, 3) "b.ne 1b;" SUMS(STORE_SUMS)
       : [r0] "+r"(rows[0]), [r1] "+r"(rows[1]), [r2] "+r"(rows[2]), [r3] "+r"(rows[3]),
         [panel] "+r"(panel), [loops] "+r"(loops), [sums] "+r"(sums)
       :
@@ -77,45 +66,35 @@ ARENITE_INLINE void score_four(const float* const (&keys)[kAttentionRows], const
   ROW0(left ".s[0]", __VA_ARGS__) \
   ROW1(left ".s[1]", __VA_ARGS__) ROW2(left ".s[2]", __VA_ARGS__) ROW3(left ".s[3]", __VA_ARGS__)
 #define LOAD_VALUES(v) "ld1 {v" #v ".4s}, [%[values]], %[stride];"
-#define TWO_KEYS LOAD_ODD LOAD_VALUES(9) KEY("8", EVEN) LOAD_EVEN LOAD_VALUES(8) KEY("9", ODD)
-#define SCALE(a, d, r) SCALE##r
-#define SCALE_BY(a, b, c, d)                                  \
-  "fmul v" #a ".4s, v" #a ".4s, v0.4s; fmul v" #b ".4s, v" #b \
-  ".4s, v1.4s;"                                               \
-  "fmul v" #c ".4s, v" #c ".4s, v2.4s; fmul v" #d ".4s, v" #d ".4s, v3.4s;"
-#define SCALE0 SCALE_BY(16, 17, 18, 19)
-#define SCALE1 SCALE_BY(20, 21, 22, 23)
-#define SCALE2 SCALE_BY(24, 25, 26, 27)
-#define SCALE3 SCALE_BY(28, 29, 30, 31)
+#define TWO_KEYS LOAD_VALUES(8) LOAD_VALUES(9) LOAD_EVEN LOAD_ODD KEY("8", EVEN) KEY("9", ODD)
+#define TIMES(a, b) "fmul v" #a ".4s, v" #a ".4s, v" #b ".4s;"
+#define SCALE(a, b, c, d) TIMES(a, 0) TIMES(b, 1) TIMES(c, 2) TIMES(d, 3)
 
 // Sixteen totals of each of four elements.
 ARENITE_INLINE void add_four(const float* values, std::size_t stride, const float* panel,
                              std::size_t num_keys, const float* factors, float* sums) {
-  std::size_t loops = (num_keys - 1) / 4;
-  const std::size_t rest = (num_keys - 1) % 4;
+  std::size_t loops = num_keys / 4;
   stride *= sizeof(float);
   __asm__ volatile(
       "ld1 {v0.4s-v3.4s}, [%[factors]];"
       SUMS(LOAD_SUMS) "sub %[sums], %[sums], #256;"
-      LOAD_VALUES(8) SUMS(SCALE) LOAD_EVEN
+      SCALE(16, 17, 18, 19) SCALE(20, 21, 22, 23) SCALE(24, 25, 26, 27) SCALE(28, 29, 30, 31)
       "cbz %[loops], 2f;"
-      "1:" TWO_KEYS "subs %[loops], %[loops], #1;" TWO_KEYS "b.ne 1b;"
-      "2: tbz %[rest], #1, 3f;" TWO_KEYS
-      "3: tbz %[rest], #0, 4f;"
-      LOAD_ODD LOAD_VALUES(9) KEY("8", EVEN) KEY("9", ODD) "b 5f;"
-      "4:" KEY("8", EVEN)
-      "5:" SUMS(STORE_SUMS)
+      "1: subs %[loops], %[loops], #1;" TWO_KEYS TWO_KEYS "b.ne 1b;"
+      "2: tbz %[num_keys], #1, 3f;" TWO_KEYS
+      "3: tbz %[num_keys], #0, 4f;" LOAD_VALUES(8) LOAD_EVEN KEY("8", EVEN)
+      "4:" SUMS(STORE_SUMS)
       : [values] "+r"(values), [panel] "+r"(panel), [loops] "+r"(loops), [sums] "+r"(sums)
-      : [stride] "r"(stride), [rest] "r"(rest), [factors] "r"(factors)
+      : [stride] "r"(stride), [num_keys] "r"(num_keys), [factors] "r"(factors)
       : "memory", "cc", VECTORS);
 }
 
-#undef SCALE
 }  // namespace
 
 void score_keys(const float* keys, std::size_t stride, std::size_t count, const float* queries,
                 std::size_t depth, float* scores) {
-  for (std::size_t j = 0; j < count; j += kAttentionRows, scores += 64) {
+  for (std::size_t j = 0; j < count;
+       j += kAttentionRows, scores += kAttentionRows * kAttentionQueries) {
     const float* rows[kAttentionRows];
     for (std::size_t r = 0; r < kAttentionRows; ++r) {
       rows[r] = keys + std::min(j + r, count - 1) * stride;

@@ -24,8 +24,7 @@ void score_keys(const float* keys, std::size_t stride, std::size_t count, const 
                 std::size_t depth, float* scores);
 
 // Multiplies totals, of which each element of values has one of each query, by the query's factor,
-// and adds the values of `num_keys` keys, at least one, times their weights. It reads 64 bytes
-// beyond the weights.
+// and adds the values of `num_keys` keys times their weights.
 void add_values(const float* values, std::size_t stride, std::size_t width, const float* weights,
                 std::size_t num_keys, const float* factors, float* totals);
 
