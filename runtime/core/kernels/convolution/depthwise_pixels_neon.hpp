@@ -53,21 +53,20 @@ constexpr std::size_t kPixelsOfThree = 4;
 #define P3(k) BY_TAP(k, 12, 13, 14, 15)
 
 #define READ "ld1 {v28.4s-v31.4s}, [x9], %[pixel_step]\n"
-// The columns that a row of windows reads, by number of pixels and their stride.
-#define FIRST "tbnz %w[flags], #0, 2f\n" READ P0(0) "2:\n"
-#define LAST(sums) "tbnz %w[flags], #1, 3f\n" READ sums "3:\n"
-#define COLUMNS11 FIRST READ P0(1) LAST(P0(2))
-#define COLUMNS21 FIRST READ P0(1) P1(0) READ P0(2) P1(1) LAST(P1(2))
-#define COLUMNS31 FIRST READ P0(1) P1(0) READ P0(2) P1(1) P2(0) READ P1(2) P2(1) LAST(P2(2))
+// The columns that a row of windows reads, by number of pixels and their stride, behind the first.
+#define FIRST READ P0(0)
+#define LAST(sums) "tbnz %w[flags], #1, 9f\n" READ sums "9:\n"
+#define COLUMNS11 READ P0(1) LAST(P0(2))
+#define COLUMNS21 READ P0(1) P1(0) READ P0(2) P1(1) LAST(P1(2))
+#define COLUMNS31 READ P0(1) P1(0) READ P0(2) P1(1) P2(0) READ P1(2) P2(1) LAST(P2(2))
 #define COLUMNS41 \
-  FIRST READ P0(1) P1(0) READ P0(2) P1(1) P2(0) READ P1(2) P2(1) P3(0) READ P2(2) P3(1) LAST(P3(2))
+  READ P0(1) P1(0) READ P0(2) P1(1) P2(0) READ P1(2) P2(1) P3(0) READ P2(2) P3(1) LAST(P3(2))
 #define COLUMNS12 COLUMNS11
-#define COLUMNS22 FIRST READ P0(1) READ P0(2) P1(0) READ P1(1) LAST(P1(2))
-#define COLUMNS32 \
-  FIRST READ P0(1) READ P0(2) P1(0) READ P1(1) READ P1(2) P2(0) READ P2(1) LAST(P2(2))
-#define COLUMNS42                                                                           \
-  FIRST READ P0(1) READ P0(2) P1(0) READ P1(1) READ P1(2) P2(0) READ P2(1) READ P2(2) P3(0) \
-      READ P3(1) LAST(P3(2))
+#define COLUMNS22 READ P0(1) READ P0(2) P1(0) READ P1(1) LAST(P1(2))
+#define COLUMNS32 READ P0(1) READ P0(2) P1(0) READ P1(1) READ P1(2) P2(0) READ P2(1) LAST(P2(2))
+#define COLUMNS42                                                                                \
+  READ P0(1) READ P0(2) P1(0) READ P1(1) READ P1(2) P2(0) READ P2(1) READ P2(2) P3(0) READ P3(1) \
+      LAST(P3(2))
 
 #define EACH1(X) X(0, 1, 2, 3)
 #define EACH2(X) EACH1(X) X(4, 5, 6, 7)
@@ -82,24 +81,35 @@ constexpr std::size_t kPixelsOfThree = 4;
 #define MIN(a, b, c, d) FOUR("fmin", a, b, c, d, 29)
 #define STORE(a, b, c, d) "st1 {v" #a ".4s-v" #d ".4s}, [%[result]], %[result_step]\n"
 
+#define ROW "ldr x9, [%[rows]], #8\nadd x9, x9, %[offset]\nsubs %[num_rows], %[num_rows], #1\n"
+#define TAPS                                        \
+  "ld1 {v16.4s-v19.4s}, [%[filter]], %[tap_step]\n" \
+  "ld1 {v20.4s-v23.4s}, [%[filter]], %[tap_step]\n" \
+  "ld1 {v24.4s-v27.4s}, [%[filter]], %[tap_step]\n"
+
+// Branches come before what is loaded, so that it is loaded beside products, and sums are stored
+// beside the comparisons with limits.
 #define DEFINE(P, S)                                                                                \
   ARENITE_INLINE void make_pixels##P##S(PixelsOfThree made) {                                       \
     __asm__ volatile(                                                                             \
-        EACH##P(START)                                                                            \
-        "1:\n"                                                                                    \
-        "ldr x9, [%[rows]], #8\n"                                                                 \
-        "ld1 {v16.4s-v19.4s}, [%[filter]], %[tap_step]\n"                                         \
-        "ld1 {v20.4s-v23.4s}, [%[filter]], %[tap_step]\n"                                         \
-        "ld1 {v24.4s-v27.4s}, [%[filter]], %[tap_step]\n"                                         \
-        "add x9, x9, %[offset]\n"                                                                 \
-        "subs %[num_rows], %[num_rows], #1\n" COLUMNS##P##S                                       \
-        "b.ne 1b\n"                                                                               \
-        "tbz %w[flags], #2, 4f\n"                                                                 \
-        "ld1r {v28.4s}, [%[limits]]\n" EACH##P(MAX)                                               \
-        "4:\n"                                                                                    \
-        "tbz %w[flags], #3, 5f\n"                                                                 \
-        "ldr s29, [%[limits], #4]\ndup v29.4s, v29.s[0]\n" EACH##P(MIN)                           \
-        "5:\n" EACH##P(STORE)                                                                     \
+        ROW "tbnz %w[flags], #0, 4f\n" EACH##P(START)                                             \
+        "1:\n" TAPS FIRST                                                                         \
+        "2:\n" COLUMNS##P##S                                                                      \
+        "b.eq 5f\n"                                                                               \
+        ROW "tbz %w[flags], #0, 1b\n"                                                      \
+        "3:\n" TAPS "b 2b\n"                                                                      \
+        "4:\n" EACH##P(START) "b 3b\n"                                                            \
+        "5:\n"                                                                                    \
+        "tbnz %w[flags], #3, 7f\n"                                                                \
+        "tbnz %w[flags], #2, 6f\n" EACH##P(STORE)                                                 \
+        "b 8f\n"                                                                                  \
+        "6:\n"                                                                                    \
+        "ld1r {v28.4s}, [%[limits]]\n" EACH##P(MAX) EACH##P(STORE)                                \
+        "b 8f\n"                                                                                  \
+        "7:\n"                                                                                    \
+        "ldr d29, [%[limits]]\ndup v28.4s, v29.s[0]\ndup v29.4s, v29.s[1]\n"                      \
+        EACH##P(MAX) EACH##P(MIN) EACH##P(STORE)                                                  \
+        "8:\n"                                                                                    \
         : [rows] "+r"(made.rows), [filter] "+r"(made.filter), [num_rows] "+r"(made.num_rows),     \
           [result] "+r"(made.result)                                                              \
         : [offset] "r"(made.offset), [pixel_step] "r"(made.pixel_step),                           \
@@ -164,6 +174,8 @@ constexpr decltype(&make_channels11) kMakeChannels[2][kPixelsOfThree] = {
 #undef MAX
 #undef MIN
 #undef STORE
+#undef ROW
+#undef TAPS
 #undef DEFINE
 
 }  // namespace arenite

@@ -15,22 +15,31 @@ namespace {
 // Panels of one pixel to six are multiplied by code of one shape. Compilers neither load four
 // vectors at once nor keep 24 sums, six pixels and four weights in the 32 registers.
 //
-// Weights of one step of the depth are in v0 to v3, two steps of six pixels in v4 to v6, and the
-// sums of pixel p in v(8 + 4 p) to v(11 + 4 p).
-#define MUL(sum, weights, pixel) "fmla v" #sum ".4s, v" #weights ".4s, v" pixel "\n"
-#define MUL1(w, k, l, a, b, c, d, e, f) MUL(a, w, "4.s[" k "]")
-#define MUL2(w, k, l, a, b, c, d, e, f) MUL1(w, k, l, a, b, c, d, e, f) MUL(b, w, "4.s[" l "]")
-#define MUL3(w, k, l, a, b, c, d, e, f) MUL2(w, k, l, a, b, c, d, e, f) MUL(c, w, "5.s[" k "]")
-#define MUL4(w, k, l, a, b, c, d, e, f) MUL3(w, k, l, a, b, c, d, e, f) MUL(d, w, "5.s[" l "]")
-#define MUL5(w, k, l, a, b, c, d, e, f) MUL4(w, k, l, a, b, c, d, e, f) MUL(e, w, "6.s[" k "]")
-#define MUL6(w, k, l, a, b, c, d, e, f) MUL5(w, k, l, a, b, c, d, e, f) MUL(f, w, "6.s[" l "]")
+// Weights of a step of the depth are in v0 to v3, those of more steps where no sums are, two steps
+// of six pixels in v4 to v6, and the sums of pixel p in v(8 + 4 p) to v(11 + 4 p). Even pixels are
+// multiplied by lanes k, odd ones by lanes l of the vectors x, y and z.
+#define MUL(sum, weights, pixels, lane) \
+  "fmla v" #sum ".4s, v" #weights ".4s, v" #pixels ".s[" #lane "]\n"
+#define MUL1(w, k, l, x, y, z, a, b, c, d, e, f) MUL(a, w, x, k)
+#define MUL2(w, k, l, x, y, z, a, b, c, d, e, f) \
+  MUL1(w, k, l, x, y, z, a, b, c, d, e, f) MUL(b, w, x, l)
+#define MUL3(w, k, l, x, y, z, a, b, c, d, e, f) \
+  MUL2(w, k, l, x, y, z, a, b, c, d, e, f) MUL(c, w, y, k)
+#define MUL4(w, k, l, x, y, z, a, b, c, d, e, f) \
+  MUL3(w, k, l, x, y, z, a, b, c, d, e, f) MUL(d, w, y, l)
+#define MUL5(w, k, l, x, y, z, a, b, c, d, e, f) \
+  MUL4(w, k, l, x, y, z, a, b, c, d, e, f) MUL(e, w, z, k)
+#define MUL6(w, k, l, x, y, z, a, b, c, d, e, f) \
+  MUL5(w, k, l, x, y, z, a, b, c, d, e, f) MUL(f, w, z, l)
 
 // Of all of a panel, or of the first half.
-#define HALF(P, k, l) MUL##P(0, k, l, 8, 12, 16, 20, 24, 28) MUL##P(1, k, l, 9, 13, 17, 21, 25, 29)
-#define WHOLE(P, k, l) \
-  HALF(P, k, l) MUL##P(2, k, l, 10, 14, 18, 22, 26, 30) MUL##P(3, k, l, 11, 15, 19, 23, 27, 31)
-#define WEIGHTS_HALF "ldp q0, q1, [%[weights]], #64\n"
-#define WEIGHTS_WHOLE "ld1 {v0.4s-v3.4s}, [%[weights]], #64\n"
+#define HALF(P, k, l, x, y, z, t, u, v, w) \
+  MUL##P(t, k, l, x, y, z, 8, 12, 16, 20, 24, 28) MUL##P(u, k, l, x, y, z, 9, 13, 17, 21, 25, 29)
+#define WHOLE(P, k, l, x, y, z, t, u, v, w) \
+  HALF(P, k, l, x, y, z, t, u, v, w)        \
+  MUL##P(v, k, l, x, y, z, 10, 14, 18, 22, 26, 30) MUL##P(w, k, l, x, y, z, 11, 15, 19, 23, 27, 31)
+#define LOAD_HALF(a, b, c, d) "ldp q" #a ", q" #b ", [%[weights]], #64\n"
+#define LOAD_WHOLE(a, b, c, d) "ld1 {v" #a ".4s-v" #d ".4s}, [%[weights]], #64\n"
 
 #define PIXELS1 "ldr q4, [%[pixels]], #16\n"
 #define PIXELS2 PIXELS1
@@ -38,25 +47,36 @@ namespace {
 #define PIXELS4 PIXELS3
 #define PIXELS5 "ld1 {v4.4s-v6.4s}, [%[pixels]], #48\n"
 #define PIXELS6 PIXELS5
+#define MORE_PIXELS "ld1 {v4.4s-v7.4s}, [%[pixels]], #64\n"
 
-// Steps of the depth. Of the loop two instructions in 32 steps are no part of the work.
-#define TWO(P, SIZE) PIXELS##P WEIGHTS_##SIZE SIZE(P, "0", "2") WEIGHTS_##SIZE SIZE(P, "1", "3")
+// Steps of the depth. In-order processors wait for sums before a load, so that weights of as many
+// steps as there are registers for are loaded at once. Of the loop two instructions in 32 steps are
+// no part of the work.
+#define ONE(P, SIZE) PIXELS##P LOAD_##SIZE(0, 1, 2, 3) SIZE(P, 0, 2, 4, 5, 6, 0, 1, 2, 3)
+#define PAIR(P, SIZE, x, y, z)                                                           \
+  LOAD_##SIZE(0, 1, 2, 3) LOAD_##SIZE(28, 29, 30, 31) SIZE(P, 0, 2, x, y, z, 0, 1, 2, 3) \
+      SIZE(P, 1, 3, x, y, z, 28, 29, 30, 31)
+#define PAIRS(P, SIZE, x, y, z)                                                         \
+  LOAD_##SIZE(0, 1, 2, 3) LOAD_##SIZE(20, 21, 22, 23) LOAD_##SIZE(24, 25, 26, 27)       \
+      LOAD_##SIZE(28, 29, 30, 31) SIZE(P, 0, 2, 4, 5, 5, 0, 1, 2, 3)                    \
+          SIZE(P, 1, 3, 4, 5, 5, 20, 21, 22, 23) SIZE(P, 0, 2, x, y, z, 24, 25, 26, 27) \
+              SIZE(P, 1, 3, x, y, z, 28, 29, 30, 31)
+#define TWO(P, SIZE) PIXELS##P TWO##P(SIZE)
+#define TWO1(SIZE) PAIR(1, SIZE, 4, 4, 4)
+#define TWO2(SIZE) PAIR(2, SIZE, 4, 4, 4)
+#define TWO3(SIZE) PAIR(3, SIZE, 4, 5, 5)
+#define TWO4(SIZE) PAIR(4, SIZE, 4, 5, 5)
+#define TWO5(SIZE) PAIR(5, SIZE, 4, 5, 6)
+#define TWO6(SIZE)                                                                   \
+  LOAD_##SIZE(0, 1, 2, 3) SIZE(6, 0, 2, 4, 5, 6, 0, 1, 2, 3) LOAD_##SIZE(0, 1, 2, 3) \
+      SIZE(6, 1, 3, 4, 5, 6, 0, 1, 2, 3)
 #define FOUR(P, SIZE) FOUR##P(SIZE)
-#define FOUR1(SIZE) AHEAD_##SIZE
-#define FOUR2(SIZE) TWO(2, SIZE) TWO(2, SIZE)
-#define FOUR3(SIZE) TWO(3, SIZE) TWO(3, SIZE)
-#define FOUR4(SIZE) TWO(4, SIZE) TWO(4, SIZE)
+#define FOUR1(SIZE) PIXELS3 PAIRS(1, SIZE, 5, 5, 5)
+#define FOUR2(SIZE) PIXELS3 PAIRS(2, SIZE, 5, 5, 5)
+#define FOUR3(SIZE) MORE_PIXELS PAIRS(3, SIZE, 6, 7, 7)
+#define FOUR4(SIZE) MORE_PIXELS PAIR(4, SIZE, 4, 5, 5) PAIR(4, SIZE, 6, 7, 7)
 #define FOUR5(SIZE) TWO(5, SIZE) TWO(5, SIZE)
 #define FOUR6(SIZE) TWO(6, SIZE) TWO(6, SIZE)
-// One pixel leaves registers for weights of four steps: they are loaded before they are needed.
-#define AHEAD_HALF TWO(1, HALF) TWO(1, HALF)
-#define LOAD(a, d) "ld1 {v" #a ".4s-v" #d ".4s}, [%[weights]], #64\n"
-#define STEP(a, b, c, d, pixel) \
-  MUL(8, a, pixel) MUL(9, b, pixel) MUL(10, c, pixel) MUL(11, d, pixel)
-#define AHEAD_WHOLE                                                                                \
-  "ldp q4, q5, [%[pixels]], #32\n" LOAD(0, 3) LOAD(12, 15) STEP(0, 1, 2, 3, "4.s[0]") LOAD(16, 19) \
-      STEP(12, 13, 14, 15, "4.s[1]") LOAD(20, 23) STEP(16, 17, 18, 19, "5.s[0]")                   \
-          STEP(20, 21, 22, 23, "5.s[1]")
 #define EIGHT(P, SIZE) FOUR(P, SIZE) FOUR(P, SIZE)
 #define SIXTEEN(P, SIZE) EIGHT(P, SIZE) EIGHT(P, SIZE)
 
@@ -110,62 +130,77 @@ struct PanelTile {
   const float* limits;
 };
 
+// Sums are loaded beside the first products, and stored beside the comparisons with limits: what
+// does only one of these comes after, or before, what most layers do.
 #define DEFINE_PANEL(P, SIZE)                                                              \
   ARENITE_INLINE void multiply_##SIZE##P(PanelTile tile, float*(&result)[kPackedPixels]) { \
     std::size_t loops = tile.depth / 32;                                                   \
     __asm__ volatile( \
-        "tbz %w[flags], #0, 1f\n" EACH##P(START_##SIZE) \
-        "tbz %w[flags], #1, 2f\n" EACH##P(ADD_##SIZE) \
-        "b 2f\n" \
-        "1:\n" EACH##P(GO_ON_##SIZE) \
-        "2:\n" \
-        "cbz %[loops], 4f\n" \
-        "3:\n" SIXTEEN(P, SIZE) "subs %[loops], %[loops], #1\n" SIXTEEN(P, SIZE) \
-        "b.ne 3b\n" \
-        "4:\n" \
-        "tbz %[depth], #4, 5f\n" SIXTEEN(P, SIZE) \
+        "tbnz %w[flags], #0, 5f\n" EACH##P(GO_ON_##SIZE) \
+        "1:\n" \
+        "cbz %[loops], 7f\n" \
+        "b 6f\n" \
+        "2:\n" EACH##P(START_##SIZE) EACH##P(ADD_##SIZE) \
+        "b 1b\n" \
+        "3:\n" \
+        "tbz %[depth], #4, 4f\n" EACH##P(START_##SIZE) SIXTEEN(P, SIZE) \
+        "b 8f\n" \
+        "4:\n" EACH##P(START_##SIZE) \
+        "b 8f\n" \
         "5:\n" \
-        "tbz %[depth], #3, 6f\n" EIGHT(P, SIZE) \
-        "6:\n" \
-        "tbz %[depth], #2, 7f\n" FOUR(P, SIZE) \
+        "tbnz %w[flags], #1, 2b\n" \
+        "cbz %[loops], 3b\n" EACH##P(START_##SIZE) \
+        "6:\n" SIXTEEN(P, SIZE) "subs %[loops], %[loops], #1\n" SIXTEEN(P, SIZE) \
+        "b.ne 6b\n" \
         "7:\n" \
-        "tbz %[depth], #1, 8f\n" TWO(P, SIZE) \
+        "tbz %[depth], #4, 8f\n" SIXTEEN(P, SIZE) \
         "8:\n" \
-        "tbz %[depth], #0, 9f\n" PIXELS##P WEIGHTS_##SIZE SIZE(P, "0", "2") \
+        "tst %[depth], #15\n" \
+        "b.eq 12f\n" \
+        "tbz %[depth], #3, 9f\n" EIGHT(P, SIZE) \
         "9:\n" \
-        "tbz %w[flags], #4, 12f\n" EACH##P(BACK_##SIZE) \
-        "12:\n" \
-        "tbz %w[flags], #2, 10f\n" \
-        "ld1r {v0.4s}, [%[limits]]\n" EACH##P(MAX_##SIZE) \
+        "tbz %[depth], #2, 10f\n" FOUR(P, SIZE) \
         "10:\n" \
-        "tbz %w[flags], #3, 11f\n" \
-        "ldr s1, [%[limits], #4]\ndup v1.4s, v1.s[0]\n" EACH##P(MIN_##SIZE) \
-        "11:\n" EACH##P(STORE_##SIZE) \
+        "tbz %[depth], #1, 11f\n" TWO(P, SIZE) \
+        "11:\n" \
+        "tbz %[depth], #0, 12f\n" ONE(P, SIZE) \
+        "12:\n" \
+        "tbz %w[flags], #4, 13f\n" EACH##P(BACK_##SIZE) \
+        "13:\n" \
+        "tbnz %w[flags], #3, 15f\n" \
+        "tbnz %w[flags], #2, 14f\n" EACH##P(STORE_##SIZE) \
+        "b 16f\n" \
+        "14:\n" \
+        "ld1r {v0.4s}, [%[limits]]\n" EACH##P(MAX_##SIZE) EACH##P(STORE_##SIZE) \
+        "b 16f\n" \
+        "15:\n" \
+        "ldr d1, [%[limits]]\ndup v0.4s, v1.s[0]\ndup v1.4s, v1.s[1]\n" \
+        EACH##P(MAX_##SIZE) EACH##P(MIN_##SIZE) EACH##P(STORE_##SIZE) \
+        "16:\n" \
         : [r0] "+r"(result[0]), [r1] "+r"(result[1]), [r2] "+r"(result[2]), [r3] "+r"(result[3]), \
           [r4] "+r"(result[4]), [r5] "+r"(result[5]), [pixels] "+r"(tile.pixels), \
           [weights] "+r"(tile.weights), [loops] "+r"(loops) \
         : [depth] "r"(tile.depth), [bias] "r"(tile.bias), [addends] "r"(tile.addends), \
           [offset] "r"(tile.offset), [flags] "r"(tile.flags), [limits] "r"(tile.limits) \
-        : "memory", "cc", "x9", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v8", "v9", "v10", \
-          "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", \
-          "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");                                                                    \
+        : "memory", "cc", "x9", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", \
+          "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", \
+          "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");                                                                    \
   }
 
-#define DEFINE_PANELS(P)                                                               \
-  DEFINE_PANEL(P, WHOLE)                                                               \
-  DEFINE_PANEL(P, HALF)                                                                \
-  void multiply_panels##P(const PanelTile& given, std::size_t count, std::size_t rest, \
-                          PanelSteps steps, float* const* results) {                   \
-    PanelTile tile = given;                                                            \
-    float* result[kPackedPixels];                                                      \
-    std::copy_n(results, kPackedPixels, result);                                       \
-    for (; count > 0; --count) {                                                       \
-      multiply_WHOLE##P(tile, result);                                                 \
-      tile.weights += steps.weights;                                                   \
-      tile.bias += steps.bias;                                                         \
-      tile.offset += kPanel * sizeof(float);                                           \
-    }                                                                                  \
-    if (rest > 0) { multiply_HALF##P(tile, result); }                                  \
+#define DEFINE_PANELS(P)                                                                        \
+  DEFINE_PANEL(P, WHOLE)                                                                        \
+  DEFINE_PANEL(P, HALF)                                                                         \
+  void multiply_panels##P(const PanelTile& given, std::size_t count, std::size_t rest,          \
+                          PanelSteps steps, float* const* results) {                            \
+    PanelTile tile = given;                                                                     \
+    float* result[] = {results[0], results[1], results[2], results[3], results[4], results[5]}; \
+    for (; count > 0; --count) {                                                                \
+      multiply_WHOLE##P(tile, result);                                                          \
+      tile.weights += steps.weights;                                                            \
+      tile.bias += steps.bias;                                                                  \
+      tile.offset += kPanel * sizeof(float);                                                    \
+    }                                                                                           \
+    if (rest > 0) { multiply_HALF##P(tile, result); }                                           \
   }
 
 // Floats from a panel to the next.
@@ -239,7 +274,8 @@ ARENITE_INLINE void pack_pairs(const float* const* pixels, std::size_t depth, fl
   }
 }
 
-// The same of six pixels, with instructions that load and store several vectors.
+// The same of six pixels, with instructions that load and store several vectors. Those that
+// transpose do what ZIP does for halves, and Cortex-A72 splits ZIP into three.
 ARENITE_INLINE void pack_six(const float* const* pixels, std::size_t depth, float* packed) {
   const float* from[kPackedPixels];
   std::copy_n(pixels, kPackedPixels, from);
@@ -253,19 +289,19 @@ ARENITE_INLINE void pack_six(const float* const* pixels, std::size_t depth, floa
         "ldp q6, q7, [%[p3]], #32\n"
         "ldp q16, q17, [%[p4]], #32\n"
         "ldp q18, q19, [%[p5]], #32\n"
-        "zip1 v20.2d, v0.2d, v2.2d\n"
-        "zip1 v21.2d, v4.2d, v6.2d\n"
-        "zip1 v22.2d, v16.2d, v18.2d\n"
-        "zip2 v23.2d, v0.2d, v2.2d\n"
-        "zip2 v24.2d, v4.2d, v6.2d\n"
-        "zip2 v25.2d, v16.2d, v18.2d\n"
+        "trn1 v20.2d, v0.2d, v2.2d\n"
+        "trn1 v21.2d, v4.2d, v6.2d\n"
+        "trn1 v22.2d, v16.2d, v18.2d\n"
+        "trn2 v23.2d, v0.2d, v2.2d\n"
+        "trn2 v24.2d, v4.2d, v6.2d\n"
+        "trn2 v25.2d, v16.2d, v18.2d\n"
         "st1 {v20.4s-v23.4s}, [%[packed]], #64\n"
-        "zip1 v26.2d, v1.2d, v3.2d\n"
-        "zip1 v27.2d, v5.2d, v7.2d\n"
-        "zip1 v28.2d, v17.2d, v19.2d\n"
-        "zip2 v29.2d, v1.2d, v3.2d\n"
-        "zip2 v30.2d, v5.2d, v7.2d\n"
-        "zip2 v31.2d, v17.2d, v19.2d\n"
+        "trn1 v26.2d, v1.2d, v3.2d\n"
+        "trn1 v27.2d, v5.2d, v7.2d\n"
+        "trn1 v28.2d, v17.2d, v19.2d\n"
+        "trn2 v29.2d, v1.2d, v3.2d\n"
+        "trn2 v30.2d, v5.2d, v7.2d\n"
+        "trn2 v31.2d, v17.2d, v19.2d\n"
         "st1 {v24.4s-v27.4s}, [%[packed]], #64\n"
         "subs %[eights], %[eights], #1\n"
         "st1 {v28.4s-v31.4s}, [%[packed]], #64\n"
