@@ -107,13 +107,13 @@ std::unique_ptr<Step> with_short_filter(const Operands& operands, const SlidingW
 // With sums of panels of the filter, in working memory if there is any.
 std::optional<StrassenConvolution> by_strassen(const Operands& operands, bool is_stated,
                                                const Convolution& direct, std::size_t inputs,
-                                               std::size_t outputs) {
+                                               std::size_t outputs, std::size_t most_depth) {
   const auto& kernel = direct.window.kernel;
   const std::size_t depth = kernel[0] * kernel[1] * inputs;
   const bool takes_them = direct.groups == 1 && takes_sums(depth, outputs) && !operands.in_bands;
   const std::size_t given = operands.scratch == nullptr ? 0 : operands.scratch->size;
   if (!is_stated || !takes_them) { return std::nullopt; }
-  return StrassenConvolution{direct, require_scratch(operands, given), given};
+  return StrassenConvolution{direct, most_depth, require_scratch(operands, given), given};
 }
 
 std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
@@ -146,8 +146,9 @@ std::unique_ptr<Step> make_conv_2d(const Operands& operands) {
     if (is_chosen && (is_tuned || !is_small)) { taken = by_tiles; }
   }
   if (taken.has_value()) { return image_step<float>(operands, convolve_winograd, *taken); }
-  if (const auto sums = by_strassen(operands, attributes.strassen(), kernel,
-                                    operands.inputs[0]->shape[3], result.shape[3])) {
+  if (const auto sums =
+          by_strassen(operands, attributes.strassen(), kernel, operands.inputs[0]->shape[3],
+                      result.shape[3], kMostStrassenDepth)) {
     return image_step<float>(operands, convolve_strassen, *sums);
   }
   return image_step<float>(operands, convolve, kernel);
@@ -167,7 +168,7 @@ std::unique_ptr<Step> make_fully_connected(const Operands& operands) {
   }
   const Convolution kernel{window, 1, operands.inputs[1]->as<float>(), last};
   if (const auto sums = by_strassen(operands, attributes.strassen(), kernel, product.num_inputs,
-                                    product.num_outputs)) {
+                                    product.num_outputs, kMatrixStrassenDepth)) {
     return pixel_step<float>(operands, convolve_strassen, *sums, product.rows);
   }
   return pixel_step<float>(operands, convolve, kernel, product.rows);

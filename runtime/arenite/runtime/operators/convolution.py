@@ -38,8 +38,6 @@ MOST_TILE_ELSEWHERE = 4
 filters; others have no tiles there."""
 _MOST_POINTS = 8
 """Points of a tile in each direction."""
-SUMMED_DEPTH = 256
-"""Depth of which sums of weights are made at a time."""
 _PRODUCT_COLUMNS = 2 * PANEL
 _MOST_FILTER_BYTES = 5 << 19
 """Most bytes of transformed panels of the filter, unless a few panels take more."""
@@ -170,6 +168,8 @@ class Convolution(Clamped):
     """Position of the addend."""
     SCALES: ClassVar[int] = 4
     """Position of the scales of the sums."""
+    SUMMED_DEPTH: ClassVar[int] = 512
+    """Depth of which sums of weights are made at a time."""
 
     def sum_scratch(self, operands: Operands) -> tuple[int, int]:
         """Return the bytes of sums of a pair of panels, and the pairs; no pairs if it cannot.
@@ -184,7 +184,7 @@ class Convolution(Clamped):
         pairs, odd = divmod(result.shape[-1], 2 * PANEL)
         if odd or depth % 16 or weights.shape[0] != 2 * pairs:
             return 0, 0
-        return 2 * PANEL * min(depth, SUMMED_DEPTH) * FLOAT_BYTES, pairs
+        return 2 * PANEL * min(depth, self.SUMMED_DEPTH) * FLOAT_BYTES, pairs
 
     def overwritable(self, operands: Operands) -> tuple[int, ...]:
         """Return the addend, whose elements are read before those of the result are written."""

@@ -31,6 +31,7 @@ class FullyConnected(Convolution):
 
     number: ClassVar[int] = 4
     widens_filter: ClassVar[bool] = True
+    SUMMED_DEPTH: ClassVar[int] = 256
 
     strassen: bool = False
     tile_scratch: int = field(default=0, metadata={UNSTORED: True})

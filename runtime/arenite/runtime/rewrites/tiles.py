@@ -33,7 +33,6 @@ from arenite.planner.units import align_up
 from arenite.runtime.operators.base import PANEL
 from arenite.runtime.operators.convolution import (
     MOST_TILE_ELSEWHERE,
-    SUMMED_DEPTH,
     Conv2D,
     Winograd,
 )
@@ -466,7 +465,7 @@ def _sums(program: Program, step: Step) -> tuple[int, int]:
     if not pairs:
         return 0, 0
     depth, pixels = math.prod(weights.shape[1:-1]), math.prod(result.shape[1:-1])
-    saved = 0.11 * depth - 8 * math.ceil(depth / SUMMED_DEPTH) - 1.5 * depth / max(pixels, 1)
+    saved = 0.11 * depth - 8 * math.ceil(depth / operator.SUMMED_DEPTH) - 1.5 * depth / max(pixels, 1)
     parts = int((saved * result.shape[-1] / depth + 1.6) / 3.8)
     if saved <= 0 or parts == 0:
         return 0, 0

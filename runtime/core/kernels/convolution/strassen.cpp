@@ -19,8 +19,8 @@ namespace {
 // Pixels from which on sums of the filter are worth it.
 constexpr std::size_t kFewestPixels = 32;
 
-// Of a half of the depth: what is packed together.
-constexpr std::size_t kHalfDepth = kStrassenDepth / 2;
+// Of a half of the depth: most that is packed together.
+constexpr std::size_t kHalfDepth = kMostStrassenDepth / 2;
 
 // Pairs of panels that products are kept of.
 constexpr std::size_t kPairs = 8;
@@ -198,6 +198,7 @@ class Run {
         source_(source),
         result_(result),
         depth_(convolution.window.kernel[0] * convolution.window.kernel[1] * source.channels),
+        some_half_(std::min(convolution.depth, depth_) / 2),
         num_pixels_(result.rows * result.columns),
         num_pairs_(divide_up(num_pixels_, 2)),
         num_groups_(divide_up(num_pairs_, kPackedPixels)),
@@ -206,7 +207,7 @@ class Run {
         is_pointwise_(depth_ == source.channels && !convolution.window.has_padding()),
         windows_(convolution.window, source, source.channels, result.columns) {
     const std::size_t bytes = std::min(kMostBytes, convolution.scratch_bytes);
-    const std::size_t pair = strassen_scratch(depth_);
+    const std::size_t pair = strassen_scratch(2 * some_half_);
     is_on_stack_ = bytes < std::min(kStackBytes, half_panels_ * pair);
     held_ = std::min((is_on_stack_ ? kStackBytes : bytes) / pair, half_panels_);
     const std::size_t wanted = num_threads == 1 ? 1 : num_threads * kPartsPerThread;
@@ -243,8 +244,8 @@ class Run {
     const std::size_t half = depth_ / 2;
     for (first_ = 0; first_ < half_panels_; first_ += held_) {
       count_ = std::min(held_, half_panels_ - first_);
-      for (std::size_t depth = 0; depth < half; depth += kHalfDepth) {
-        some_depth_ = {depth, std::min(kHalfDepth, half - depth)};
+      for (std::size_t depth = 0; depth < half; depth += some_half_) {
+        some_depth_ = {depth, std::min(some_half_, half - depth)};
         const auto transform = [&](std::size_t first, std::size_t count) {
           for (std::size_t i = first; i < first + count; ++i) {
             const float* const panel = filter(first_ + i) + depth * kPanel;
@@ -252,7 +253,8 @@ class Run {
                       this->sums(i));
           }
         };
-        parallel(num_threads == 1 ? nullptr : threads, count_, strassen_scratch(depth_), transform);
+        parallel(num_threads == 1 ? nullptr : threads, count_, strassen_scratch(2 * some_half_),
+                 transform);
         run_parts(*this, num_threads, threads);
       }
     }
@@ -262,6 +264,7 @@ class Run {
   void multiply(Range pairs, Range panels, std::size_t depth, std::size_t count,
                 Buffers& buffers) const {
     constexpr std::size_t kSecond = kHalfDepth + kPackedSteps;
+    static_assert(kSecond + kHalfDepth <= kTileStride);
     const std::size_t first = 2 * pairs.first;
     const std::size_t num_pixels = std::min(2 * pairs.count, num_pixels_ - first);
     if (!is_pointwise_) {
@@ -375,6 +378,7 @@ class Run {
   const Image<const float>& source_;
   const Image<float>& result_;
   const std::size_t depth_;
+  const std::size_t some_half_;  // most of half the depth of which sums are made at a time
   const std::size_t num_pixels_;
   const std::size_t num_pairs_;
   const std::size_t num_groups_;   // of pairs that are multiplied together

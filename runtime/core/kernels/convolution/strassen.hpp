@@ -22,7 +22,8 @@ namespace arenite {
 // Two levels would save 8 % of a layer of 512 inputs and outputs with 2.9 MB of sums, and lose as
 // much with an eighth of them, for which pixels are packed again and again.
 struct StrassenConvolution : Convolution {
-  void* scratch;  // aligned to 64 bytes
+  std::size_t depth;  // of which sums are made at a time, a multiple of 16 up to kMostStrassenDepth
+  void* scratch;      // aligned to 64 bytes
   std::size_t scratch_bytes;
 };
 
@@ -30,12 +31,14 @@ constexpr bool takes_sums(std::size_t depth, std::size_t outputs) {
   return depth > 0 && depth % 16 == 0 && outputs > 0 && outputs % (2 * kPanel) == 0;
 }
 
-// Depth of which sums are made at a time.
-constexpr std::size_t kStrassenDepth = 256;
+// More depth takes fewer loads and stores of results. Less of it leaves room for more sums on the
+// stack, so that pixels are packed once: products of matrices mostly find no gap in the arena.
+constexpr std::size_t kMostStrassenDepth = 512;
+constexpr std::size_t kMatrixStrassenDepth = 256;
 
 // Bytes that a pair of panels takes.
 constexpr std::size_t strassen_scratch(std::size_t depth) {
-  return 2 * kPanel * std::min(depth, kStrassenDepth) * sizeof(float);
+  return 2 * kPanel * depth * sizeof(float);
 }
 
 // Writes the result as `convolve`, of which it differs by rounding, to the same bits on any number
