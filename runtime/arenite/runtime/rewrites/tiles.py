@@ -465,7 +465,8 @@ def _sums(program: Program, step: Step) -> tuple[int, int]:
     if not pairs:
         return 0, 0
     depth, pixels = math.prod(weights.shape[1:-1]), math.prod(result.shape[1:-1])
-    saved = 0.11 * depth - 8 * math.ceil(depth / operator.SUMMED_DEPTH) - 1.5 * depth / max(pixels, 1)
+    summings = math.ceil(depth / operator.SUMMED_DEPTH)
+    saved = 0.11 * depth - 8 * summings - 1.5 * depth / max(pixels, 1)
     parts = int((saved * result.shape[-1] / depth + 1.6) / 3.8)
     if saved <= 0 or parts == 0:
         return 0, 0
