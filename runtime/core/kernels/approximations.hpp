@@ -137,24 +137,24 @@ inline float logarithm_of_one_and(float x) {
   return z * (2.0f + s * (0.6666631f + s * (0.40025115f + s * (0.27957666f + s * 0.28191546f))));
 }
 
-// A polynomial fitted to erf(x) / x by u, which goes from -1 to 1 as x^2 does to
-// the bound, so that terms stay small; there and beyond it is 1. Of NaN it is any number.
+// Powers of u^2 of a polynomial in u, which goes from -1 to 1 as x^2 does to the bound, so that
+// terms stay small; and what is multiplied by u. It is fitted to erf(x) / x.
+constexpr float kErrorEven[] = {0.380216777f,  0.140215069f,   0.0907588601f, 0.0518417358f,
+                                0.0263133906f, 0.00492836721f, 0.00436914945f};
+constexpr float kErrorOdd[] = {-0.189547315f,  -0.112403885f,   -0.0707694739f, -0.0370498598f,
+                               -0.0144041618f, -0.00396299968f, -0.00159794092f};
+constexpr float kErrorScale = 0.144622549f;  // u is x^2 times it, less 1
+
+// From the bound on it is 1. Of NaN it is any number.
 inline float error_function_of_number(float x) {
   const float t = lesser(std::abs(x), kBounds.error_end);
-  const float u = t * t * 0.144622549f - 1.0f;
+  const float u = t * t * kErrorScale - 1.0f;
   const float v = u * u;
-  const float even =
-      0.380216777f +
-      v * (0.140215069f +
-           v * (0.0907588601f +
-                v * (0.0518417358f +
-                     v * (0.0263133906f + v * (0.00492836721f + v * 0.00436914945f)))));
-  const float odd =
-      -0.189547315f -
-      v * (0.112403885f +
-           v * (0.0707694739f +
-                v * (0.0370498598f +
-                     v * (0.0144041618f + v * (0.00396299968f + v * 0.00159794092f)))));
+  const auto series = [v](const float (&c)[7]) {
+    return c[0] + v * (c[1] + v * (c[2] + v * (c[3] + v * (c[4] + v * (c[5] + v * c[6])))));
+  };
+  const float even = series(kErrorEven);
+  const float odd = series(kErrorOdd);
   return std::copysign(lesser(t * (even + u * odd), kBounds.one), x);
 }
 

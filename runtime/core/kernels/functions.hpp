@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "kernels/approximations.hpp"
+#include "kernels/gelu.hpp"
 #include "program_generated.h"
 
 namespace arenite {
@@ -87,7 +88,6 @@ template <typename Use>
 void with_function(program::UnaryFunction function, float alpha, float beta, const Use& use) {
   using program::UnaryFunction;
   constexpr float kSixth = 1.0f / 6.0f;
-  constexpr float kRootHalf = 0.70710678118654752f;
   constexpr float kRootTwoOverPi = 0.79788456080286536f;
   switch (function) {
     case UnaryFunction::clamp:
@@ -130,11 +130,7 @@ void with_function(program::UnaryFunction function, float alpha, float beta, con
     case UnaryFunction::softsign: return use([](float x) { return x / (1.0f + std::abs(x)); });
     case UnaryFunction::mish: return use([](float x) { return mish(x); });
     case UnaryFunction::erf: return use([](float x) { return error_function(x); });
-    case UnaryFunction::gelu:
-      return use([=](float x) {
-        const float half = 0.5f * x;
-        return half + half * error_function_of_number(x * kRootHalf);
-      });
+    case UnaryFunction::gelu: return use(Gelu{});
     case UnaryFunction::gelu_tanh:
       return use([=](float x) {
         return 0.5f * x * (1.0f + hyperbolic_tangent(kRootTwoOverPi * (x + 0.044715f * x * x * x)));

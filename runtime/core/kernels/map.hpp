@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "kernels/processor.hpp"
 
@@ -10,6 +11,12 @@ namespace arenite {
 
 // Elements of a block.
 constexpr std::size_t kMapBlock = 16;
+
+// Whether a function has code of its own for blocks.
+template <typename Function, typename = void>
+struct MapsBlocks : std::false_type {};
+template <typename Function>
+struct MapsBlocks<Function, std::void_t<decltype(&Function::map_blocks)>> : std::true_type {};
 
 // Any number of elements. The rest that fills no block is padded to one and takes the same
 // instructions: a result does not depend on its position.
@@ -35,6 +42,9 @@ class Map {
  private:
   // Whole blocks. `target` may be `source`.
   void map_blocks(const Source* source, Target* target, std::size_t blocks) const {
+    if constexpr (MapsBlocks<Function>::value) {
+      return Function::map_blocks(source, target, blocks);
+    }
     with_widest_vectors([=, function = function_] {
       std::size_t done = 0;
 #ifdef ARENITE_ARM64
