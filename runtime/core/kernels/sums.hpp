@@ -9,15 +9,24 @@ namespace arenite {
 template <typename T, typename Element, typename Combine>
 T fold(std::size_t count, T start, const Element& element, const Combine& combine) {
   constexpr std::size_t kLanes = 16;
+  // Of a vector: a loop over more of ARM64's would keep its lanes in memory.
+#ifdef __aarch64__
+  constexpr std::size_t kGroup = 4;
+#else
+  constexpr std::size_t kGroup = kLanes;
+#endif
   T total = start;
   std::size_t done = 0;
   if (count >= kLanes) {
     T lanes[kLanes];
     for (std::size_t lane = 0; lane < kLanes; ++lane) { lanes[lane] = element(lane); }
     for (done = kLanes; done + kLanes <= count; done += kLanes) {
+#pragma GCC unroll 4
+      for (std::size_t group = 0; group < kLanes; group += kGroup) {
 #pragma GCC unroll 1
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        lanes[lane] = combine(lanes[lane], element(done + lane));
+        for (std::size_t lane = group; lane < group + kGroup; ++lane) {
+          lanes[lane] = combine(lanes[lane], element(done + lane));
+        }
       }
     }
     for (const T lane : lanes) { total = combine(total, lane); }
