@@ -96,16 +96,80 @@ ARENITE_INLINE Vectors<Count> operator-(const Vectors<Count>& a, const Vectors<C
   return rest;
 }
 
-// Packs the factors of pairs of pixels for multiply_packed, `size` floats of each: halves of the
-// depth of a pair's first pixel lie at pixels[0] and [1], those of its second one at [2] and [3].
-void pack_factors(const float* const (*pixels)[kPackedPixels], std::size_t num_pairs,
-                  std::size_t depth, std::size_t size, float* packed) {
+// Four steps of six pairs of pixels: quarters are loaded, packed and added.
+#define EACH(X, a, b, c, d, e, f) X(24, a) X(25, b) X(26, c) X(27, d) X(28, e) X(29, f)
+#define LOAD(v, x) "ldr q" #v ", [x" #x ", %[here]];"
+#define LOAD_BEHIND(v, x) "ldr q" #v ", [x" #x ", %[behind]];"
+#define LOAD11 EACH(LOAD, 9, 10, 11, 12, 13, 14)
+#define LOAD12 EACH(LOAD_BEHIND, 9, 10, 11, 12, 13, 14) "add %[behind], %[behind], #16;"
+#define LOAD21 EACH(LOAD, 15, 16, 17, 19, 20, 21)
+#define LOAD22 EACH(LOAD_BEHIND, 15, 16, 17, 19, 20, 21)
+// As zip1 and zip2, which take the Cortex-A72 longer.
+#define ZIP(low, high, a, b) \
+  "trn1 v" #low ".2d, v" #a ".2d, v" #b ".2d;trn2 v" #high ".2d, v" #a ".2d, v" #b ".2d;"
+#define PACK(a, b, c, d, e, f) ZIP(a, d, 24, 25) ZIP(b, e, 26, 27) ZIP(c, f, 28, 29)
+#define ADD(to, a, b) "fadd v" #to ".4s, v" #a ".4s, v" #b ".4s;"
+#define SUB(to, a, b) "fsub v" #to ".4s, v" #a ".4s, v" #b ".4s;"
+#define THREE(X, a, b, c, d, e, f, g, h, i) X(a, d, g) X(b, e, h) X(c, f, i)
+#define MAKE_S1 THREE(ADD, 0, 1, 2, 0, 1, 2, 6, 7, 8) THREE(ADD, 3, 4, 5, 3, 4, 5, 9, 10, 11)
+#define MAKE_S2 THREE(SUB, 0, 1, 2, 0, 1, 2, 18, 19, 20) THREE(SUB, 3, 4, 5, 3, 4, 5, 21, 22, 23)
+#define MAKE_S3 \
+  THREE(SUB, 6, 7, 8, 18, 19, 20, 6, 7, 8) THREE(SUB, 9, 10, 11, 21, 22, 23, 9, 10, 11)
+#define MAKE_S4 \
+  THREE(SUB, 12, 13, 14, 12, 13, 14, 0, 1, 2) THREE(SUB, 15, 16, 17, 15, 16, 17, 3, 4, 5)
+#define STORE(a, c, x) "st1 {v" #a ".4s-v" #c ".4s}, [x" #x "], #48;"
+// Stores wait for what they store and for each other's place: others are between. a22 is in v0 to
+// v5, a21 in v6 to v11, a12 in v12 to v17 and a11 in v18 to v23; sums replace them.
+#define MAKE_A22 LOAD22 PACK(0, 1, 2, 3, 4, 5)
+#define MAKE_A21 LOAD21 STORE(0, 2, 25) PACK(6, 7, 8, 9, 10, 11) STORE(3, 5, 25)
+#define MAKE_A12 LOAD12 MAKE_S1 PACK(12, 13, 14, 15, 16, 17) STORE(0, 2, 26)
+#define MAKE_A11 LOAD11 STORE(3, 5, 26) PACK(18, 19, 20, 21, 22, 23) STORE(12, 14, 23)
+#define MAKE_SUMS MAKE_S3 STORE(15, 17, 23) MAKE_S2 STORE(18, 20, 22) STORE(6, 8, 28) MAKE_S4
+#define STORE_SUMS STORE(0, 2, 27) STORE(21, 23, 22) STORE(9, 11, 28) STORE(12, 14, 24)
+#define STORE_LAST STORE(3, 5, 27) "cmp %[here], %[end];" STORE(15, 17, 24)
+
+// Compilers have too few registers for this loop.
+[[gnu::noinline]] void pack_six_factors(const float* const* first, const float* const* second,
+                                        std::size_t half, std::size_t depth, float* const* to) {
+  std::size_t here = 0;  // bytes
+  std::size_t behind = half * sizeof(float);
+  __asm__ volatile(
+      "ldp x9, x10, [%[first]];ldp x11, x12, [%[first], #16];ldp x13, x14, [%[first], #32];"
+      "ldp x15, x16, [%[second]];ldr x17, [%[second], #16];ldr x19, [%[second], #24];"
+      "ldp x20, x21, [%[second], #32];"
+      "ldp x22, x23, [%[to]];ldp x24, x25, [%[to], #16];ldp x26, x27, [%[to], #32];"
+      "ldr x28, [%[to], #48];"
+      "1:;" MAKE_A22 MAKE_A21 MAKE_A12 MAKE_A11
+      "add %[here], %[here], #16;" MAKE_SUMS STORE_SUMS STORE_LAST "b.ne 1b"
+      : [here] "+&r"(here), [behind] "+&r"(behind)
+      : [first] "r"(first), [second] "r"(second), [to] "r"(to), [end] "r"(depth * sizeof(float))
+      : "memory", "cc", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19", "x20",
+        "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "v0", "v1", "v2", "v3", "v4", "v5",
+        "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18",
+        "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29");
+}
+
+// Packs the factors of pairs of pixels for multiply_packed, one behind the other, from some steps
+// of the depth and those that lie `half` floats behind.
+void pack_factors(const float* (&pixels)[2][kPackedPixels], std::size_t num_pairs, std::size_t half,
+                  std::size_t depth, float* packed) {
+  const std::size_t num_packed = round_up(num_pairs, 2);
+  const std::size_t size = num_packed * depth;
   float* to[kProducts];
   for (std::size_t j = 0; j < kProducts; ++j) { to[j] = packed + j * size; }
-  pack_pixels(pixels[0], num_pairs, depth, to[k11]);
-  pack_pixels(pixels[1], num_pairs, depth, to[k12]);
-  pack_pixels(pixels[2], num_pairs, depth, to[kS1]);
-  pack_pixels(pixels[3], num_pairs, depth, to[k22]);
+  const float* behind[2][kPackedPixels];
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (num_pairs < num_packed) { pixels[i][num_pairs] = pixels[i][num_pairs - 1]; }
+    for (std::size_t j = 0; j < num_packed; ++j) { behind[i][j] = pixels[i][j] + half; }
+  }
+  if (num_packed == kPackedPixels) {
+    pack_six_factors(pixels[0], pixels[1], half, depth, to);
+    return;
+  }
+  pack_pixels(pixels[0], num_packed, depth, to[k11]);
+  pack_pixels(behind[0], num_packed, depth, to[k12]);
+  pack_pixels(pixels[1], num_packed, depth, to[kS1]);
+  pack_pixels(behind[1], num_packed, depth, to[k22]);
   const float *f11 = to[k11], *f12 = to[k12], *f21 = to[kS1], *f22 = to[k22];
   for (const float* const end = f11 + size; f11 < end;) {
     const Vectors<4> a11(f11);
@@ -271,7 +335,7 @@ class Run {
       windows_.copy(0, first, num_pixels, 0, depth, count, buffers.copies);
       windows_.copy(0, first, num_pixels, 0, depth_ / 2 + depth, count, buffers.copies + kSecond);
     }
-    const float* pixels[4][kPackedPixels];
+    const float* pixels[2][kPackedPixels];
     Places places[kPackedPixels] = {};
     const Image<const float>* const addend = convolution_.store.addend;
     const std::size_t half = half_panels_ * kPanel;
@@ -284,8 +348,7 @@ class Run {
       if (is_pointwise_) {
         from = source_.row(row * strides[0]) + column * strides[1] * source_.pixel_stride + depth;
       }
-      pixels[at][i / 2] = from;
-      pixels[at + 1][i / 2] = from + (is_pointwise_ ? depth_ / 2 : kSecond);
+      pixels[i % 2][i / 2] = from;
       Places& place = places[i / 2];
       place.results[at] = result_.row(row) + column * result_.pixel_stride;
       place.results[at + 1] = place.results[at] + half;
@@ -300,11 +363,9 @@ class Run {
       }
     }
     if (num_pixels % 2 == 1 && !is_pointwise_) {
-      for (std::size_t i = 0; i < 2; ++i) {
-        pixels[2 + i][pairs.count - 1] = pixels[i][pairs.count - 1];
-      }
+      pixels[1][pairs.count - 1] = pixels[0][pairs.count - 1];
     }
-    pack_factors(pixels, pairs.count, count, round_up(pairs.count, 2) * count, buffers.packed);
+    pack_factors(pixels, pairs.count, is_pointwise_ ? depth_ / 2 : kSecond, count, buffers.packed);
     const std::size_t end = panels.first + panels.count;
     for (std::size_t panel = panels.first; panel < end; panel += kPairs) {
       const std::size_t some = std::min(kPairs, end - panel);
