@@ -31,11 +31,7 @@ from arenite.planner.programs import Names
 from arenite.planner.sizes import MOST_POINTS, Expression, bounds, depends, every_value, smallest
 from arenite.planner.units import align_up
 from arenite.runtime.operators.base import PANEL
-from arenite.runtime.operators.convolution import (
-    MOST_TILE_ELSEWHERE,
-    Conv2D,
-    Winograd,
-)
+from arenite.runtime.operators.convolution import MOST_TILE_ELSEWHERE, Conv2D, Winograd
 from arenite.runtime.operators.linear import FullyConnected
 
 if TYPE_CHECKING:
