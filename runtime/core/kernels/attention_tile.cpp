@@ -37,10 +37,10 @@ static_assert(kAttentionQueries == 16 && kAttentionRows == 4);
 // Of four rows, four steps of the depth are in v8 to v11.
 #define LOAD_KEYS \
   "ldr q8, [%[r0]], #16; ldr q9, [%[r1]], #16; ldr q10, [%[r2]], #16; ldr q11, [%[r3]], #16;"
-#define STEP(k, ...)                                                 \
-  ROW0("8.s[" #k "]", __VA_ARGS__)                                   \
-  ROW1("9.s[" #k "]", __VA_ARGS__) ROW2("10.s[" #k "]", __VA_ARGS__) \
-      ROW3("11.s[" #k "]", __VA_ARGS__)
+#define STEP(k, ...)               \
+  ROW0("8.s[" #k "]", __VA_ARGS__) \
+  ROW1("9.s[" #k "]", __VA_ARGS__) \
+  ROW2("10.s[" #k "]", __VA_ARGS__) ROW3("11.s[" #k "]", __VA_ARGS__)
 #define TWO_STEPS(k, l) LOAD_EVEN LOAD_ODD STEP(k, EVEN) STEP(l, ODD)
 
 // Sixteen scores of each of four keys.
