@@ -43,9 +43,8 @@ def tuned(program: Program, observer: Observer = SILENT) -> Tuning:
             for tile, session in sessions.items():
                 session.run(arrays)
                 for step in session.profile():
-                    if tile != DIRECT and step.name not in by_tiles[tile]:
-                        continue
-                    times[step.name][tile].append(step.nanoseconds)
+                    if tile == DIRECT or step.name in by_tiles[tile]:
+                        times[step.name][tile].append(step.nanoseconds)
     for session in sessions.values():
         session.close()
     medians = {

@@ -229,7 +229,8 @@ def with_tiles(
         return sorted(lying[number])
 
     height = plan.heights[0]
-    tiled_steps: dict[int, tuple[Conv2D | FullyConnected, int]] = {}
+    # Operators with the working memory that they need and the most of use.
+    chosen_steps: dict[int, tuple[Conv2D | FullyConnected, int, int]] = {}
     for number, step in enumerate(steps):
         if not isinstance(step.operator, Conv2D | FullyConnected):
             continue
@@ -242,22 +243,18 @@ def with_tiles(
             needed = max(needed, needed_here)
             if needed:
                 by_tiles = replace(chosen, tuned_tile=best.tile, tuned_threads=best.tile_threads)
-                tiled_steps[number] = by_tiles, needed
+                useful = by_tiles.most_scratch(program.operands(step))
+                chosen_steps[number] = by_tiles, needed, useful
                 height = height if needed <= gap else max(height, top + needed)
                 continue
         least, useful = _sums(program, step)
         if useful and least <= gap:
-            tiled_steps[number] = replace(step.operator, strassen=True), least
+            chosen_steps[number] = replace(step.operator, strassen=True), least, useful
     names = Names([*program.tensors, *(record.name for record in problem.records)])
     placed = list(zip(problem.records, plan.offsets, strict=True))
-    for number, (operator, needed) in tiled_steps.items():
+    for number, (operator, needed, useful) in chosen_steps.items():
         step = steps[number]
         offset, gap = largest_gap(live(number), height)
-        if operator.strassen:
-            useful = _sums(program, step)[1]
-        else:
-            assert isinstance(operator, Conv2D)
-            useful = operator.most_scratch(program.operands(step))
         size = max(needed, min(align_up(useful, _ALIGNMENT), gap // _ALIGNMENT * _ALIGNMENT))
         if size:
             record = UsageRecord(
