@@ -40,15 +40,6 @@ FloatStore store(const Operands& operands, const Attributes& attributes, std::si
           attributes.max()};
 }
 
-// Whether a convolution can have Winograd tiles of some size.
-bool takes_tiles(const Convolution& direct) {
-  const SlidingWindow& window = direct.window;
-  constexpr std::array<std::uint32_t, 2> kOnes{1, 1};
-  const WinogradTile tile{window.kernel, 0};
-  return direct.groups == 1 && window.strides == kOnes && window.dilations == kOnes &&
-         WinogradTile{window.kernel, 9 - tile.taps()}.is_valid();
-}
-
 // A Winograd convolution by tiles of so many results; none where this kind of processor has none.
 std::optional<WinogradConvolution> winograd(const Operands& operands, const Convolution& direct,
                                             std::size_t results, std::size_t num_threads) {
@@ -56,7 +47,10 @@ std::optional<WinogradConvolution> winograd(const Operands& operands, const Conv
   const auto& result = *operands.outputs[0];
   const SlidingWindow& window = direct.window;
   const WinogradTile tile{window.kernel, results};
-  require(operands, takes_tiles(direct),
+  constexpr std::array<std::uint32_t, 2> kOnes{1, 1};
+  require(operands,
+          direct.groups == 1 && tile.has_valid_kernel() && window.strides == kOnes &&
+              window.dilations == kOnes,
           "Winograd tiles need windows of 3 x 3, 5 x 5, or one row or column of 3, 5 or 7, "
           "with strides of 1");
   require(operands, tile.is_valid(),

@@ -70,8 +70,7 @@ Division divide(const WinogradTile& tile, std::size_t inputs, std::size_t output
   const std::size_t num_panels = divide_up(outputs, kPanel);
   const std::size_t panel_bytes = tile.num_points() * filter_stride(inputs) * sizeof(float);
   // Points of a block stay in the second cache, and the filter is read once for all of them.
-  const bool is_line = tile.num_points() == tile.points();
-  const std::size_t most_tiles = (inputs < 256 ? 28 : 56) * (is_line ? kTilesOfLines : 1);
+  const std::size_t most_tiles = (inputs < 256 ? 28 : 56) * (tile.is_line() ? kTilesOfLines : 1);
   const std::size_t wanted = std::max<std::size_t>(
       {divide_up(num_tiles, most_tiles), std::min(num_threads, num_tiles), 1});
   Division best{};

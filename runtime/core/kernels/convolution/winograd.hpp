@@ -36,18 +36,20 @@ struct WinogradTile {
   // A filter of 3 x 3 has tiles of 2, 4 or 6 results. One of 5 x 5 and one row or column of 3, 5 or
   // 7 taps have those of eight points.
   bool is_valid() const {
-    if (taps() != 3 && taps() != 5 && taps() != 7) { return false; }
-    if (kernel == std::array<std::uint32_t, 2>{3, 3}) {
-      return results == 2 || results == 4 || results == 6;
-    }
-    const bool is_five = kernel[0] == 5 && kernel[1] == 5;
-    return (is_five || kernel[0] == 1 || kernel[1] == 1) && results == 9 - taps();
+    if (!has_valid_kernel()) { return false; }
+    const bool is_three = kernel[0] == 3 && kernel[1] == 3;
+    return points() == 8 || (is_three && (results == 2 || results == 4));
+  }
+  bool has_valid_kernel() const {
+    const bool is_square = kernel[0] == kernel[1] && (taps() == 3 || taps() == 5);
+    return is_square || (is_line() && (taps() == 3 || taps() == 5 || taps() == 7));
   }
   // With no more points than this kind of processor has: not valid if the filter needs more.
   WinogradTile here() const {
     return {kernel, std::min(points(), kMostPoints) - std::min(taps() - 1, kMostPoints)};
   }
 
+  bool is_line() const { return kernel[0] == 1 || kernel[1] == 1; }
   std::size_t taps() const { return std::max(kernel[0], kernel[1]); }
   std::size_t points() const { return results + taps() - 1; }
   std::size_t rows() const { return kernel[0] == 1 ? 1 : results; }

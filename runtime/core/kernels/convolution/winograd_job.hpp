@@ -66,23 +66,20 @@ struct TileGrid {
     return {begin, last - begin};
   }
 
-  // Those of full rows come first: narrow columns and then full ones; of narrow rows full columns.
+  // Of full rows, which come first, narrow columns do; of narrow rows full columns.
   TilePlace place(std::size_t index) const {
     const std::size_t narrow = columns.count - columns.full;
-    std::size_t row = first;
-    const std::size_t counts[4] = {narrow, columns.full, columns.full, narrow};
-    for (std::size_t part = 0;; ++part) {
-      const std::size_t part_rows = part < 2 ? full_rows() : end - first - full_rows();
-      if (part == 2) { row += full_rows(); }
-      if (part < 3 && index >= part_rows * counts[part]) {
-        index -= part_rows * counts[part];
-        continue;
-      }
-      row += index / counts[part];
-      const bool is_narrow = part == 0 || part == 3;
-      const std::size_t column = index % counts[part] + (is_narrow ? columns.full : 0);
-      return {rows.start(row), columns.start(column), {row >= rows.full, is_narrow}};
-    }
+    const bool in_narrow_row = index >= full_rows() * columns.count;
+    if (in_narrow_row) { index -= full_rows() * columns.count; }
+    const std::size_t before =
+        in_narrow_row ? (end - first - full_rows()) * columns.full : full_rows() * narrow;
+    const bool is_behind = index >= before;
+    if (is_behind) { index -= before; }
+    const bool in_narrow_column = in_narrow_row == is_behind;
+    const std::size_t wide = in_narrow_column ? narrow : columns.full;
+    const std::size_t row = first + (in_narrow_row ? full_rows() : 0) + index / wide;
+    const std::size_t column = index % wide + (in_narrow_column ? columns.full : 0);
+    return {rows.start(row), columns.start(column), {in_narrow_row, in_narrow_column}};
   }
 };
 

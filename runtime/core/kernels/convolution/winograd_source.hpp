@@ -23,8 +23,6 @@ struct SourceTiles {
   static constexpr std::size_t kPointColumns = HasColumns ? Points : 1;
   static constexpr std::size_t kNarrow = Points - 2;  // points of narrow tiles, which come first
 
-  static constexpr std::size_t kMost = Points - 2;  // results in a direction
-
   // Rows and columns of points of a kind of tile.
   template <typename Kind>
   static constexpr std::size_t kY = kPointRows - Kind::kLessRows;
@@ -58,28 +56,27 @@ struct SourceTiles {
       for (std::size_t i = 0; i < Count; ++i) { some[i] = values[From + i]; }
       place.keep(some, to, step);
     }
-    // Keeps a row of points of channels from one on.
+    // Keeps points `step` apart, of channels from one on.
+    template <std::size_t Count>
+    ARENITE_LANE static void keep_line(const PointPlace& first, const PointPlace& last,
+                                       const Lanes (&values)[Count], float* to, std::size_t step,
+                                       std::size_t channel) {
+      keep_some<0, kNarrow>(first, values, to + first.of(channel), step);
+      if constexpr (Count > kNarrow) {
+        keep_some<kNarrow, 2>(last, values, to + kNarrow * step + last.of(channel), step);
+      }
+    }
     template <std::size_t Count>
     ARENITE_LANE void keep_row(const Lanes (&values)[Count], float* points, std::size_t y,
                                std::size_t channel) const {
-      const auto& places = of[kPointRows > 1 && y >= kNarrow];
-      float* const to = points + y * kPointColumns * stride;
-      keep_some<0, kNarrow>(places[0], values, to + places[0].of(channel), stride);
-      if constexpr (Count > kNarrow) {
-        keep_some<kNarrow, 2>(places[1], values, to + kNarrow * stride + places[1].of(channel),
-                              stride);
-      }
+      const std::size_t at = kPointRows > 1 && y >= kNarrow;
+      keep_line(of[at][0], of[at][1], values, points + y * kPointColumns * stride, stride, channel);
     }
     template <std::size_t Count>
     ARENITE_LANE void keep_column(const Lanes (&values)[Count], float* points, std::size_t x,
                                   std::size_t channel) const {
       const std::size_t at = kPointColumns > 1 && x >= kNarrow;
-      float* const to = points + x * stride;
-      const std::size_t step = kPointColumns * stride;
-      keep_some<0, kNarrow>(of[0][at], values, to + of[0][at].of(channel), step);
-      if constexpr (Count > kNarrow) {
-        keep_some<kNarrow, 2>(of[1][at], values, to + kNarrow * step + of[1][at].of(channel), step);
-      }
+      keep_line(of[0][at], of[1][at], values, points + x * stride, kPointColumns * stride, channel);
     }
   };
 
@@ -197,11 +194,11 @@ struct SourceTiles {
                                    std::size_t first, std::size_t end) const {
     order_memory();
     const Transform transform;
-    const float* source[kPointRows];
-    for (std::size_t y = 0; y < kPointRows; ++y) { source[y] = from[y]; }
+    const float* source[kPointRows] = {};
+    for (std::size_t y = 0; y < kY<Kind>; ++y) { source[y] = from[y]; }
     for (std::size_t channel = first; channel < end; channel += kLanes) {
       enter(kind, transform, source, pixel_stride, places, channel);
-      for (const float*& row : source) { row += kLanes; }
+      for (std::size_t y = 0; y < kY<Kind>; ++y) { source[y] += kLanes; }
     }
     order_memory();
   }
@@ -215,21 +212,23 @@ struct SourceTiles {
     const std::size_t left = at.left - job.convolution.padding[3];
     const std::size_t num_columns = kPointColumns - (at.is_narrow[1] ? 2 : 0);
     bool is_whole = left < image.columns && num_columns <= image.columns - left;
+    const std::size_t num_rows = kPointRows - (at.is_narrow[0] ? 2 : 0);
     const float* rows[kPointRows] = {};
-    for (std::size_t y = 0; y < kPointRows - (at.is_narrow[0] ? 2 : 0); ++y) {
+    for (std::size_t y = 0; y < num_rows; ++y) {
       rows[y] = top + y < image.rows ? image.row(top + y) : nullptr;
       is_whole = is_whole && rows[y] != nullptr;
     }
     const PointPlaces places(block, index);
     const auto enter_some = [&](const float* const(&from)[kPointRows], std::size_t pixel_stride,
                                 std::size_t first, std::size_t end) {
-      with_kind<HasRows ? kMost : 1, HasColumns ? kMost : 1>(
+      constexpr bool kHasNarrow = Points > 4;
+      with_kind<HasRows && kHasNarrow, HasColumns && kHasNarrow>(
           at, [&](auto kind) { enter_channels(kind, from, pixel_stride, places, first, end); });
     };
-    const float* source[kPointRows];
+    const float* source[kPointRows] = {};
     if (is_whole && image.channels % kLanes == 0) {
-      for (std::size_t y = 0; y < kPointRows; ++y) {
-        source[y] = rows[y] == nullptr ? nullptr : rows[y] + left * image.pixel_stride;
+      for (std::size_t y = 0; y < num_rows; ++y) {
+        source[y] = rows[y] + left * image.pixel_stride;
       }
       enter_some(source, image.pixel_stride, 0, image.channels);
       return;

@@ -101,18 +101,16 @@ struct ResultTiles {
       return of[in_rows][in_columns] + (y * kPointColumns + x) * stride;
     }
     // Loads a column of them.
-    template <std::size_t First, std::size_t End, std::size_t Count>
+    template <std::size_t First, std::size_t Count>
     ARENITE_LANE void load_column(std::size_t x, Lanes (&in)[Count]) const {
       const std::size_t step = kPointColumns * stride;
       const float* from = at(First, x);
 #pragma GCC unroll 8
-      for (std::size_t y = First; y < (End < kNarrow ? End : kNarrow); ++y) {
-        in[y] = load_and_step(from, step);
-      }
-      if constexpr (End > kNarrow) {
+      for (std::size_t y = First; y < kNarrow; ++y) { in[y] = load_and_step(from, step); }
+      if constexpr (Count > kNarrow) {
         from = at(kNarrow, x);
 #pragma GCC unroll 8
-        for (std::size_t y = kNarrow; y < End; ++y) { in[y] = load_and_step(from, step); }
+        for (std::size_t y = kNarrow; y < Count; ++y) { in[y] = load_and_step(from, step); }
       }
     }
     ARENITE_LANE void step(std::size_t channels) {
@@ -195,7 +193,7 @@ struct ResultTiles {
 #pragma GCC unroll 8
     for (std::size_t x = 0; x < Points; ++x) {
       Lanes in[Points];
-      from.template load_column<Pair, Points>(x, in);  // of which infinity or 0 is not used
+      from.template load_column<Pair>(x, in);  // of which infinity or 0 is not used
       transform.template leave<Pair>(in, down[0][x], down[1][x]);
     }
 #pragma GCC unroll 2
@@ -211,7 +209,7 @@ struct ResultTiles {
 #pragma GCC unroll 8
     for (std::size_t x = 0; x < kX<Kind>; ++x) {
       Lanes in[kY<Kind>];
-      from.template load_column<0, kY<Kind>>(x, in);
+      from.template load_column<0>(x, in);
       if (x == kOne) { in[kOne] = add(in[kOne], bias); }
       Lanes out[kHigh<Kind>];
       transform.leave(in, out);
@@ -267,7 +265,9 @@ struct ResultTiles {
         from.of[y][x] = block.products + (index - block.full[y][x].first) * kProductColumns;
       }
     }
-    with_kind<kTileRows, kTileColumns>(tile, [&](auto kind) {
+    constexpr bool kInRows = kTileRows >= kLeastNarrowed;
+    constexpr bool kInColumns = kTileColumns >= kLeastNarrowed;
+    with_kind<kInRows, kInColumns>(tile, [&](auto kind) {
       if (whole > 0) { leave_channels(kind, place, whole, from); }
       from.step(whole);
       for (std::size_t at = whole; at < num_channels; at += kLanes, from.step(kLanes)) {
@@ -388,12 +388,18 @@ constexpr WinogradKernels kKernels{enter_panel<Points, Rows, Columns>, enter<Poi
                                    leave<Points, Rows, Columns>, kMostTiles};
 
 #if HWY_ARCH_ARM_A64
-// Of eight points.
 template <std::size_t Taps>
+WinogradKernels kernels_of_line(const WinogradTile& tile) {
+  return tile.kernel[0] == 1 ? kKernels<8, 1, Taps> : kKernels<8, Taps, 1>;
+}
+
 WinogradKernels kernels_of_eight(const WinogradTile& tile) {
-  if (tile.kernel[0] == 1) { return kKernels<8, 1, Taps>; }
-  if (tile.kernel[1] == 1) { return kKernels<8, Taps, 1>; }
-  return kKernels < 8, Taps <= 5 ? Taps : 1, Taps > ;
+  if (!tile.is_line()) { return tile.taps() == 3 ? kKernels<8> : kKernels<8, 5, 5>; }
+  switch (tile.taps()) {
+    case 3: return kernels_of_line<3>(tile);
+    case 5: return kernels_of_line<5>(tile);
+    default: return kernels_of_line<7>(tile);
+  }
 }
 #endif
 
@@ -401,10 +407,7 @@ HWY_NOINLINE WinogradKernels kernels_of(const WinogradTile& tile) {
   switch (tile.points()) {
     case 4: return kKernels<4>;
 #if HWY_ARCH_ARM_A64
-    case 8:
-      return tile.taps() == 3   ? kernels_of_eight<3>(tile)
-             : tile.taps() == 5 ? kernels_of_eight<5>(tile)
-                                : kernels_of_eight<7>(tile);
+    case 8: return kernels_of_eight(tile);
 #endif
     default: return kKernels<6>;
   }

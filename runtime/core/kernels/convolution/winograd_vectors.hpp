@@ -105,18 +105,17 @@ struct TileKind {
   static constexpr bool kIsFull = !IsNarrowInRows && !IsNarrowInColumns;
 };
 
-// Calls a function with the kind of a tile of as many results, at most.
-template <std::size_t Rows, std::size_t Columns, typename Function>
+// Calls a function with the kind of a tile, which may be narrow in these directions.
+template <bool InRows, bool InColumns, typename Function>
 void with_kind(const TilePlace& place, const Function& function) {
-  constexpr bool kInRows = Rows >= kLeastNarrowed, kInColumns = Columns >= kLeastNarrowed;
-  if (kInRows && place.is_narrow[0]) {
-    if (kInColumns && place.is_narrow[1]) {
-      function(TileKind<kInRows, kInColumns>{});
+  if (InRows && place.is_narrow[0]) {
+    if (InColumns && place.is_narrow[1]) {
+      function(TileKind<InRows, InColumns>{});
     } else {
-      function(TileKind<kInRows, false>{});
+      function(TileKind<InRows, false>{});
     }
-  } else if (kInColumns && place.is_narrow[1]) {
-    function(TileKind<false, kInColumns>{});
+  } else if (InColumns && place.is_narrow[1]) {
+    function(TileKind<false, InColumns>{});
   } else {
     function(TileKind<false, false>{});
   }
